@@ -1,0 +1,52 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo test test-slow bench check lock system clean
+
+demo: $(VENV)/.run
+	$(BIN)/halfmask demo
+
+test: $(VENV)/.dev system check
+	$(PYTEST) -n 2 --dist loadgroup
+
+test-slow: $(VENV)/.dev system
+	$(PYTEST) -m slow
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) tests/test_imports.py
+
+# Java for Spark and a PostgreSQL server, for the tests alone; nothing happens where both are there.
+system:
+	@./scripts/system-packages
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
+	@test -f $(VENV)/.dev || $(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.run
+
+# Versions and hashes anew, without index addresses (needs pip-tools).
+lock:
+	$(PYTHON) -m piptools compile -q --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --no-emit-options --allow-unsafe --output-file requirements/run.txt pyproject.toml requirements/build.in
+	$(PYTHON) -m piptools compile -q --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --no-emit-options --allow-unsafe --all-extras --output-file requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

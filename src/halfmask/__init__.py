@@ -1,0 +1,1 @@
+"""Useful totals from people's sensors without taking people's data."""

@@ -1,0 +1,61 @@
+"""A panel: readings of many users over time, wherever they lie, as one lazy frame."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+MICROSECONDS = 1_000_000
+
+
+class Engine(ABC):
+    """What a panel needs of the machinery under its frame, beyond Narwhals' expressions."""
+
+    name: str
+
+    @abstractmethod
+    def table(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Bring a small Arrow table to the engine, so that it can be joined."""
+
+    @abstractmethod
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        """Run a query whose result is small enough to hold."""
+
+    @abstractmethod
+    def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
+        """Run a query and stream its result; the whole of it is never in memory."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Readings as a lazy frame of three columns, and what was assumed to get there.
+
+    ``user``   string or integer; null where the source names none
+    ``time``   Int64, microseconds of local wall-clock time since 1970-01-01T00:00; null where unknown
+    ``value``  Float64; null, NaN and infinities are still in it
+
+    ``ordered`` is the same frame with a fourth column ``order`` (Int64) that grows in the order of the
+    source; it costs more, and serves only to tell the first of two duplicates from the last.
+    ``guard`` wraps every query: it turns the engine's failure into an error that names file and row.
+    """
+
+    frame: nw.LazyFrame[Any]
+    ordered: nw.LazyFrame[Any]
+    engine: Engine
+    source: str
+    guard: Callable[[], AbstractContextManager[None]]
+    notes: tuple[str, ...] = field(default=())
+
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        """Run a query over this panel, with errors that name the place in the source."""
+        with self.guard():
+            return self.engine.collect(frame)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the three columns."""
+        with self.guard():
+            yield from self.engine.batches(self.frame)
