@@ -1,0 +1,325 @@
+"""A stand-in for the paper's data: half-hourly electricity of Irish users, drawn instead of measured.
+
+A reading of user n on day d in half-hour h is, in the units of the trial's files,
+
+    level(n) * calendar(d) * shape(n, h) * burst(z(n, d, h)),    rounded to three decimals,
+
+where ``level`` is the user's long-run mean, ``calendar`` its month and day of week, ``shape`` its daily
+rhythm (all three average to the user's mean), and ``burst`` a skewed factor of mean 1 driven by a standard
+normal process ``z`` that remembers the last half-hours and the day. Whole days are missing, in runs.
+
+Figures of the trial (means, quantiles, shapes) are public and stand here as published; figures that no
+publication gives (how users differ in rhythm, what businesses' days look like) are assumptions and say so.
+Users are independent given the calendar: a study of weather or of common shocks would find none.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.special import ndtr, ndtri
+
+from halfmask.errors import OptionError
+from halfmask.files import whole_file
+
+Floats = NDArray[np.float64]
+
+SLOTS = 48
+FIRST_DAY = np.datetime64("2009-07-14", "D")
+FIRST_ID = 1000
+CENTURY = 36_524
+ROWS_A_GROUP = 120_000
+
+# Households, January to December, Sunday to Saturday, and from 00:00 in half-hours.
+MONTHS = np.array([0.604, 0.554, 0.507, 0.460, 0.441, 0.422, 0.43, 0.44, 0.46, 0.49, 0.544, 0.64])
+HOME_WEEK = np.array([0.527, 0.500, 0.497, 0.495, 0.486, 0.481, 0.514])
+# fmt: off
+HOME_DAY = np.array([
+    0.492, 0.401, 0.329, 0.279, 0.244, 0.222, 0.208, 0.200, 0.194, 0.192, 0.193, 0.199,
+    0.212, 0.241, 0.283, 0.360, 0.434, 0.469, 0.475, 0.486, 0.499, 0.509, 0.515, 0.518,
+    0.523, 0.546, 0.569, 0.566, 0.535, 0.517, 0.509, 0.521, 0.545, 0.592, 0.661, 0.736,
+    0.799, 0.815, 0.800, 0.810, 0.793, 0.778, 0.769, 0.770, 0.741, 0.702, 0.642, 0.579,
+])
+# fmt: on
+
+# Assumed: businesses draw by office hours and less at weekends.
+OFFICE_WEEK = np.array([0.7, 1.1, 1.1, 1.1, 1.1, 1.1, 0.8])
+OFFICE_DAY = np.interp(np.arange(SLOTS) / 2, [0, 6, 9, 17, 21, 24], [0.5, 0.5, 1.7, 1.7, 0.6, 0.5])
+
+
+@dataclass(frozen=True)
+class UserType:
+    """One type of user: its number in the trial, its mean, the spread of its users' means, its rhythm.
+
+    ``spread`` pairs probabilities with long-run means; between them the logarithm of the mean is linear in
+    the normal score, so two points make a lognormal law.
+    """
+
+    name: str
+    allocated: int
+    mean: float
+    spread: tuple[tuple[float, float], ...]
+    week: Floats
+    day: Floats
+
+
+# The ends of the households' spread (1 % and below, the maximum's probability) are not published: they are
+# chosen so that mean 0.497 and log-sd 0.56 come out. The spreads of the other types are assumed lognormal.
+HOME_SPREAD = (
+    (0.0001, 0.03),
+    (0.01, 0.08),
+    (0.05, 0.159),
+    (0.25, 0.315),
+    (0.50, 0.471),
+    (0.75, 0.650),
+    (0.95, 0.935),
+    (0.99, 1.20),
+    (1 - 0.5 / 4225, 2.2),
+)
+TYPES = (
+    UserType("residential", 4225, 0.497, HOME_SPREAD, HOME_WEEK, HOME_DAY),
+    UserType("small business", 485, 2.09, ((0.0001, 0.043), (0.9999, 43.0)), OFFICE_WEEK, OFFICE_DAY),
+    UserType("other", 1735, 0.747, ((0.0001, 0.043), (0.9999, 7.9)), HOME_WEEK, HOME_DAY),
+)
+
+# Assumed: by how much users' rhythms differ, in contrast (share of the swing) and in phase (half-hours).
+CONTRAST = 0.3
+PHASE = 1.0
+
+# The burst factor, fitted so that households' pooled readings over their mean have the quantiles 1 % .03,
+# 25 % .30, 50 % .59, 75 % 1.15, 99 % 6.4 and a coefficient of variation of 1.3-1.4: below the knee a base load
+# that varies little, above it appliances, at the ceiling everything switched on, and at times nothing at all.
+KNEE, BASE_SLOPE, PEAK_SLOPE, CEILING = -0.30, 0.37, 0.855, 4.0
+NOTHING = float(ndtri(0.008))
+
+# The memory of z: a day's own level, and half-hours after one another; together lag-1 autocorrelation .5.
+DAY_WEIGHT = 0.35
+HALF_HOUR_MEMORY = 0.46
+
+# An outage is where a slow normal process over days is low: a tenth of all days, in runs of about three.
+OUTAGE = float(ndtri(0.10))
+OUTAGE_MEMORY = 0.9
+
+
+def synth(
+    path: str | Path,
+    *,
+    users: int = 6435,
+    days: int = 536,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write a panel like the paper's to one Parquet file: ``user``, ``time``, ``value``, by user then time.
+
+    Exactly ``users * days * 48`` rows from 2009-07-14 00:00; a missing reading is a row without a value. Months and
+    days of week are taken relative to the days asked for, so that a short panel keeps each type's mean. Equal
+    arguments give equal bytes with any number of ``workers`` (default: one a core). ``progress`` is called
+    with the users written so far and all users; what it raises ends the run, with nothing left behind.
+    """
+    workers = (os.cpu_count() or 1) if workers is None else workers
+    _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
+    _check("days", days, 1, CENTURY)
+    _check("seed", seed, 0, None)
+    _check("workers", workers, 1, None)
+    if Path(path).is_dir():
+        raise OptionError(f"cannot write the panel to {path}: it is a folder; name a file in it")
+    with whole_file(path) as temporary:
+        _write(temporary, _Population.draw(users, days, seed), workers, progress)
+
+
+def allocation(users: int = 6435, *, seed: int = 1) -> NDArray[np.str_]:
+    """The type of each user of ``synth(users=users, seed=seed)`` in order of id, in the trial's proportions."""
+    names = np.array([kind.name for kind in TYPES])
+    return names[_types(users, seed)]
+
+
+def _check(name: str, value: int, low: int, high: int | None) -> None:
+    if isinstance(value, int) and low <= value and (high is None or value <= high):
+        return
+    span = f"from {low} to {high}" if high is not None else f"of {low} or more"
+    raise OptionError(f"synth: {name} is {value!r}; give a whole number {span}")
+
+
+def _rng(seed: int, *key: int) -> np.random.Generator:
+    """An independent stream for each key, so that no draw depends on who made the one before."""
+    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=key)))
+
+
+def _types(users: int, seed: int) -> NDArray[np.intp]:
+    """Index into ``TYPES`` for each user: shares rounded cumulatively, in random order."""
+    shares = np.cumsum([0, *(kind.allocated for kind in TYPES)])
+    counts = np.diff(np.rint(users * shares / shares[-1]).astype(np.intp))
+    return _rng(seed, 0).permutation(np.repeat(np.arange(len(TYPES)), counts))
+
+
+def _levels(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
+    """Long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's mean.
+
+    Strata keep quantiles and mean where they belong in small panels too; independent draws would not.
+    """
+    probabilities, means = np.array(kind.spread).T
+    scores = ndtri((rng.permutation(users) + rng.random(users)) / users)
+    levels: Floats = np.exp(np.interp(scores, ndtri(probabilities), np.log(means)))
+    levels *= kind.mean / levels.mean() if users else 1.0
+    return levels
+
+
+def _calendar(kind: UserType, days: int) -> Floats:
+    """Month times day of week, relative to their mean over the panel's days."""
+    dates = FIRST_DAY + np.arange(days)
+    month = dates.astype("datetime64[M]").astype(int) % 12
+    sunday_first = (dates.astype(int) + 4) % 7
+    factor: Floats = MONTHS[month] * kind.week[sunday_first]
+    factor /= factor.mean()
+    return factor
+
+
+def _rhythms(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
+    """Daily shapes of mean 1: the type's own, plus each user's contrast and phase to first order.
+
+    Both deviations have mean zero and enter linearly, so users' average is the type's shape exactly.
+    """
+    shape = kind.day / kind.day.mean()
+    slope = (np.roll(shape, -1) - np.roll(shape, 1)) / 2
+    contrast = rng.uniform(-CONTRAST, CONTRAST, (users, 1))
+    phase = rng.uniform(-PHASE, PHASE, (users, 1))
+    return shape + contrast * (shape - 1) + phase * slope
+
+
+@dataclass(frozen=True)
+class _Population:
+    """Who the users are; their readings are drawn block by block from streams of their own."""
+
+    seed: int
+    types: NDArray[np.intp]
+    levels: Floats
+    rhythms: Floats
+    calendars: Floats
+
+    @classmethod
+    def draw(cls, users: int, days: int, seed: int) -> "_Population":
+        types, rng = _types(users, seed), _rng(seed, 1)
+        levels, rhythms = np.empty(users), np.empty((users, SLOTS))
+        for index, kind in enumerate(TYPES):
+            of_kind = types == index
+            levels[of_kind] = _levels(kind, of_kind.sum(), rng)
+            rhythms[of_kind] = _rhythms(kind, of_kind.sum(), rng)
+        return cls(seed, types, levels, rhythms, np.array([_calendar(kind, days) for kind in TYPES]))
+
+    @property
+    def days(self) -> int:
+        return len(self.calendars[0])
+
+    def readings(self, first: int, last: int) -> tuple[Floats, NDArray[np.bool_]]:
+        """Values and missing marks of users ``first`` to ``last`` (exclusive), by user then time."""
+        block, rng = slice(first, last), _rng(self.seed, 2, first)
+        shape = (last - first, self.days, SLOTS)
+        missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
+        expected = (self.levels[block, None] * self.calendars[self.types[block]])[:, :, None] * self.rhythms[
+            block, None
+        ]
+        values = expected * _burst(_activity(rng, shape))
+        np.rint(values * 1000, out=values)
+        return (values / 1000).ravel(), np.repeat(missing, SLOTS)
+
+
+def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> Floats:
+    """Stationary standard normal AR(1) along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
+    step = np.sqrt(1 - memory**2)
+    noise = rng.standard_normal(shape)
+    noise[:, 0] /= step
+    process: Floats = lfilter([step], [1, -memory], noise)
+    return process
+
+
+def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+    """The standard normal z behind the bursts: a part that lasts the day and a part that fades in an hour or two."""
+    users, days, slots = shape
+    lasting = rng.standard_normal((users, days, 1))
+    fading = _remembering(rng, (users, days * slots), HALF_HOUR_MEMORY).reshape(shape)
+    fading *= np.sqrt(1 - DAY_WEIGHT**2)
+    fading += DAY_WEIGHT * lasting
+    return fading
+
+
+def _truncated_mean(slope: float, low: float, high: float) -> float:
+    """E[exp(slope (z - KNEE)); low < z < high] for standard normal z."""
+    mass = ndtr(high - slope) - ndtr(low - slope)
+    return float(np.exp(slope**2 / 2 - slope * KNEE) * mass)
+
+
+BURST_MEAN = (
+    _truncated_mean(BASE_SLOPE, NOTHING, KNEE)
+    + _truncated_mean(PEAK_SLOPE, KNEE, CEILING)
+    + float(np.exp(PEAK_SLOPE * (CEILING - KNEE)) * ndtr(-CEILING))
+)
+
+
+def _burst(z: Floats) -> Floats:
+    """Factor of mean 1, growing with z: 0 below ``NOTHING``, then exp(slope (z - KNEE)) / mean, flat from ``CEILING``.
+
+    The slope is ``BASE_SLOPE`` below the knee and ``PEAK_SLOPE`` above: the larger of the two lines, PEAK_SLOPE
+    being the steeper.
+    """
+    score = np.minimum(z, CEILING)
+    score -= KNEE
+    factor: Floats = np.maximum(BASE_SLOPE * score, PEAK_SLOPE * score)
+    np.exp(factor, out=factor)
+    factor *= (z >= NOTHING) / BURST_MEAN
+    return factor
+
+
+SCHEMA = pa.schema(
+    [
+        pa.field("user", pa.int32(), nullable=False),
+        pa.field("time", pa.timestamp("us"), nullable=False),
+        pa.field("value", pa.float64()),
+    ]
+)
+
+
+def _write(path: Path, population: _Population, workers: int, progress: Callable[[int, int], None] | None) -> None:
+    """Draw blocks of users in threads (numpy and Arrow release the interpreter's lock), write them in order."""
+    users = len(population.types)
+    block = max(1, round(ROWS_A_GROUP / (population.days * SLOTS)))
+    half_hours = FIRST_DAY.astype("datetime64[us]") + np.arange(population.days * SLOTS) * np.timedelta64(30, "m")
+    times = pa.array(np.tile(half_hours, min(block, users)))
+    ends = [(first, min(first + block, users)) for first in range(0, users, block)]
+
+    def draw(first: int, last: int) -> pa.Table:
+        ids = np.repeat(np.arange(FIRST_ID + first, FIRST_ID + last, dtype=np.int32), len(half_hours))
+        values, missing = population.readings(first, last)
+        return pa.table([pa.array(ids), times.slice(0, len(ids)), pa.array(values, mask=missing)], schema=SCHEMA)
+
+    # Times differ by a constant and values repeat: these encodings make a third of the default's bytes.
+    encodings = {"use_dictionary": ["user", "value"], "column_encoding": {"time": "DELTA_BINARY_PACKED"}}
+    with (
+        ThreadPoolExecutor(workers) as pool,
+        pq.ParquetWriter(path, SCHEMA, compression="zstd", **encodings) as writer,
+    ):
+        for (_, last), table in zip(ends, _in_order(pool, draw, ends, ahead=workers + 1), strict=True):
+            writer.write_table(table)
+            if progress is not None:
+                progress(last, users)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, draw: Callable[[int, int], pa.Table], ends: list[tuple[int, int]], ahead: int
+) -> Iterator[pa.Table]:
+    """Results in the order of ``ends``, never more than ``ahead`` of them waiting, so that memory stays bounded."""
+    waiting: deque[Future[pa.Table]] = deque()
+    for first, last in ends:
+        waiting.append(pool.submit(draw, first, last))
+        if len(waiting) == ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
