@@ -1,0 +1,58 @@
+"""All mechanisms by name: ours, those registered in Python, and installed plug-ins (imported only when asked for)."""
+
+from halfmask.errors import SettingError
+from halfmask.settings.base import Mechanism
+from halfmask.settings.direct import Clip, Microaggregate, Round
+from halfmask.settings.plugins import complete, load_plugin, plugin_names
+from halfmask.settings.scaled import Gaussian, Laplace, NoNoise, RelativeGaussian, RelativeLaplace, Uniform
+from halfmask.settings.sine import Sine
+from halfmask.settings.stepped import Geometric, Staircase
+from halfmask.settings.tabulated import Tabulated
+
+__all__ = ["Mechanism", "mechanism", "mechanisms", "register"]
+
+_OURS: tuple[type[Mechanism], ...] = (
+    NoNoise,
+    Laplace,
+    Sine,
+    Gaussian,
+    Uniform,
+    Staircase,
+    Geometric,
+    RelativeLaplace,
+    RelativeGaussian,
+    Tabulated,
+    Round,
+    Microaggregate,
+    Clip,
+)
+_known: dict[str, Mechanism] = {each.name: each() for each in _OURS}
+
+
+def mechanism(name: str) -> Mechanism:
+    """The mechanism of that name; entry points are looked at only where the name is not known yet."""
+    known = _known.get(name)
+    if known is not None:
+        return known
+    loaded = load_plugin(name)
+    if loaded is None:
+        raise SettingError(f"unknown mechanism {name[:40]!r}; known are {', '.join(mechanisms())}")
+    return _known.setdefault(name, loaded)
+
+
+def mechanisms() -> list[str]:
+    """Names of all mechanisms: ours first, then the others in order of the alphabet."""
+    ours = [each.name for each in _OURS]
+    return ours + sorted((_known.keys() | plugin_names()) - set(ours))
+
+
+def register(plugin: type) -> Mechanism:
+    """Make a class known for this process, as an entry point would; a class registered before under its name goes.
+
+    Works as a decorator's body does not: it returns the mechanism, not the class.
+    """
+    whole = complete(plugin)
+    if whole.name in {each.name for each in _OURS}:
+        raise SettingError(f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name")
+    _known[whole.name] = whole
+    return whole
