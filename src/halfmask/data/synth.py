@@ -31,6 +31,7 @@ from halfmask.errors import OptionError
 from halfmask.files import whole_file
 
 Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
 
 SLOTS = 48
 FIRST_DAY = np.datetime64("2009-07-14", "D")
@@ -73,17 +74,13 @@ class UserType:
 
 # The ends of the households' spread (1 % and below, the maximum's probability) are not published: they are
 # chosen so that mean 0.497 and log-sd 0.56 come out. The spreads of the other types are assumed lognormal.
+# fmt: off
 HOME_SPREAD = (
-    (0.0001, 0.03),
-    (0.01, 0.08),
-    (0.05, 0.159),
-    (0.25, 0.315),
-    (0.50, 0.471),
-    (0.75, 0.650),
-    (0.95, 0.935),
-    (0.99, 1.20),
+    (0.0001, 0.03), (0.01, 0.08),
+    (0.05, 0.159), (0.25, 0.315), (0.50, 0.471), (0.75, 0.650), (0.95, 0.935), (0.99, 1.20),
     (1 - 0.5 / 4225, 2.2),
 )
+# fmt: on
 TYPES = (
     UserType("residential", 4225, 0.497, HOME_SPREAD, HOME_WEEK, HOME_DAY),
     UserType("small business", 485, 2.09, ((0.0001, 0.043), (0.9999, 43.0)), OFFICE_WEEK, OFFICE_DAY),
@@ -116,7 +113,7 @@ def synth(
     days: int = 536,
     seed: int = 1,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write a panel like the paper's to one Parquet file: ``user``, ``time``, ``value``, by user then time.
 
@@ -126,9 +123,8 @@ def synth(
     with the users written so far and all users; what it raises ends the run, with nothing left behind.
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
-    _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
+    _check_users(users, seed)
     _check("days", days, 1, CENTURY)
-    _check("seed", seed, 0, None)
     _check("workers", workers, 1, None)
     if Path(path).is_dir():
         raise OptionError(f"cannot write the panel to {path}: it is a folder; name a file in it")
@@ -138,8 +134,14 @@ def synth(
 
 def allocation(users: int = 6435, *, seed: int = 1) -> NDArray[np.str_]:
     """The type of each user of ``synth(users=users, seed=seed)`` in order of id, in the trial's proportions."""
+    _check_users(users, seed)
     names = np.array([kind.name for kind in TYPES])
     return names[_types(users, seed)]
+
+
+def _check_users(users: int, seed: int) -> None:
+    _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
+    _check("seed", seed, 0, None)
 
 
 def _check(name: str, value: int, low: int, high: int | None) -> None:
@@ -188,11 +190,12 @@ def _rhythms(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
 
     Both deviations have mean zero and enter linearly, so users' average is the type's shape exactly.
     """
-    shape = kind.day / kind.day.mean()
+    shape: Floats = kind.day / kind.day.mean()
     slope = (np.roll(shape, -1) - np.roll(shape, 1)) / 2
     contrast = rng.uniform(-CONTRAST, CONTRAST, (users, 1))
     phase = rng.uniform(-PHASE, PHASE, (users, 1))
-    return shape + contrast * (shape - 1) + phase * slope
+    rhythms: Floats = shape + contrast * (shape - 1) + phase * slope
+    return rhythms
 
 
 @dataclass(frozen=True)
@@ -224,12 +227,12 @@ class _Population:
         block, rng = slice(first, last), _rng(self.seed, 2, first)
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
-        expected = (self.levels[block, None] * self.calendars[self.types[block]])[:, :, None] * self.rhythms[
-            block, None
-        ]
-        values = expected * _burst(_activity(rng, shape))
-        np.rint(values * 1000, out=values)
-        return (values / 1000).ravel(), np.repeat(missing, SLOTS)
+        values = _burst(_activity(rng, shape))
+        values *= (1000 * self.levels[block, None] * self.calendars[self.types[block]])[:, :, None]
+        values *= self.rhythms[block, None]
+        np.rint(values, out=values)
+        values /= 1000
+        return values.ravel(), np.repeat(missing, SLOTS)
 
 
 def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> Floats:
@@ -287,7 +290,7 @@ SCHEMA = pa.schema(
 )
 
 
-def _write(path: Path, population: _Population, workers: int, progress: Callable[[int, int], None] | None) -> None:
+def _write(path: Path, population: _Population, workers: int, progress: Progress | None) -> None:
     """Draw blocks of users in threads (numpy and Arrow release the interpreter's lock), write them in order."""
     users = len(population.types)
     block = max(1, round(ROWS_A_GROUP / (population.days * SLOTS)))
