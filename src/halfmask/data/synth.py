@@ -185,38 +185,41 @@ def _calendar(kind: UserType, days: int) -> Floats:
     return factor
 
 
-def _rhythms(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
-    """Daily shapes of mean 1: the type's own, plus each user's contrast and phase to first order.
+def _rhythms(shapes: Floats, rng: np.random.Generator) -> Floats:
+    """Daily shapes of mean 1, one row a user: the type's own plus the user's contrast and phase, to first order.
 
     Both deviations have mean zero and enter linearly, so users' average is the type's shape exactly.
     """
-    shape: Floats = kind.day / kind.day.mean()
-    slope = (np.roll(shape, -1) - np.roll(shape, 1)) / 2
-    contrast = rng.uniform(-CONTRAST, CONTRAST, (users, 1))
-    phase = rng.uniform(-PHASE, PHASE, (users, 1))
-    rhythms: Floats = shape + contrast * (shape - 1) + phase * slope
+    slopes = (np.roll(shapes, -1, axis=1) - np.roll(shapes, 1, axis=1)) / 2
+    contrast = rng.uniform(-CONTRAST, CONTRAST, (len(shapes), 1))
+    phase = rng.uniform(-PHASE, PHASE, (len(shapes), 1))
+    rhythms: Floats = shapes + contrast * (shapes - 1) + phase * slopes
     return rhythms
 
 
 @dataclass(frozen=True)
 class _Population:
-    """Who the users are; their readings are drawn block by block from streams of their own."""
+    """Who the users are, in a few bytes each; all else is drawn block by block from streams of their own.
+
+    ``types`` and ``levels`` have one entry a user; ``calendars`` and ``shapes`` one row a type, of mean 1.
+    """
 
     seed: int
     types: NDArray[np.intp]
     levels: Floats
-    rhythms: Floats
     calendars: Floats
+    shapes: Floats
 
     @classmethod
     def draw(cls, users: int, days: int, seed: int) -> "_Population":
         types, rng = _types(users, seed), _rng(seed, 1)
-        levels, rhythms = np.empty(users), np.empty((users, SLOTS))
+        levels = np.empty(users)
         for index, kind in enumerate(TYPES):
             of_kind = types == index
             levels[of_kind] = _levels(kind, of_kind.sum(), rng)
-            rhythms[of_kind] = _rhythms(kind, of_kind.sum(), rng)
-        return cls(seed, types, levels, rhythms, np.array([_calendar(kind, days) for kind in TYPES]))
+        calendars = np.array([_calendar(kind, days) for kind in TYPES])
+        shapes = np.array([kind.day / kind.day.mean() for kind in TYPES])
+        return cls(seed, types, levels, calendars, shapes)
 
     @property
     def days(self) -> int:
@@ -224,12 +227,12 @@ class _Population:
 
     def readings(self, first: int, last: int) -> tuple[Floats, NDArray[np.bool_]]:
         """Values and missing marks of users ``first`` to ``last`` (exclusive), by user then time."""
-        block, rng = slice(first, last), _rng(self.seed, 2, first)
+        rng, types, levels = _rng(self.seed, 2, first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
         values = _burst(_activity(rng, shape))
-        values *= (1000 * self.levels[block, None] * self.calendars[self.types[block]])[:, :, None]
-        values *= self.rhythms[block, None]
+        values *= (1000 * levels[:, None] * self.calendars[types])[:, :, None]
+        values *= _rhythms(self.shapes[types], rng)[:, None]
         np.rint(values, out=values)
         values /= 1000
         return values.ravel(), np.repeat(missing, SLOTS)
