@@ -1,6 +1,6 @@
 """The stand-in for the paper's data has the published figures of the trial.
 
-Tolerances are four standard errors or more of the figure between seeds (measured on eight), plus what the
+Tolerances are about three standard errors or more of the figure between seeds (measured on eight), plus what the
 published figures differ by among themselves (their monthly, weekly and daily means are up to 1 % apart).
 Every figure is also held against readings that are deliberately wrong, and must then be refused.
 """
