@@ -139,9 +139,8 @@ def _sine() -> tuple[Block, ...]:
     coarse = product([np.arange(0, 19, 3) / 10] * 5)
     fine = np.arange(3, 30, 3) / 100
     singles = [_placed({k: fine}) for k in range(5)]
-    pairs = [
-        _placed({k: np.repeat(fine, fine.size), m: np.tile(fine, fine.size)}) for k, m in combinations(range(5), 2)
-    ]
+    both = product([fine, fine])
+    pairs = [_placed({k: both[:, 0], m: both[:, 1]}) for k, m in combinations(range(5), 2)]
     return (Block("sine", np.concatenate([coarse[coarse.any(axis=1)], *singles, *pairs])),)
 
 

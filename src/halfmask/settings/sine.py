@@ -29,9 +29,10 @@ class Sine(Noise):
     def cdf(self, parameters: Floats, y: Floats) -> Floats:
         from halfmask.settings.sine_kernel import sine_cdf  # here, because numba takes long to import
 
+        theta = np.ascontiguousarray(parameters, dtype=np.float64)
         rows = np.atleast_2d(np.ascontiguousarray(y, dtype=np.float64))
-        out = np.empty((len(parameters), rows.shape[1]))
-        sine_cdf(np.ascontiguousarray(parameters, dtype=np.float64), rows, out)
+        out = np.empty((len(theta), rows.shape[1]))
+        sine_cdf(theta, self._terms(theta), self.support(theta), rows, out)
         return out
 
     def moments(self, parameters: Floats) -> Floats:

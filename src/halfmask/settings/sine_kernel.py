@@ -29,6 +29,8 @@ def _root_from_scratch(theta: Floats, y: float) -> float:
     for k in range(theta.size):
         if theta[k] > 0:
             bound = min(bound, y ** (1 / (2 * k + 1)) / theta[k])
+    if bound == 0:  # the root itself is below the least float
+        return 0.0
     terms = np.zeros(theta.size)
     for k in range(theta.size):
         if theta[k] > 0:
@@ -63,22 +65,20 @@ def _newton(terms: Floats, count: int, y: float, x: float) -> float:
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def sine_cdf(theta: Floats, y: Floats, out: Floats) -> None:
+def sine_cdf(theta: Floats, terms: Floats, support: Floats, y: Floats, out: Floats) -> None:
     """out[s, j] = P(|psi| <= y) = (2/pi) arcsin(P^-1(y)) for each row of theta (S, K) and y (1 or S, J).
+
+    ``terms`` are theta_k^(2k+1) and ``support`` their sums, P(1), as the caller has them: F is 1 from there on, exactly.
 
     Values of y that rise by less than a factor of two from one to the next start Newton from the previous
     roots, continued as a geometric sequence; any other order is right too, only slower.
     """
     settings, count = theta.shape
-    terms = np.empty(count)
     for s in range(settings):
-        most = 0.0
-        last = 0
-        for k in range(count):
-            terms[k] = theta[s, k] ** (2 * k + 1)
-            most += terms[k]
-            if terms[k] > 0:
-                last = k + 1
+        most = support[s]
+        last = count
+        while last > 1 and terms[s, last - 1] == 0:
+            last -= 1
         row = y[s] if y.shape[0] > 1 else y[0]
         before = 0.0
         x = 0.0
@@ -92,7 +92,7 @@ def sine_cdf(theta: Floats, y: Floats, out: Floats) -> None:
                 out[s, j] = 0.0
                 continue
             if TINY < before <= value <= 2 * before and x > TINY and most < HUGE:
-                root = _newton(terms, last, value, min(max(x * growth * turn, x), 1.0))
+                root = _newton(terms[s], last, value, min(max(x * growth * turn, x), 1.0))
                 now = root / x
                 turn = now / growth
                 growth = now

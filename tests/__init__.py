@@ -1,0 +1,1 @@
+"""Tests; a package, so that modules of equal name in two folders do not clash."""
