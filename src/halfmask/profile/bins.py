@@ -1,0 +1,29 @@
+"""Logarithmic bins: how a profile remembers the sizes of readings.
+
+Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. The guard puts exact powers
+of two in the bin they open, whatever the last bit of an engine's logarithm says.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+BINS_PER_OCTAVE = 64
+GUARD = 1e-9
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def bin_of(size: npt.ArrayLike) -> IntArray:
+    """The bin of each positive, finite ``|s|``."""
+    return np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD).astype(np.int64)
+
+
+def edge(index: npt.ArrayLike) -> FloatArray:
+    """The smallest ``|s|`` of a bin: ``2^(k / BINS_PER_OCTAVE)``."""
+    return np.asarray(np.exp2(np.asarray(index, float) / BINS_PER_OCTAVE))
+
+
+def centre(index: npt.ArrayLike) -> FloatArray:
+    """The geometric middle of a bin."""
+    return edge(np.asarray(index, float) + 0.5)

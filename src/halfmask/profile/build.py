@@ -1,0 +1,198 @@
+"""Readings to a profile: look at the source, count it in one pass, deal with duplicates."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError, ReadingError, SourceError
+from halfmask.profile import expressions
+from halfmask.profile.engines import Frame, keep
+from halfmask.profile.fold import fold
+from halfmask.profile.kernel import TooLarge, count
+from halfmask.profile.periods import SECOND, Period
+from halfmask.profile.profile import Profile
+from halfmask.profile.tally import Plan, Tally
+
+Duplicates = Literal["first", "last", "mean", "error"]
+NonFinite = Literal["drop", "error"]
+Method = Literal["auto", "kernel", "expressions"]
+
+DEFAULT_BUCKETS = 10_000
+SAMPLE_ROWS = 200_000
+KERNEL_BYTES = 1_200_000_000
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What becomes of readings that are not plainly usable."""
+
+    duplicates: Duplicates = "first"
+    nonfinite: NonFinite = "drop"
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __post_init__(self) -> None:
+        if self.duplicates not in ("first", "last", "mean", "error"):
+            raise OptionError(f"duplicates '{self.duplicates}' is not a policy: use first, last, mean or error")
+        if self.nonfinite not in ("drop", "error"):
+            raise OptionError(f"non-finite '{self.nonfinite}' is not a policy: use drop or error")
+        if not self.low < self.high:
+            raise OptionError(f"bounds {self.low:g} to {self.high:g} leave no value between them")
+
+
+def build_profile(
+    panel: Panel,
+    *,
+    period: str = "day",
+    policies: Policies | None = None,
+    buckets: int = DEFAULT_BUCKETS,
+    method: Method = "auto",
+    advance: Callable[[int], None] | None = None,
+) -> Profile:
+    """The profile of a panel. More users than ``buckets`` are hashed into as many buckets (0: never).
+
+    ``method`` chooses the pass: ``kernel`` (compiled, one machine, users x time in memory), ``expressions`` (on the
+    panel's engine, any size), or ``auto``: the kernel on DuckDB as long as it fits.
+    """
+    policies = policies or Policies()
+    cut = Period.parse(period)
+    if buckets < 0:
+        raise OptionError(f"buckets {buckets} is negative: use 0 for one row a user, or a number of buckets")
+    step = sampling_step(panel)
+    plan = Plan(step, cut.chunk(step), cut.origin, policies.low, policies.high)
+    about = {
+        "sources": [panel.source],
+        "notes": list(panel.notes),
+        "policies": {"duplicates": policies.duplicates, "nonfinite": policies.nonfinite, **_bounds(policies)},
+        "duplicates": 0,
+    }
+    profile, suspects = _pass(panel, plan, cut, buckets, method, about, advance)
+    if suspects is not None:
+        repeated = keep(panel.engine, _repeated(panel, plan, suspects))
+        surplus = int(panel.collect(repeated.select((nw.col("count") - 1).sum())).column(0)[0].as_py() or 0)
+        if surplus:
+            mended = _without_duplicates(panel, plan, repeated, surplus, policies.duplicates)
+            about = {**about, "duplicates": surplus}
+            profile, _ = _pass(mended, plan, cut, buckets, method, about, advance)
+    _check(profile, panel, policies)
+    return profile
+
+
+def sampling_step(panel: Panel) -> int | None:
+    """The most common distance between two successive readings of a user, from the first rows of the source."""
+    head = panel.collect(panel.frame.filter(~nw.col("user").is_null() & ~nw.col("time").is_null()).head(SAMPLE_ROWS))
+    codes = np.asarray(head["user"].combine_chunks().dictionary_encode().indices)
+    times = np.asarray(head["time"])
+    order = np.lexsort((times, codes))
+    distance = np.diff(times[order])[np.diff(codes[order]) == 0]
+    distance = distance[distance > 0]
+    if not len(distance):
+        return None
+    steps, counts = np.unique(distance, return_counts=True)
+    return int(steps[counts.argmax()])
+
+
+def _pass(
+    panel: Panel,
+    plan: Plan,
+    period: Period,
+    buckets: int,
+    method: Method,
+    about: dict[str, Any],
+    advance: Callable[[int], None] | None,
+) -> tuple[Profile, Frame | None]:
+    """Profile and suspected user-chunks (None where there are none), by the kernel or by expressions."""
+    if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
+        try:
+            with closing(_batches(panel)) as batches:
+                tally = count(batches, plan, KERNEL_BYTES, advance)
+        except TooLarge:
+            if method == "kernel":
+                raise OptionError("users x time is too large for the kernel: use the method 'expressions'") from None
+        else:
+            profile = fold(tally, plan, period, about)
+            if buckets and len(profile) > buckets:
+                profile = profile.bucketed(buckets)
+            return profile, _suspects(panel, tally)
+    profile, suspects = expressions.measure(panel, plan, period, buckets, about)
+    some = panel.collect(suspects.head(1)).num_rows
+    return profile, suspects.select("user", "chunk") if some else None
+
+
+def _batches(panel: Panel) -> Iterator[pa.RecordBatch]:
+    yield from panel.batches()
+
+
+def _suspects(panel: Panel, tally: Tally) -> Frame | None:
+    """The user-chunks in which two readings share a slot, as a table on the engine."""
+    row, chunk = np.nonzero(tally.clash)
+    if not len(row):
+        return None
+    kind = panel.collect(panel.frame.head(0)).schema.field("user").type
+    users = pa.array([tally.users[r] for r in row], pa.string()).cast(kind)
+    return panel.engine.table(pa.table({"user": users, "chunk": pa.array(chunk + tally.chunk0, pa.int64())}))
+
+
+def _repeated(panel: Panel, plan: Plan, suspects: Frame) -> Frame:
+    """User and time of readings that occur more than once, with how often: looked for among the suspects alone."""
+    rows = expressions.placed(panel.frame, plan).filter(expressions.usable(plan))
+    among = rows.join(suspects, on=["user", "chunk"], how="semi")
+    return among.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
+
+
+def _without_duplicates(panel: Panel, plan: Plan, repeated: Frame, surplus: int, policy: Duplicates) -> Panel:
+    """The same panel with one reading for each user and time."""
+    keys = ["user", "time"]
+    if policy == "error":
+        one = panel.collect(repeated.sort("user", "time").head(1)).to_pylist()[0]
+        moment = np.datetime64(one["time"], "us").astype("datetime64[s]")
+        raise ReadingError(
+            f"{panel.source}: {surplus} duplicate readings, the first for user {one['user']} at {moment}: "
+            "keep one with the policy first, last or mean"
+        )
+    usable = expressions.usable(plan)
+    single = panel.frame.join(repeated, on=keys, how="anti")
+    several = panel.ordered.filter(usable).join(repeated, on=keys, how="semi")
+    if policy == "mean":
+        kept = several.group_by(keys).agg(nw.col("value").mean())
+    else:
+        place = nw.col("order").min() if policy == "first" else nw.col("order").max()
+        chosen = several.group_by(keys).agg(place.alias("order"))
+        kept = several.join(chosen, on=[*keys, "order"], how="semi")
+    unusable = panel.frame.join(repeated, on=keys, how="semi").filter(~usable | nw.col("value").is_null())
+    columns = ["user", "time", "value"]
+    parts = [part.select(columns) for part in (single, kept, unusable)]
+    return replace(panel, frame=nw.concat(parts))
+
+
+def _check(profile: Profile, panel: Panel, policies: Policies) -> None:
+    dropped = int(profile.rows["nonfinite"].sum())
+    if dropped and policies.nonfinite == "error":
+        worst = profile.labels[int(np.argmax(profile.rows["nonfinite"]))]
+        raise ReadingError(
+            f"{panel.source}: {dropped} values are null, NaN or infinite (user {worst} has most): "
+            "mend them, or drop them with the policy drop"
+        )
+    if not profile.readings:
+        raise SourceError(f"{panel.source}: no usable reading among {int(profile.rows['rows'].sum())} rows")
+
+
+def _bounds(policies: Policies) -> dict[str, float]:
+    named = {"low": policies.low, "high": policies.high}
+    return {name: bound for name, bound in named.items() if np.isfinite(bound)}
+
+
+def step_text(step: int | None) -> str:
+    """A sampling step as people say it."""
+    if step is None:
+        return "unknown"
+    for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):
+        if step % size == 0:
+            return f"{step // size} {unit}"
+    return f"{step / SECOND:g} s"

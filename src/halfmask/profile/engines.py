@@ -1,0 +1,43 @@
+"""The few things the pass needs of an engine that Narwhals has no word for."""
+
+from typing import Any
+
+import narwhals as nw
+
+from halfmask.data.panel import Engine
+from halfmask.errors import OptionError
+
+Frame = nw.LazyFrame[Any]
+
+
+def keep(engine: Engine, frame: Frame) -> Frame:
+    """Run a query now and keep its result where the engine is, on disk if it must, for the queries that follow."""
+    native = frame.to_native()
+    if engine.name == "spark":
+        return nw.from_native(native.persist())
+    connection: Any = getattr(engine, "connection", None)
+    if connection is None:
+        raise OptionError(f"engine '{engine.name}' keeps no tables: use duckdb or spark")
+    name = f"kept_{connection.sql('SELECT count(*) FROM duckdb_tables()').fetchone()[0]}"
+    connection.execute(f"CREATE TEMP TABLE {name} AS {native.sql_query()}")
+    return nw.from_native(connection.table(name))
+
+
+def with_bits_set(engine: Engine, frame: Frame) -> Frame:
+    """A column ``filled``: how many bits the whole number in ``slot`` has set."""
+    return _extend(engine, frame, "bit_count(CAST(slot AS UBIGINT))", "bit_count(CAST(slot AS BIGINT))", "filled")
+
+
+def with_bucket(engine: Engine, frame: Frame, buckets: int) -> Frame:
+    """A column ``label``: the bucket of ``user``, as `profile.bucket_of` has it."""
+    digest = "md5(CAST(user AS {}))"
+    duckdb = f"CAST('0x' || substr({digest.format('VARCHAR')}, 1, 8) AS BIGINT) % {buckets}".replace("user", '"user"')
+    spark = f"CAST(conv(substr({digest.format('STRING')}, 1, 8), 16, 10) AS BIGINT) % {buckets}"
+    return _extend(engine, frame, duckdb, spark, "label")
+
+
+def _extend(engine: Engine, frame: Frame, duckdb: str, spark: str, name: str) -> Frame:
+    native = frame.to_native()
+    if engine.name == "spark":
+        return nw.from_native(native.selectExpr("*", f"{spark} AS {name}"))
+    return nw.from_native(native.project(f"*, {duckdb} AS {name}"))

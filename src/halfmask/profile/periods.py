@@ -1,0 +1,77 @@
+"""Periods: what an aggregate covers, and how time is cut into them.
+
+Times are microseconds of local wall-clock time since 1970-01-01T00:00, as in a Panel.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.errors import OptionError
+from halfmask.profile.bins import IntArray
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+WEEK = 7 * DAY
+MONDAY = -3 * DAY  # 1970-01-01 was a Thursday
+
+NAMES = {"hour": "1h", "day": "1d", "week": "1w", "month": "month", "year": "year"}
+UNITS = {"s": SECOND, "m": 60 * SECOND, "min": 60 * SECOND, "h": 3600 * SECOND, "d": DAY, "w": WEEK}
+CALENDAR = {"month": "M", "year": "Y"}
+
+SLOTS = 48  # readings a chunk holds at most: sums of 2^slot stay exact in a double
+
+
+@dataclass(frozen=True)
+class Period:
+    """A length of time that starts on the hour, midnight, Monday or the first: ``30m``, ``day``, ``week``, ``month``.
+
+    A period of fixed length starts at ``origin + k length``. A calendar period has days as its base.
+    """
+
+    text: str
+    base: int
+    origin: int
+    calendar: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Period":
+        """Read ``day``, ``hour``, ``week``, ``month``, ``year``, or a number with a unit: ``30m``, ``15min``, ``6h``."""
+        plain = text.strip().lower()
+        if plain in CALENDAR:
+            return cls(plain, DAY, 0, CALENDAR[plain])
+        found = re.fullmatch(r"(\d+)\s*(s|m|min|h|d|w)", NAMES.get(plain, plain))
+        if not found or int(found[1]) < 1:
+            raise OptionError(
+                f"period '{text}' is not a length of time: use hour, day, week, month, year or a number with a unit "
+                "(30m, 15min, 6h, 2d)"
+            )
+        length = int(found[1]) * UNITS[found[2]]
+        if length < DAY and DAY % length:
+            raise OptionError(f"period '{text}' does not divide a day: use one that does, such as 15m, 30m, 1h or 6h")
+        if length > 1000 * WEEK:
+            raise OptionError(f"period '{text}' is longer than 1000 weeks")
+        return cls(plain, length, MONDAY if length % WEEK == 0 else 0)
+
+    def chunk(self, step: int | None) -> int:
+        """The longest part of the base that a whole number of makes the base, and that holds at most 48 steps."""
+        if step is None or self.base <= SLOTS * step:
+            return self.base
+        parts = -(-self.base // (SLOTS * step))
+        while self.base % parts:
+            parts += 1
+        return self.base // parts
+
+    def start(self, times: IntArray) -> IntArray:
+        """The start of the period that each time falls in."""
+        if self.calendar:
+            return times.astype("datetime64[us]").astype(f"datetime64[{self.calendar}]").astype("datetime64[us]").astype(np.int64)
+        return (times - self.origin) // self.base * self.base + self.origin
+
+    def label(self, start: int) -> str:
+        """A period's start as people write it."""
+        moment = np.datetime64(int(start), "us")
+        if self.calendar:
+            return str(moment.astype(f"datetime64[{self.calendar}]"))
+        return str(moment.astype("datetime64[D]" if self.base % DAY == 0 else "datetime64[s]")).replace("T", " ")

@@ -1,0 +1,279 @@
+"""The profile: all that later stages ever see of the readings."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from halfmask.errors import OptionError
+from halfmask.profile.bins import FloatArray, IntArray, bin_of
+from halfmask.profile.periods import Period
+
+StringArray = npt.NDArray[np.str_]
+
+CELL_COLUMNS = ("n", "s1", "s2", "s3", "s4")
+COUNTS = ("rows", "readings", "zeros", "negatives", "nonfinite", "outside")
+SUMS = ("sum_abs", "inverse1", "inverse2", "inverse3", "inverse4")
+SPAN = ("first", "last")
+OF_USERS = ("members", "empty", "all_zero", "expected")  # of one user they follow from the columns above
+SCALES = ("scale1", "scale2", "scale3", "scale4")
+ROW_COLUMNS = (*COUNTS, *SUMS, *SPAN, *OF_USERS, *SCALES)
+
+NEVER, ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Sparse counts: ``count[i]`` of row ``row[i]`` in bin ``bin[i]``, sorted by row, then bin."""
+
+    row: IntArray
+    bin: IntArray
+    count: IntArray
+
+    @classmethod
+    def gather(cls, row: npt.ArrayLike, bin_: npt.ArrayLike, count: npt.ArrayLike) -> "Counts":
+        """Sorted and added up from entries in any order."""
+        row, bin_, count = (np.asarray(a, np.int64) for a in (row, bin_, count))
+        if not len(row):
+            return cls(row, bin_, count)
+        key = np.stack([row, bin_])
+        order = np.lexsort((bin_, row))
+        key, count = key[:, order], count[order]
+        new = np.flatnonzero(np.concatenate([[True], (np.diff(key) != 0).any(axis=0)]))
+        return cls(key[0, new], key[1, new], np.add.reduceat(count, new))
+
+    def of(self, rows: IntArray) -> "Counts":
+        """The given rows (unique), renumbered in the order given."""
+        place = np.full(int(max(self.row.max(initial=-1), rows.max(initial=-1))) + 1, -1, np.int64)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.row] >= 0 if len(self.row) else np.zeros(0, bool)
+        return Counts.gather(place[self.row[kept]], self.bin[kept], self.count[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Sums and counts of readings, per user (or hash bucket of users) and per period.
+
+    ``labels``     users, or buckets where ``buckets`` is not 0, in ascending order
+    ``rows``       a column of length ``len(labels)`` for each name in `ROW_COLUMNS`:
+                   ``readings`` usable readings; ``sum_abs`` and ``inverse<k>``: sums of |s| and |s|^-k over non-zero
+                   readings; ``first``/``last`` time of a usable reading; ``members`` users in the row; ``expected``
+                   readings their own spans would hold; ``scale<k>``: sums over users of readings x (mean |s|)^-k
+    ``periods``    start of each period in which anybody has a reading, microseconds of local time
+    ``cells``      array (row, period, `CELL_COLUMNS`): number of readings and sums of s^k, k = 1..4
+    ``histogram``  counts of |s| of non-zero readings in logarithmic bins (see `bins`)
+    ``scales``     counts of readings by the bin of their user's mean |s|
+    ``bin_index``, ``bin_counts``, ``bin_sizes``, ``bin_negatives``: bins that occur, readings in each, their sum
+                   of |s|, negative ones among them; of everybody, also in a subset
+    ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``)
+    """
+
+    period: Period
+    step: int | None
+    buckets: int
+    labels: StringArray
+    rows: dict[str, npt.NDArray[Any]]
+    periods: IntArray
+    cells: FloatArray
+    histogram: Counts
+    scales: Counts
+    bin_index: IntArray
+    bin_counts: IntArray
+    bin_sizes: FloatArray
+    bin_negatives: IntArray
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def empty(cls, period: Period, buckets: int = 0) -> "Profile":
+        """The profile of no readings: what adds nothing."""
+        none = np.zeros(0, np.int64)
+        counts = Counts(none, none, none)
+        rows: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, _dtype(name)) for name in ROW_COLUMNS}
+        labels = np.zeros(0, np.str_)
+        cells = np.zeros((0, 0, len(CELL_COLUMNS)))
+        return cls(period, None, buckets, labels, rows, none, cells, counts, counts, none, none, np.zeros(0), none)
+
+    def __add__(self, other: "Profile") -> "Profile":
+        """Both sets of readings together; the same user (or bucket) and period in both are added up."""
+        _check_alike(self, other)
+        labels, (a_rows, b_rows) = _union(self.labels, other.labels)
+        periods, (a_periods, b_periods) = _union(self.periods, other.periods)
+        cells = np.zeros((len(labels), len(periods), len(CELL_COLUMNS)))
+        cells[np.ix_(a_rows, a_periods)] += self.cells
+        cells[np.ix_(b_rows, b_periods)] += other.cells
+        bins, (a_bins, b_bins) = _union(self.bin_index, other.bin_index)
+        steps = [step for step in (self.step, other.step) if step is not None]
+        together = Profile(
+            period=self.period,
+            step=min(steps, default=None),
+            buckets=self.buckets,
+            labels=labels,
+            rows={name: _add_rows(name, len(labels), (self, a_rows), (other, b_rows)) for name in ROW_COLUMNS},
+            periods=periods,
+            cells=cells,
+            histogram=_add_counts(self.histogram, a_rows, other.histogram, b_rows),
+            scales=_add_counts(self.scales, a_rows, other.scales, b_rows),
+            bin_index=bins,
+            bin_counts=_scatter(len(bins), (a_bins, self.bin_counts), (b_bins, other.bin_counts)),
+            bin_sizes=_scatter(len(bins), (a_bins, self.bin_sizes), (b_bins, other.bin_sizes)),
+            bin_negatives=_scatter(len(bins), (a_bins, self.bin_negatives), (b_bins, other.bin_negatives)),
+            about=_add_about(self.about, other.about),
+        )
+        return together if self.buckets else together.with_users_derived()
+
+    def subset(self, labels: Iterable[str]) -> "Profile":
+        """The profile of some users alone."""
+        wanted = sorted(set(labels))
+        place = {label: row for row, label in enumerate(self.labels)}
+        unknown = [label for label in wanted if label not in place]
+        if unknown:
+            raise OptionError(f"the profile has no user '{unknown[0]}' ({len(unknown)} unknown of {len(wanted)})")
+        rows = np.array([place[label] for label in wanted], np.int64)
+        held = np.flatnonzero(self.cells[rows, :, 0].any(axis=0))
+        histogram = self.histogram.of(rows)
+        return replace(
+            self,
+            labels=self.labels[rows],
+            rows={name: column[rows] for name, column in self.rows.items()},
+            periods=self.periods[held],
+            cells=self.cells[np.ix_(rows, held)],
+            histogram=histogram,
+            scales=self.scales.of(rows),
+        )
+
+    def bucketed(self, buckets: int) -> "Profile":
+        """Users hashed into buckets: what a population of any size is kept as."""
+        if self.buckets or not buckets:
+            raise OptionError("only a profile of users can be put in buckets, and at least one is needed")
+        home = np.array([bucket_of(label, buckets) for label in self.labels], np.int64)
+        used, row = np.unique(home, return_inverse=True)
+        cells = np.zeros((len(used), *self.cells.shape[1:]))
+        np.add.at(cells, row, self.cells)
+        return replace(
+            self,
+            buckets=buckets,
+            labels=np.array([bucket_label(b) for b in used], np.str_),
+            rows={name: _fold_rows(name, len(used), row, column) for name, column in self.rows.items()},
+            cells=cells,
+            histogram=Counts.gather(row[self.histogram.row], self.histogram.bin, self.histogram.count),
+            scales=Counts.gather(row[self.scales.row], self.scales.bin, self.scales.count),
+        )
+
+    def with_users_derived(self) -> "Profile":
+        """The columns that follow from the others where a row is one user."""
+        rows = dict(self.rows)
+        readings, sizes = rows["readings"], rows["sum_abs"]
+        rows["members"] = np.ones(len(self), np.int64)
+        rows["empty"] = (readings == 0).astype(np.int64)
+        rows["all_zero"] = ((readings > 0) & (rows["zeros"] == readings)).astype(np.int64)
+        span = np.where(readings > 0, rows["last"] - np.minimum(rows["first"], rows["last"]), 0)
+        rows["expected"] = np.maximum(np.where(readings > 0, span // self.step + 1, 0) if self.step else readings, readings)
+        scaled = np.flatnonzero(sizes > 0)
+        mean = sizes[scaled] / readings[scaled]
+        for power in (1, 2, 3, 4):
+            rows[f"scale{power}"] = np.zeros(len(self))
+            with np.errstate(over="ignore"):
+                rows[f"scale{power}"][scaled] = readings[scaled] * mean**-power
+        return replace(self, rows=rows, scales=Counts.gather(scaled, bin_of(mean), readings[scaled]))
+
+    @property
+    def readings(self) -> int:
+        """Usable readings, after the policies."""
+        return int(self.rows["readings"].sum())
+
+    @property
+    def users(self) -> int:
+        """Users in the source, those without a usable reading included."""
+        return int(self.rows["members"].sum())
+
+    def fingerprint(self) -> str:
+        """Tells one dataset from another: a hash of who has how many readings of what size and when."""
+        digest = hashlib.sha256(self.period.text.encode())
+        digest.update("\n".join(self.labels).encode())
+        parts = (self.periods, self.cells[..., 0].astype(np.int64), self.histogram.row, self.histogram.bin, self.histogram.count)
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).astype("<i8").tobytes())
+        return digest.hexdigest()[:16]
+
+
+def bucket_of(user: str, buckets: int) -> int:
+    """The bucket of a user: the first 32 bits of the MD5 of its name, modulo the number of buckets."""
+    return int(hashlib.md5(user.encode(), usedforsecurity=False).hexdigest()[:8], 16) % buckets
+
+
+def bucket_label(bucket: int) -> str:
+    """A bucket's name; names sort as the numbers do."""
+    return f"bucket-{bucket:08d}"
+
+
+def _dtype(name: str) -> type:
+    return np.float64 if name in SUMS or name in SCALES else np.int64
+
+
+def _check_alike(a: Profile, b: Profile) -> None:
+    if a.period != b.period:
+        raise OptionError(f"profiles of different periods do not add up: {a.period.text} and {b.period.text}")
+    if a.buckets != b.buckets:
+        raise OptionError(f"profiles with {a.buckets or 'no'} and {b.buckets or 'no'} buckets do not add up: make both alike")
+
+
+def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
+    """The sorted union, and where each element of both went."""
+    union = np.union1d(a, b)
+    return union, (np.searchsorted(union, a), np.searchsorted(union, b))
+
+
+def _scatter(size: int, *parts: tuple[IntArray, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    total = np.zeros(size, parts[0][1].dtype)
+    for where, values in parts:
+        total[where] += values
+    return total
+
+
+def _combiner(name: str) -> tuple[np.ufunc, float]:
+    """How a column adds up over rows, and what adds nothing."""
+    if name == "first":
+        return np.minimum, NEVER
+    if name == "last":
+        return np.maximum, ALWAYS
+    return np.add, 0
+
+
+def _add_rows(name: str, size: int, *parts: tuple[Profile, IntArray]) -> npt.NDArray[Any]:
+    combine, neutral = _combiner(name)
+    total = np.full(size, neutral, _dtype(name))
+    for profile, rows in parts:
+        total[rows] = combine(total[rows], profile.rows[name])
+    return total
+
+
+def _fold_rows(name: str, size: int, row: IntArray, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    combine, neutral = _combiner(name)
+    total = np.full(size, neutral, _dtype(name))
+    combine.at(total, row, column)
+    return total
+
+
+def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Counts:
+    rows = np.concatenate([a_rows[a.row], b_rows[b.row]])
+    return Counts.gather(rows, np.concatenate([a.bin, b.bin]), np.concatenate([a.count, b.count]))
+
+
+ABOUT_COUNTS = ("unplaced", "duplicates")
+
+
+def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """Counts are added; sources are listed; a policy that both agree on is kept."""
+    total: dict[str, Any] = {name: a.get(name, 0) + b.get(name, 0) for name in ABOUT_COUNTS}
+    total["sources"] = sorted({*a.get("sources", []), *b.get("sources", [])})
+    for name in sorted({*a, *b} - {*ABOUT_COUNTS, "sources"}):
+        values = [about[name] for about in (a, b) if name in about]
+        total[name] = values[0] if all(value == values[0] for value in values) else "mixed"
+    return total
+
