@@ -1,0 +1,63 @@
+"""Files of the Irish Electricity Customer Behaviour Trial: ``meter code value``, one blank between, no header.
+
+A code is a day (1 = 1 January 2009) times 100 plus a half-hour of that day's local clock (1 = 00:00-00:29).
+
+Clock changes. Days 298 and 669 (the last Sundays of October) have 50 half-hours that run on: 5 and 6 are the second
+passing of 01:00 and 01:30, 50 is 23:30. The second passing is placed a quarter of an hour after the first, at 01:15 and
+01:45: every reading keeps its day, its hour and its half-hour of the wall clock, and no two of them fall together.
+Day 452 (the last Sunday of March 2010) lacks half-hours 2 and 3; the others stay where their codes put them, so the gap
+is where the file has it.
+
+Values are left as they are: the manifest says kWh per half-hour, their size fits mean kW.
+"""
+
+import pyarrow as pa
+
+from halfmask.data.kinds import Kind
+from halfmask.data.rules import Rule, value_rule
+from halfmask.data.sql import Dialect
+
+NAMES = ("meter", "code", "value")
+LONG_DAYS = (298, 669)
+_DAY_ZERO = 14_244
+"""Days from 1970-01-01 to 2008-12-31, the day before day 1."""
+_DAY = 86_400_000_000
+_MINUTE = 60_000_000
+
+
+def micros(dialect: Dialect, code: str) -> str:
+    """Microseconds of local wall-clock time of a code, as integer arithmetic."""
+    day = dialect.divide(code, 100)
+    slot = f"({code}) % 100"
+    long_day = f"({day}) IN {LONG_DAYS}"
+    minutes = (
+        f"CASE WHEN {long_day} AND {slot} > 6 THEN ({slot} - 3) * 30 "
+        f"WHEN {long_day} AND {slot} > 4 THEN ({slot} - 3) * 30 + 15 "
+        f"ELSE ({slot} - 1) * 30 END"
+    )
+    return f"((({day}) + {_DAY_ZERO}) * {_DAY} + ({minutes}) * {_MINUTE})"
+
+
+def rules(dialect: Dialect, sample: pa.Table) -> list[Rule]:
+    """The three columns by the trial's own rules; a code that no day has, or a meter that is no number, is an error."""
+    meter, code = (dialect.quote(name) for name in NAMES[:2])
+    number = f"TRY_CAST({code} AS {dialect.integer})"
+    day, slot = dialect.divide(number, 100), f"({number} % 100)"
+    last = f"CASE WHEN ({day}) IN {LONG_DAYS} THEN 50 ELSE 48 END"
+    valid = f"({dialect.matches(code, '[0-9]{3,5}')} AND ({day}) >= 1 AND {slot} >= 1 AND {slot} <= {last})"
+    checked = (
+        f"CAST(CASE WHEN {valid} THEN {code} WHEN {code} IS NULL THEN NULL ELSE 'no code' END AS {dialect.integer})"
+    )
+    user = f"CAST({meter} AS {dialect.integer})"
+    bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS {dialect.integer}) IS NULL"
+    return [
+        Rule("user", "meter", user, bad_user, "a meter's number, such as 1392"),
+        Rule(
+            "time",
+            "code",
+            micros(dialect, checked),
+            f"{code} IS NOT NULL AND NOT {valid}",
+            "a code of day and half-hour, such as 19503",
+        ),
+        value_rule(dialect, "value", Kind.TEXT_NUMBER, sample.column("value")),
+    ]

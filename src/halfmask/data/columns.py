@@ -1,0 +1,140 @@
+"""Which column is the user, which the time, which the value."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from halfmask.data.kinds import CLOCKS, NUMBERS, TEXTS, TIMES, Kind
+from halfmask.errors import ColumnError
+
+ROLES = ("user", "time", "value")
+_USERS = (
+    "user id uid meter sensor household home house customer client consumer producer participant person subject "
+    "device station node account site building mpan lclid"
+)
+_TIMES = "time timestamp date datetime ts tstp instant epoch localtime"
+_VALUES = (
+    "value val values kwh wh mwh kw reading consumption power load count counts usage energy demand "
+    "measurement quantity amount temperature flow volume"
+)
+_WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
+_POSSIBLE: dict[str, frozenset[Kind]] = {
+    "user": frozenset(Kind) - {Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME, Kind.BOOLEAN} - CLOCKS,
+    "time": TIMES | CLOCKS | TEXTS | {Kind.INTEGER, Kind.FLOAT},
+    "value": NUMBERS | {Kind.BOOLEAN, Kind.TEXT, Kind.EMPTY},
+}
+_TYPICAL: dict[str, frozenset[Kind]] = {
+    "user": frozenset(Kind),
+    "time": TIMES | CLOCKS,
+    "value": NUMBERS,
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the three columns in the source."""
+
+    user: str
+    time: str
+    value: str
+
+    def note(self) -> str:
+        """The choice as one line for the reader."""
+        return f"user = {self.user}, time = {self.time}, value = {self.value}"
+
+
+def choose_columns(
+    kinds: Mapping[str, Kind], user: str | None = None, time: str | None = None, value: str | None = None
+) -> Columns:
+    """Take the named columns as they are and guess the others by name and type.
+
+    A column can be of a role if the last role-word in its name says so (``meter_reading`` is a value,
+    ``reading_time`` a time) and its type allows it; where some candidates have the typical type of the role,
+    the others fall away. Exactly one must remain. A table of exactly three columns whose names say nothing
+    is told apart by type alone.
+    """
+    named = {"user": user, "time": time, "value": value}
+    chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
+    for role in ROLES:
+        if role not in chosen:
+            found = candidates(role, kinds, chosen)
+            if len(found) > 1:
+                listed = ", ".join(map(repr, found))
+                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with --{role}")
+            if found:
+                chosen[role] = found[0]
+    if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
+        chosen |= by_type(kinds, chosen)
+    for role in ROLES:
+        if role not in chosen:
+            raise ColumnError(f"no column looks like the {role}; name one with --{role} ({listing(kinds)})")
+    columns = Columns(**chosen)
+    if len(set(chosen.values())) < len(ROLES):
+        raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with --user, --time, --value")
+    return columns
+
+
+def present(kinds: Mapping[str, Kind], name: str, role: str) -> str:
+    """The column that is meant by a name: the exact one, or the only one that differs in case alone."""
+    if name in kinds:
+        return name
+    alike = [column for column in kinds if column.casefold() == name.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    raise ColumnError(f"there is no column {name!r} for --{role} ({listing(kinds)})")
+
+
+def listing(kinds: Mapping[str, Kind]) -> str:
+    """The names that there are, cut short where there are very many."""
+    names = [repr(name) for name in kinds]
+    more = f" and {len(names) - 40} more" if len(names) > 40 else ""
+    return f"the columns are {', '.join(names[:40])}{more}" if names else "there are no columns"
+
+
+def candidates(role: str, kinds: Mapping[str, Kind], taken: Mapping[str, str]) -> list[str]:
+    """The columns that could be of a role by name and type, in the order of the table."""
+    free = [name for name in kinds if name not in taken.values()]
+    possible = [name for name in free if role == role_of(name, kinds[name])]
+    typical = [name for name in possible if kinds[name] in _TYPICAL[role]]
+    return typical or possible
+
+
+def role_of(name: str, kind: Kind) -> str | None:
+    """The role of the last word in a name that is a role's word and whose role the type allows."""
+    for word in reversed(words(name)):
+        for role in ROLES:
+            if word in _WORDS[role] and kind in _POSSIBLE[role]:
+                return role
+    return None
+
+
+def words(name: str) -> list[str]:
+    """``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all say meter, id."""
+    parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
+    found = []
+    for part in map(str.lower, parts):
+        stem = part.removesuffix("id")
+        glued = stem != part and stem in _WORDS["user"]
+        found.extend([stem, "id"] if glued else [part])
+    return found
+
+
+def by_type(kinds: Mapping[str, Kind], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Tell the remaining columns of a three-column table apart by type: times, then fractions, then what is left."""
+    found: dict[str, str] = {}
+
+    def left() -> list[str]:
+        return [name for name in kinds if name not in chosen.values() and name not in found.values()]
+
+    def take(role: str, allowed: frozenset[Kind]) -> None:
+        fitting = [name for name in left() if kinds[name] in allowed]
+        if role not in chosen and role not in found and len(fitting) == 1:
+            found[role] = fitting[0]
+
+    take("time", TIMES)
+    take("value", frozenset({Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER}))
+    take("user", frozenset({Kind.TEXT, Kind.OTHER}))
+    for role in ROLES:
+        if len(left()) == 1:
+            take(role, _POSSIBLE[role])
+    return found

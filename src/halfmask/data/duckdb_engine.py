@@ -1,0 +1,210 @@
+"""Readings on DuckDB: the engine of one machine."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import pyarrow as pa
+
+from halfmask.data.panel import Engine
+from halfmask.data.raw import SAMPLE_ROWS, Place, Raw
+from halfmask.data.sql import DuckDBDialect
+from halfmask.data.streams import Stream
+from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
+
+BATCH_ROWS = 131_072
+FAILURES = (duckdb.Error, pa.ArrowException, OSError)
+"""What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
+
+
+def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection of its own for one panel: in UTC, spilling to the temporary folder, loading nothing from afar."""
+    connection = duckdb.connect()
+    spill = os.path.join(tempfile.gettempdir(), f"halfmask-{os.getpid()}")
+    settings: dict[str, str | int | bool] = {
+        "TimeZone": "UTC",
+        "python_enable_replacements": False,
+        "autoinstall_known_extensions": False,
+        "temp_directory": spill,
+    }
+    for name, value in settings.items():
+        connection.execute(f"SET {name} = {_setting(value)}")
+    _set_option(connection, "threads", threads, "a whole number from 1")
+    _set_option(connection, "memory_limit", memory_limit, "a size such as 4GB")
+    return connection
+
+
+def _setting(value: str | int | bool) -> str:
+    return DuckDBDialect().literal(value) if isinstance(value, str) else str(value).lower()
+
+
+def _set_option(connection: duckdb.DuckDBPyConnection, name: str, value: str | int | None, wanted: str) -> None:
+    if value is None:
+        return
+    try:
+        connection.execute(f"SET {name} = {_setting(value)}")
+    except duckdb.Error as error:
+        raise OptionError(f"--{name.replace('_', '-')} {value!r} is not {wanted}") from error
+
+
+class DuckDBEngine(Engine):
+    """One connection; a query that streams must be finished before the next one on the panel starts."""
+
+    name = "duckdb"
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def table(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        return nw.from_native(self.connection.from_arrow(rows))
+
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        return frame.to_native().to_arrow_table()
+
+    def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
+        reader = frame.to_native().to_arrow_reader(BATCH_ROWS)
+        try:
+            yield from reader
+        finally:
+            # A reader left half-way would keep the connection from every later query.
+            reader.close()
+            self.connection.abort()
+
+
+class DuckDBRaw(Raw):
+    """A table in DuckDB's reach.
+
+    ``table`` writes the FROM clause for some files, or for all where the source is no set of files;
+    ``order`` is an expression that grows along the source without a global count, where the format has one.
+    """
+
+    dialect = DuckDBDialect()
+    failures = FAILURES
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: str,
+        table: Callable[[Sequence[str]], str],
+        files: Sequence[str] = (),
+        order: str = "row_number() OVER ()",
+    ) -> None:
+        self.connection = connection
+        self.engine = DuckDBEngine(connection)
+        self.source = source
+        self.files = tuple(files)
+        self._table = table
+        self._order = order
+        self.sample = self._look()
+
+    def _look(self) -> pa.Table:
+        try:
+            return self._query("*", f"LIMIT {SAMPLE_ROWS}").to_arrow_table()
+        except FAILURES as error:
+            raise self.explain(error) from error
+
+    def _query(self, selected: str, rest: str = "", files: Sequence[str] | None = None) -> duckdb.DuckDBPyRelation:
+        table = self._table(self.files if files is None else files)
+        return self.connection.sql(f"SELECT {selected} FROM {table} {rest}")
+
+    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
+        columns = [f"{sql} AS {self.dialect.quote(name)}" for name, sql in expressions.items()]
+        if ordered:
+            columns.append(f'CAST({self._order} AS BIGINT) AS "order"')
+        return nw.from_native(self._query(", ".join(columns)))
+
+    def unpivot(self, time: str, sensors: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
+        names = ", ".join(map(self.dialect.literal, sensors))
+        values = ", ".join(sensors.values())
+        columns = f'unnest([{names}]) AS "user", {time} AS "time", unnest([{values}]) AS "value"'
+        if ordered:
+            columns += f', CAST({self._order} AS BIGINT) AS "order"'
+        return nw.from_native(self._query(columns))
+
+    def first(self, condition: str, shown: str) -> Place | None:
+        file = None
+        if self.files:
+            found = self._query("filename", f"WHERE {condition} LIMIT 1").fetchall()
+            if not found:
+                return None
+            file = str(found[0][0])
+        within = None if file is None else [file]
+        rows = self._query(f"row_number() OVER () AS n, CAST({shown} AS VARCHAR) AS t, {condition} AS b", files=within)
+        found = rows.filter("b").limit(1).fetchall()
+        return Place(file, int(found[0][0]), str(found[0][1])) if found else None
+
+    def count(self, conditions: Sequence[str]) -> list[int]:
+        counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+        return [int(n) for n in self._query(counts).fetchall()[0]]
+
+    def fatal(self, error: Exception) -> RunError | None:
+        message = str(error)
+        if isinstance(error, duckdb.OutOfMemoryException) or message.startswith("Out of Memory"):
+            return RunError(f"{self.source}: out of memory; raise --memory-limit or free some")
+        if isinstance(error, duckdb.InterruptException) or message.startswith("INTERRUPT"):
+            return RunError(f"{self.source}: interrupted")
+        if isinstance(error, duckdb.ResourceInUseException):
+            return RunError(f"{self.source}: a streamed result is still being read; finish or close it first")
+        return None
+
+    def explain(self, error: Exception) -> HalfmaskError:
+        message = str(error)
+        return self._broken_line(message) or self._broken_file() or SourceError(f"{self.source}: {headline(message)}")
+
+    def _broken_line(self, message: str) -> HalfmaskError | None:
+        """DuckDB names the line that is no line of the table; what it quotes of it is left out."""
+        line = re.search(r"CSV Error on Line: (\d+)", message)
+        if line is None:
+            return None
+        file = re.search(r"^\s*file = (.*)$", message, re.MULTILINE)
+        where = f"{file[1] if file else self.source}, line {line[1]}"
+        if "not utf-8" in message:
+            return SourceError(f"{where}: not UTF-8; convert the file first, for example with iconv")
+        count = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+        if count:
+            return ReadingError(f"{where}: {count[2]} columns where the others have {count[1]}; mend or drop that line")
+        return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
+
+    def _broken_file(self) -> HalfmaskError | None:
+        """Read file after file, to name the first that cannot be read."""
+        for file in self.files:
+            try:
+                self._query("count(COLUMNS(*))", files=[file]).fetchall()
+            except FAILURES as error:
+                return SourceError(f"{file}: {headline(str(error))}; replace the file or leave it out")
+        return None
+
+
+class StreamRaw(DuckDBRaw):
+    """A table that is streamed in anew for every query; ``open_stream`` makes one of some columns."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: str,
+        open_stream: Callable[[Sequence[str]], Stream],
+        sample: pa.Table,
+    ) -> None:
+        self._open_stream = open_stream
+        self._first = sample
+        super().__init__(connection, source, lambda _: "readings")
+
+    def _look(self) -> pa.Table:
+        self.keep(self._first.column_names)
+        return self._first
+
+    def keep(self, columns: Sequence[str]) -> None:
+        self.stream = self._open_stream(columns)
+        self.connection.register("readings", self.stream)
+
+    def explain(self, error: Exception) -> HalfmaskError:
+        return self.stream.failure or super().explain(error)
+
+
+def headline(message: str) -> str:
+    """The first line of an engine's message."""
+    return message.strip().split("\n", 1)[0]

@@ -1,0 +1,76 @@
+"""Frames that live in Python (pandas, Polars, Arrow, DuckDB relations and others) as tables of a panel's own DuckDB."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import pyarrow as pa
+from narwhals.exceptions import NarwhalsError
+
+from halfmask.data.duckdb_engine import BATCH_ROWS, FAILURES, DuckDBRaw, StreamRaw, headline
+from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.sql import DuckDBDialect
+from halfmask.data.streams import Stream
+from halfmask.errors import ColumnError, ReadingError, SourceError
+
+Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+SPARK = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT)
+
+
+def as_frame(source: object) -> Frame:
+    """What Narwhals makes of a caller's object."""
+    try:
+        return nw.from_native(source)
+    except TypeError as error:
+        kind = f"{type(source).__module__}.{type(source).__name__}"
+        raise SourceError(
+            f"a {kind} is no source of readings; give a path or a frame of pandas, Polars, Arrow, DuckDB or Spark"
+        ) from error
+    except (NarwhalsError, ValueError) as error:
+        raise ColumnError(
+            f"the frame cannot be used: {headline(str(error))}; give every column its own name"
+        ) from error
+
+
+def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBRaw:
+    """A frame as it is in memory, or, for a lazy one, streamed anew for every query."""
+    source = f"{frame.implementation.name.lower()} frame"
+    native = frame.to_native()
+    if isinstance(native, duckdb.DuckDBPyRelation):
+        return _stream(
+            connection, source, native.limit(SAMPLE_ROWS).to_arrow_table(), lambda kept: _relation(native, kept)
+        )
+    if isinstance(frame, nw.LazyFrame) and hasattr(native, "collect_batches"):
+        sample = native.head(SAMPLE_ROWS).collect().to_arrow()
+        return _stream(connection, source, sample, lambda kept: _polars(native, kept, sample.schema))
+    connection.register("readings", arrow(frame))
+    return DuckDBRaw(connection, source, lambda _: "readings")
+
+
+def arrow(frame: Frame) -> pa.Table:
+    """A whole frame as an Arrow table."""
+    try:
+        eager = frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame
+        return eager.to_arrow()
+    except (pa.ArrowException, NarwhalsError, *FAILURES) as error:
+        raise ReadingError(
+            f"the frame mixes types in a column: {headline(str(error))}; give each column one type"
+        ) from error
+
+
+def _stream(connection: duckdb.DuckDBPyConnection, source: str, sample: pa.Table, batches: Any) -> StreamRaw:
+    def open_stream(kept: Sequence[str]) -> Stream:
+        return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
+
+    return StreamRaw(connection, source, open_stream, sample)
+
+
+def _relation(relation: duckdb.DuckDBPyRelation, kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    yield from relation.select(", ".join(map(DuckDBDialect().quote, kept))).to_arrow_reader(BATCH_ROWS)
+
+
+def _polars(lazy: Any, kept: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    target = pa.schema([schema.field(name) for name in kept])
+    for piece in lazy.select(kept).collect_batches():
+        yield from piece.to_arrow().cast(target).to_batches()

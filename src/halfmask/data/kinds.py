@@ -1,0 +1,122 @@
+"""What a column holds, judged by its type and, for text, by a sample of it."""
+
+import re
+from enum import Enum, auto
+
+import pyarrow as pa
+
+CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
+DAY = r"\d{4}-\d\d-\d\d"
+NAIVE_TIME = rf"{DAY}([T ]{CLOCK})?"
+ZONE = r"Z|[+-]\d\d(:?\d\d)?"
+ZONED_TIME = rf"({DAY}[T ]{CLOCK}) ?({ZONE})"
+"""ISO 8601 times as text; group 1 is the wall clock. Both engines and Python read these patterns alike."""
+ZONE_GROUP = 4
+
+ABSENT = ("", "na", "n/a", "null", "none")
+"""Texts that stand for no value, in lower case and stripped."""
+
+
+class Kind(Enum):
+    """What a column holds, as far as the choice of columns and the reading of them care."""
+
+    INTEGER = auto()
+    FLOAT = auto()
+    DECIMAL = auto()
+    TIMESTAMP = auto()
+    ZONED = auto()
+    DATE = auto()
+    CLOCK = auto()
+    BOOLEAN = auto()
+    EMPTY = auto()
+    TEXT = auto()
+    TEXT_TIME = auto()
+    TEXT_CLOCK = auto()
+    TEXT_INTEGER = auto()
+    TEXT_NUMBER = auto()
+    OTHER = auto()
+
+
+TEXTS = frozenset({Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_CLOCK, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER, Kind.EMPTY})
+NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER})
+TIMES = frozenset({Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME})
+CLOCKS = frozenset({Kind.CLOCK, Kind.TEXT_CLOCK})
+
+
+def kinds(sample: pa.Table) -> dict[str, Kind]:
+    """The kind of every column of a sample."""
+    return {name: kind(sample.column(name)) for name in sample.column_names}
+
+
+def kind(column: pa.ChunkedArray) -> Kind:
+    """The kind of a column; text that is all times or all numbers is told from other text."""
+    t = column.type
+    if pa.types.is_dictionary(t):
+        t = t.value_type
+    tests = {
+        Kind.BOOLEAN: pa.types.is_boolean(t),
+        Kind.INTEGER: pa.types.is_integer(t),
+        Kind.FLOAT: pa.types.is_floating(t),
+        Kind.DECIMAL: pa.types.is_decimal(t),
+        Kind.DATE: pa.types.is_date(t),
+        Kind.CLOCK: pa.types.is_time(t),
+        Kind.ZONED: pa.types.is_timestamp(t) and t.tz is not None,
+        Kind.TIMESTAMP: pa.types.is_timestamp(t),
+        Kind.TEXT: is_text(t),
+        Kind.EMPTY: pa.types.is_null(t),
+    }
+    found = next((kind for kind, holds in tests.items() if holds), Kind.OTHER)
+    return text_kind(texts(column)) if found is Kind.TEXT else found
+
+
+def is_text(t: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's three string types."""
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
+
+
+def texts(column: pa.ChunkedArray) -> list[str]:
+    """The texts of a sample that stand for something, stripped."""
+    stripped = (text.strip() for text in column.to_pylist() if text is not None)
+    return [text for text in stripped if text.lower() not in ABSENT]
+
+
+def text_kind(found: list[str]) -> Kind:
+    """What most texts of a sample are: a few broken ones among them are errors, not another kind."""
+    if not found:
+        return Kind.EMPTY
+    tests = {
+        Kind.TEXT_TIME: is_time,
+        Kind.TEXT_CLOCK: is_clock,
+        Kind.TEXT_INTEGER: is_integer,
+        Kind.TEXT_NUMBER: is_number,
+    }
+    return next((kind for kind, test in tests.items() if 2 * sum(map(test, found)) > len(found)), Kind.TEXT)
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is an ISO time, with or without a zone."""
+    return bool(re.fullmatch(NAIVE_TIME, text) or re.fullmatch(ZONED_TIME, text))
+
+
+def is_zoned(text: str) -> bool:
+    """Whether a text is an ISO time with a zone."""
+    return bool(re.fullmatch(ZONED_TIME, text))
+
+
+def is_clock(text: str) -> bool:
+    """Whether a text is a time of day without a date."""
+    return bool(re.fullmatch(CLOCK, text))
+
+
+def is_integer(text: str) -> bool:
+    """Whether a text is a whole number without point or exponent."""
+    return bool(re.fullmatch(r"[+-]?\d+", text))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, NaN and infinities included."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

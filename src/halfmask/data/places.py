@@ -1,0 +1,143 @@
+"""From what a caller wrote to the files that are meant, and the format they are in."""
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfmask.errors import OptionError, SourceError
+
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+FORMATS = ("auto", "csv", "parquet", "cer", "duckdb", "sqlite", "postgres")
+FILE_FORMATS = ("csv", "parquet", "cer")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Files of one format, in the order in which they are read; ``root`` is above all folders named ``key=value``."""
+
+    source: str
+    format: str
+    files: tuple[str, ...]
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The columns that the folders' names hold."""
+        return frozenset(part.partition("=")[0] for part in Path(self.files[0]).parts[:-1] if "=" in part)
+
+    @property
+    def root(self) -> str:
+        """The folder above all folders named ``key=value``."""
+        parts = Path(self.files[0]).parts[:-1]
+        depth = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+        return str(Path(*parts[:depth])) if depth else "."
+
+
+def find(source: str, format: str) -> Place:
+    """The files meant by a path, a folder or a glob, all of one format and none of them empty."""
+    if format not in FORMATS:
+        raise OptionError(f"--format {format!r} is none of {', '.join(FORMATS)}")
+    if source.startswith(("postgresql://", "postgres://")):
+        return Place(source, "postgres", ())
+    files, named = _files(source)
+    if not named:
+        files = [file for file in files if _wanted(file, format)]
+    if not files:
+        wanted = "CSV or Parquet files" if format == "auto" else f"{format} files"
+        raise SourceError(f"{source}: no {wanted} here; give a file, a folder or a glob that holds some")
+    formats = {file: format if format != "auto" else format_of(file) for file in files}
+    empty = next((file for file in files if Path(file).stat().st_size == 0), None)
+    if empty is not None:
+        raise SourceError(f"{empty}: the file is empty; there are no readings in it")
+    return Place(source, _one_format(source, formats), tuple(files))
+
+
+def _files(source: str) -> tuple[list[str], bool]:
+    """The files meant, and whether each was meant by name; a folder is searched all the way down."""
+    path = Path(source)
+    try:
+        if path.is_dir():
+            return sorted(str(file) for file in path.rglob("*") if _visible(file, path)), False
+        if path.is_file():
+            return [source], True
+        if glob.has_magic(source):
+            found = [Path(match) for match in glob.glob(source, recursive=True)]
+            return sorted(str(file) for file in found if file.is_file()), True
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{source!r}: {error}; give a file, a folder or a glob") from error
+    if "://" in source:
+        raise SourceError(f"{source}: only local files and postgresql:// are read; fetch the files first")
+    raise SourceError(f"{source}: no such file or folder; check the path")
+
+
+def _visible(file: Path, folder: Path) -> bool:
+    """Whether a file in a folder is meant: not the markers and hidden files that writers leave behind."""
+    inside = file.relative_to(folder).parts
+    return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
+
+
+def _wanted(file: str, format: str) -> bool:
+    """Whether a file met in a folder is of the format sought, by its name."""
+    found = by_name(file)
+    if format == "auto":
+        return found in FILE_FORMATS
+    return found == ("csv" if format == "cer" else format)
+
+
+def by_name(file: str) -> str | None:
+    """The format that a file's name says, compression aside."""
+    path = Path(file)
+    suffix = path.with_suffix("").suffix if path.suffix.lower() in _COMPRESSED else path.suffix
+    return _EXTENSIONS.get(suffix.lower())
+
+
+def format_of(file: str) -> str:
+    """The format of a file: its first bytes outrank its name, and what has neither is taken for CSV."""
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(64)
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror or error}; check the file's permissions") from error
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return by_name(file) or "csv"
+
+
+def compression(file: str) -> str:
+    """How a text file is compressed, by its first bytes."""
+    with open(file, "rb") as opened:
+        head = opened.read(4)
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if head == b"\x28\xb5\x2f\xfd" else "none"
+
+
+def _one_format(source: str, formats: dict[str, str]) -> str:
+    found = sorted(set(formats.values()))
+    if len(found) > 1:
+        listed = ", ".join(f"{list(formats.values()).count(one)} {one}" for one in found)
+        raise SourceError(f"{source}: files of several formats ({listed}); choose one with --format or a glob")
+    if len(formats) > 1 and found[0] not in FILE_FORMATS:
+        raise SourceError(f"{source}: {len(formats)} databases; give one of them")
+    return found[0]
+
+
+def shown(files: Sequence[str]) -> str:
+    """A set of files as one word for messages."""
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -1,0 +1,67 @@
+"""Readings before they are read as such: a table that an engine holds or reaches, whatever its columns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from halfmask.data.panel import Engine
+from halfmask.data.sql import Dialect
+from halfmask.errors import HalfmaskError, RunError
+
+SAMPLE_ROWS = 1_000
+"""How many first rows are looked at to tell what a column holds."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the source a reading stands, and what stands there: the file if there is one, the data row from 1."""
+
+    file: str | None
+    row: int
+    text: str
+
+
+class Raw(ABC):
+    """A table of an engine, a sample of it, and the way from a query's failure back to the row at fault.
+
+    ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files.
+    """
+
+    engine: Engine
+    dialect: Dialect
+    source: str
+    sample: pa.Table
+    failures: tuple[type[Exception], ...]
+    partitions: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
+        """The named expressions of every row, with ``order`` if asked for."""
+
+    @abstractmethod
+    def unpivot(self, time: str, sensors: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
+        """``user, time, value``: a row for every row of the table and every sensor in it."""
+
+    @abstractmethod
+    def first(self, condition: str, shown: str) -> Place | None:
+        """The first row where a condition holds, and the text of ``shown`` there."""
+
+    @abstractmethod
+    def count(self, conditions: Sequence[str]) -> list[int]:
+        """In how many rows each condition holds."""
+
+    @abstractmethod
+    def fatal(self, error: Exception) -> RunError | None:
+        """The error for a failure of the machine, not of the source: out of memory, interrupted, engine gone."""
+
+    @abstractmethod
+    def explain(self, error: Exception) -> HalfmaskError:
+        """What went wrong, for a failure that no single reading accounts for."""
+
+    def keep(self, columns: Sequence[str]) -> None:  # noqa: B027 (most tables read only what is asked for anyway)
+        """Nothing but these columns will be asked for from now on."""

@@ -1,0 +1,85 @@
+"""How the chosen columns are read: one SQL expression a role, the same on every engine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
+from halfmask.data.sql import Dialect
+from halfmask.data.times import TimeRule
+from halfmask.errors import ReadingError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One column read as one role.
+
+    ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
+    nothing can go wrong; ``wanted`` says what would have been readable.
+    """
+
+    role: str
+    column: str
+    sql: str
+    bad: str | None = None
+    wanted: str = ""
+
+
+def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
+    """The column itself, but for categories and columns of nothing but nulls: those as text."""
+    plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
+    return dialect.quote(name) if plain else f"CAST({dialect.quote(name)} AS {dialect.text})"
+
+
+def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
+    """Users in their own type; an id that was stored as a float (1392.0) becomes a whole number again.
+
+    ``integral`` asks the whole column whether all its floats are whole; it is called for floats alone.
+    """
+    quoted = operand(dialect, name, column)
+    sql = quoted
+    if kind is Kind.FLOAT:
+        target = dialect.integer if integral() else dialect.text
+        sql = f"CAST(CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {target})"
+    elif kind in {Kind.DECIMAL, Kind.OTHER, Kind.BOOLEAN}:
+        sql = f"CAST({quoted} AS {dialect.text})"
+    elif kind is Kind.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
+        zeros = dialect.literal(r"\.0+$")
+        sql = f"regexp_replace({quoted}, {zeros}, '')"
+    return Rule("user", name, sql)
+
+
+def _is_whole(text: str) -> bool:
+    whole, _, fraction = text.partition(".")
+    return whole.isdigit() and not fraction.strip("0")
+
+
+def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
+    """A column of times under the rule found for it."""
+    quoted = operand(dialect, name, column)
+    attempt = f"({rule.present(quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
+    safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
+    return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
+
+
+def value_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray) -> Rule:
+    """Values as doubles; doubles as they are; of texts, the usual words for nothing are null."""
+    quoted = operand(dialect, name, column)
+    if kind not in NUMBERS | {Kind.TEXT, Kind.EMPTY}:
+        held = "true and false" if kind is Kind.BOOLEAN else "no numbers"
+        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with --value")
+    if kind in TEXTS:
+        return _value_of_text(dialect, name, quoted)
+    double = pa.types.is_float64(column.type)
+    return Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
+
+
+def _value_of_text(dialect: Dialect, name: str, quoted: str) -> Rule:
+    """The words for nothing are looked for only where the text is not a number."""
+    words = ", ".join(map(dialect.literal, ABSENT))
+    absent = f"lower(trim({quoted})) IN ({words})"
+    number = f"TRY_CAST({quoted} AS {dialect.double})"
+    rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
+    bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
+    return Rule("value", name, f"coalesce({number}, {rest})", bad, "a number, such as 0.14")

@@ -1,0 +1,103 @@
+"""The few words in which the SQL of the two engines differs; every other word of an expression is shared."""
+
+from abc import ABC, abstractmethod
+
+
+class Dialect(ABC):
+    """How one engine writes what the rules of ``times`` and ``values`` need."""
+
+    text = "VARCHAR"
+    double = "DOUBLE"
+    integer = "BIGINT"
+    naive = "TIMESTAMP"
+
+    @abstractmethod
+    def quote(self, name: str) -> str:
+        """A column's name as an identifier, whatever characters it holds."""
+
+    @abstractmethod
+    def literal(self, text: str) -> str:
+        """A string literal."""
+
+    @abstractmethod
+    def matches(self, text: str, pattern: str) -> str:
+        """True where the whole text matches the regular expression."""
+
+    @abstractmethod
+    def divide(self, a: str, b: int) -> str:
+        """Integer division towards zero."""
+
+    @abstractmethod
+    def micros(self, timestamp: str) -> str:
+        """Microseconds since 1970-01-01T00:00 of a zone-less timestamp."""
+
+    @abstractmethod
+    def instant(self, zoned: str) -> str:
+        """Microseconds since 1970-01-01T00:00 UTC of a timestamp with zone."""
+
+    @abstractmethod
+    def local(self, instant: str, tz: str) -> str:
+        """Microseconds of the wall clock in ``tz`` at an instant given in microseconds UTC."""
+
+    def extract(self, text: str, pattern: str, group: int) -> str:
+        """A group of a regular expression; empty where it took no part in the match."""
+        return f"regexp_extract({text}, {self.literal(pattern)}, {group})"
+
+
+class DuckDBDialect(Dialect):
+    """DuckDB's words."""
+
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def literal(self, text: str) -> str:
+        return "'" + text.replace("'", "''") + "'"
+
+    def matches(self, text: str, pattern: str) -> str:
+        return f"regexp_full_match({text}, {self.literal(pattern)})"
+
+    def divide(self, a: str, b: int) -> str:
+        return f"({a}) // {b}"
+
+    def micros(self, timestamp: str) -> str:
+        return f"epoch_us({timestamp})"
+
+    def instant(self, zoned: str) -> str:
+        return f"epoch_us({zoned})"
+
+    def local(self, instant: str, tz: str) -> str:
+        return f"epoch_us(timezone({self.literal(tz)}, make_timestamptz({instant})))"
+
+
+class SparkDialect(Dialect):
+    """Spark's words; none of them depends on the time zone of the session."""
+
+    text = "STRING"
+    naive = "TIMESTAMP_NTZ"
+
+    def quote(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def literal(self, text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def matches(self, text: str, pattern: str) -> str:
+        whole = self.literal(rf"\A(?:{pattern})\z")
+        return f"regexp_like({text}, {whole})"
+
+    def divide(self, a: str, b: int) -> str:
+        return f"({a}) div {b}L"
+
+    def micros(self, timestamp: str) -> str:
+        """Field by field: ``unix_micros`` goes through the session's zone, whose clock changes would interfere."""
+        t = f"CAST({timestamp} AS TIMESTAMP_NTZ)"
+        clock = (
+            f"hour({t}) * 3600000000L + minute({t}) * 60000000L + CAST(extract(SECOND FROM {t}) * 1000000 AS BIGINT)"
+        )
+        return f"(unix_date(CAST({t} AS DATE)) * 86400000000L + {clock})"
+
+    def instant(self, zoned: str) -> str:
+        return f"unix_micros({zoned})"
+
+    def local(self, instant: str, tz: str) -> str:
+        return f"unix_micros(from_utc_timestamp(timestamp_micros({instant}), {self.literal(tz)}))"

@@ -1,0 +1,169 @@
+"""Any way of writing a time, as microseconds of the local wall clock.
+
+A zone-less time is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z,
+an epoch number) is an instant, and becomes the wall clock of ``--tz``, or of UTC where none is given.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from halfmask.data.kinds import CLOCKS, NAIVE_TIME, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
+from halfmask.data.sql import Dialect
+from halfmask.errors import ColumnError, OptionError, ReadingError
+
+_UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@dataclass(frozen=True)
+class TimeRule:
+    """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
+
+    ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone.
+    """
+
+    kind: Kind
+    zoned: bool
+    unit: str | None = None
+    tz: str = "UTC"
+
+    def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
+        """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails."""
+        if self.unit is not None:
+            micros = self._epoch(dialect, column, cast)
+        elif self.kind is Kind.ZONED:
+            micros = dialect.instant(column)
+        elif self.kind in {Kind.TIMESTAMP, Kind.DATE}:
+            micros = dialect.micros(column)
+        elif self.zoned:
+            micros = _instant_of_text(dialect, column, cast)
+        else:
+            micros = _micros_of_text(dialect, column, cast)
+        return dialect.local(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+
+    def _epoch(self, dialect: Dialect, column: str, cast: str) -> str:
+        """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards."""
+        per_second = _PER_SECOND[self.unit or "s"]
+        if self.kind in {Kind.FLOAT, Kind.TEXT_NUMBER}:
+            seconds = f"{cast}({column} AS {dialect.double})"
+            return f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS {dialect.integer})"
+        count = f"{cast}({column} AS {dialect.integer})" if self.kind is not Kind.INTEGER else _big(dialect, column)
+        if self.unit == "ns":
+            return dialect.divide(f"{count} - ({count} % 1000 + 1000) % 1000", 1000)
+        return count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
+
+    def present(self, column: str) -> str:
+        """True where the source holds something that must be readable as a time."""
+        if self.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.INTEGER, Kind.FLOAT}:
+            return f"{column} IS NOT NULL"
+        return f"trim({column}) <> ''"
+
+    def wanted(self) -> str:
+        """What a readable time looks like, for the error that found another."""
+        if self.unit is not None:
+            return f"an epoch number in {self.unit}"
+        return (
+            "an ISO time with a zone, such as 2026-01-31T23:30:00Z"
+            if self.zoned
+            else ("an ISO time, such as 2026-01-31 23:30:00")
+        )
+
+
+def _big(dialect: Dialect, column: str) -> str:
+    """A narrow integer may overflow when multiplied; a wide one is not changed by this."""
+    return f"CAST({column} AS {dialect.integer})"
+
+
+def _micros_of_text(dialect: Dialect, column: str, cast: str) -> str:
+    """Zone-less ISO text, digits after the microsecond cut off.
+
+    The engines' own casts drop an offset without a word, so only text of the exact form is let through; what
+    is not becomes a text that no cast takes. The first test spares the usual form the regular expression.
+    """
+    usual = f"(length({column}) = 19 AND substr({column}, 17, 1) = ':')"
+    exact = dialect.matches(f"trim({column})", NAIVE_TIME)
+    usable = f"CASE WHEN {usual} THEN {column} WHEN {exact} THEN substr(trim({column}), 1, 26)"
+    text = f"{usable} WHEN trim({column}) = '' THEN NULL ELSE 'no time' END"
+    return dialect.micros(f"{cast}({text} AS {dialect.naive})")
+
+
+def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
+    """ISO text with an offset: its wall clock less the offset, as integers.
+
+    instant = clock - sign * (60 * hours + minutes) * 60,000,000
+    """
+    text = f"trim({column})"
+    exact = dialect.matches(text, ZONED_TIME)
+    clock = f"substr({dialect.extract(text, ZONED_TIME, 1)}, 1, 26)"
+    usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} = '' THEN NULL ELSE 'no time' END"
+    micros = dialect.micros(f"{cast}({usable} AS {dialect.naive})")
+    zone = f"replace({dialect.extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
+    digits = f"CASE WHEN length({zone}) < 3 THEN '+0000' ELSE concat({zone}, '00') END"
+    hours, minutes = (f"TRY_CAST(substr({digits}, {at}, 2) AS {dialect.integer})" for at in (2, 4))
+    sign = f"CASE WHEN substr({digits}, 1, 1) = '-' THEN -1 ELSE 1 END"
+    return f"({micros} - ({sign}) * (60 * {hours} + {minutes}) * 60000000)"
+
+
+def time_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None) -> tuple[TimeRule, list[str]]:
+    """How to read a column as times, judged by its kind and a sample, and what the reader should know of it."""
+    if tz is not None:
+        check_zone(tz)
+    notes = []
+    if kind in CLOCKS:
+        raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with --time")
+    if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.EMPTY}:
+        rule = epoch_rule(name, kind, column, tz or "UTC")
+        notes.append(f"{name} counts {rule.unit} since 1970")
+    else:
+        found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME} else []
+        zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
+        rule = TimeRule(kind, zoned, tz=tz or "UTC")
+    if rule.zoned and tz is None:
+        notes.append(f"{name} is of a known zone: read as UTC wall-clock time; --tz names another zone")
+    if not rule.zoned and tz is not None:
+        notes.append(f"{name} has no zone: taken as local wall-clock time, --tz has no effect")
+    return rule, notes
+
+
+def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeRule:
+    """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 5138.
+
+    Smaller numbers are taken for seconds; a column of nothing but calendar dates such as 20260131 is refused.
+    """
+    if kind not in {Kind.INTEGER, Kind.FLOAT, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER}:
+        raise ColumnError(f"column {name!r} holds no times; name another with --time")
+    raw = texts(column) if kind in {Kind.TEXT_INTEGER, Kind.TEXT_NUMBER} else column.drop_null().to_pylist()
+    numbers = [float(number) for number in raw if _is_finite_number(number)]
+    if numbers and all(_is_calendar(number) for number in numbers):
+        raise ReadingError(f"column {name!r} holds dates such as {numbers[0]:.0f}; write them as ISO dates, 2026-01-31")
+    largest = max(map(abs, numbers), default=0.0)
+    unit = next(unit for unit, limit in _UNITS.items() if largest < limit)
+    return TimeRule(kind, zoned=True, unit=unit, tz=tz)
+
+
+def _is_finite_number(text: object) -> bool:
+    try:
+        return abs(float(str(text))) < float("inf")
+    except ValueError:
+        return False
+
+
+def _is_calendar(number: float) -> bool:
+    if not 19000101 <= number <= 21001231 or number != int(number):
+        return False
+    try:
+        datetime.strptime(str(int(number)), "%Y%m%d")
+    except ValueError:
+        return False
+    return True
+
+
+def check_zone(tz: str) -> None:
+    """Refuse a zone that is not in the time zone database."""
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError) as error:
+        raise OptionError(f"--tz {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
