@@ -27,12 +27,14 @@ class Sine(Noise):
         super().check(parameters)
 
     def cdf(self, parameters: Floats, y: Floats) -> Floats:
-        from halfmask.settings.sine_kernel import sine_cdf  # here, because numba takes long to import
+        from halfmask.settings.sine_kernel import sine_roots  # here, because numba takes long to import
 
         theta = np.ascontiguousarray(parameters, dtype=np.float64)
         rows = np.atleast_2d(np.ascontiguousarray(y, dtype=np.float64))
         out = np.empty((len(theta), rows.shape[1]))
-        sine_cdf(theta, self._terms(theta), self.support(theta), rows, out)
+        sine_roots(theta, self._terms(theta), self.support(theta), rows, out)
+        np.arcsin(out, out=out)
+        out *= 2 / math.pi
         return out
 
     def moments(self, parameters: Floats) -> Floats:

@@ -5,8 +5,6 @@ method from any point right of the root therefore falls to it without ever passi
 point left of the root lands right of it, not far where P there is at least y/2. So no bracket is kept.
 """
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -58,47 +56,47 @@ def _newton(terms: Floats, count: int, y: float, x: float) -> float:
         inverse = 1 / (ratio + 2 * square * first)
         step = (ratio * x - y) * inverse
         if abs(step) <= CLOSE * x:
-            x -= step * (1 + step * x * (3 * first + 4 * square * second) * inverse)
-            break
+            return float(x - step * (1 + step * x * (3 * first + 4 * square * second) * inverse))
         x -= step
     return x
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def sine_cdf(theta: Floats, terms: Floats, support: Floats, y: Floats, out: Floats) -> None:
-    """out[s, j] = P(|psi| <= y) = (2/pi) arcsin(P^-1(y)) for each row of theta (S, K) and y (1 or S, J).
+def sine_roots(theta: Floats, terms: Floats, support: Floats, y: Floats, out: Floats) -> None:
+    """out[s, j] = P^-1(y), held between 0 and 1, for each row of theta (S, K) and y (1 or S, J).
 
-    ``terms`` are theta_k^(2k+1) and ``support`` their sums, P(1), as the caller has them: F is 1 from there on, exactly.
+    ``terms`` are theta_k^(2k+1) and ``support`` their sums, P(1), as the caller has them: from there on it is 1.
 
     Values of y that rise by less than a factor of two from one to the next start Newton from the previous
-    roots, continued as a geometric sequence; any other order is right too, only slower.
+    roots, continued by their first three differences; any other order is right too, only slower.
     """
     settings, count = theta.shape
     for s in range(settings):
         most = support[s]
+        own = terms[s].copy()
         last = count
-        while last > 1 and terms[s, last - 1] == 0:
+        while last > 1 and own[last - 1] == 0:
             last -= 1
         row = y[s] if y.shape[0] > 1 else y[0]
         before = 0.0
         x = 0.0
-        growth = turn = 1.0
+        slope = bend = twist = 0.0
         for j in range(row.size):
             value = row[j]
             if value >= most:
-                out[s, j] = 1.0 if value >= 0 else 0.0
+                out[s, j] = 1.0 if value >= 0 else 0.0  # no noise at all has support 0
                 continue
             if value <= 0:
                 out[s, j] = 0.0
                 continue
             if TINY < before <= value <= 2 * before and x > TINY and most < HUGE:
-                root = _newton(terms[s], last, value, min(max(x * growth * turn, x), 1.0))
-                now = root / x
-                turn = now / growth
-                growth = now
+                root = _newton(own, last, value, min(max(x + slope + bend + twist, x), 1.0))
+                rise = root - x
+                turn = rise - slope
+                slope, bend, twist = rise, turn, turn - bend
             else:
                 root = _root_from_scratch(theta[s], value)
-                growth = turn = 1.0
+                slope = bend = twist = 0.0
             x = root
             before = value
-            out[s, j] = (2 / math.pi) * math.asin(min(x, 1.0))
+            out[s, j] = min(x, 1.0)
