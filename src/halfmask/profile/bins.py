@@ -16,7 +16,7 @@ IntArray = npt.NDArray[np.int64]
 
 def bin_of(size: npt.ArrayLike) -> IntArray:
     """The bin of each positive, finite ``|s|``."""
-    return np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD).astype(np.int64)
+    return np.asarray(np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD), np.int64)
 
 
 def edge(index: npt.ArrayLike) -> FloatArray:

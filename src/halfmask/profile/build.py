@@ -1,7 +1,6 @@
 """Readings to a profile: look at the source, count it in one pass, deal with duplicates."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,8 +13,8 @@ from halfmask.errors import OptionError, ReadingError, SourceError
 from halfmask.profile import expressions
 from halfmask.profile.engines import Frame, keep
 from halfmask.profile.fold import fold
-from halfmask.profile.kernel import TooLarge, count
-from halfmask.profile.periods import SECOND, Period
+from halfmask.profile.kernel import TooLargeError, count
+from halfmask.profile.periods import Period
 from halfmask.profile.profile import Profile
 from halfmask.profile.tally import Plan, Tally
 
@@ -110,9 +109,8 @@ def _pass(
     """Profile and suspected user-chunks (None where there are none), by the kernel or by expressions."""
     if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
         try:
-            with closing(_batches(panel)) as batches:
-                tally = count(batches, plan, KERNEL_BYTES, advance)
-        except TooLarge:
+            tally = count(panel.batches(), plan, KERNEL_BYTES, advance)
+        except TooLargeError:
             if method == "kernel":
                 raise OptionError("users x time is too large for the kernel: use the method 'expressions'") from None
         else:
@@ -123,10 +121,6 @@ def _pass(
     profile, suspects = expressions.measure(panel, plan, period, buckets, about)
     some = panel.collect(suspects.head(1)).num_rows
     return profile, suspects.select("user", "chunk") if some else None
-
-
-def _batches(panel: Panel) -> Iterator[pa.RecordBatch]:
-    yield from panel.batches()
 
 
 def _suspects(panel: Panel, tally: Tally) -> Frame | None:
@@ -186,13 +180,3 @@ def _check(profile: Profile, panel: Panel, policies: Policies) -> None:
 def _bounds(policies: Policies) -> dict[str, float]:
     named = {"low": policies.low, "high": policies.high}
     return {name: bound for name, bound in named.items() if np.isfinite(bound)}
-
-
-def step_text(step: int | None) -> str:
-    """A sampling step as people say it."""
-    if step is None:
-        return "unknown"
-    for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):
-        if step % size == 0:
-            return f"{step // size} {unit}"
-    return f"{step / SECOND:g} s"

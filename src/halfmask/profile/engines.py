@@ -14,13 +14,13 @@ def keep(engine: Engine, frame: Frame) -> Frame:
     """Run a query now and keep its result where the engine is, on disk if it must, for the queries that follow."""
     native = frame.to_native()
     if engine.name == "spark":
-        return nw.from_native(native.persist())
+        return _frame(native.persist())
     connection: Any = getattr(engine, "connection", None)
     if connection is None:
         raise OptionError(f"engine '{engine.name}' keeps no tables: use duckdb or spark")
-    name = f"kept_{connection.sql('SELECT count(*) FROM duckdb_tables()').fetchone()[0]}"
+    name = f"kept_{connection.sql('SELECT count(*) FROM duckdb_tables()').fetchall()[0][0]}"
     connection.execute(f"CREATE TEMP TABLE {name} AS {native.sql_query()}")
-    return nw.from_native(connection.table(name))
+    return _frame(connection.table(name))
 
 
 def with_bits_set(engine: Engine, frame: Frame) -> Frame:
@@ -39,5 +39,10 @@ def with_bucket(engine: Engine, frame: Frame, buckets: int) -> Frame:
 def _extend(engine: Engine, frame: Frame, duckdb: str, spark: str, name: str) -> Frame:
     native = frame.to_native()
     if engine.name == "spark":
-        return nw.from_native(native.selectExpr("*", f"{spark} AS {name}"))
-    return nw.from_native(native.project(f"*, {duckdb} AS {name}"))
+        return _frame(native.selectExpr("*", f"{spark} AS {name}"))
+    return _frame(native.project(f"*, {duckdb} AS {name}"))
+
+
+def _frame(native: Any) -> Frame:
+    frame: Frame = nw.from_native(native)
+    return frame

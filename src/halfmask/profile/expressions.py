@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.data.panel import Engine, Panel
-from halfmask.profile.bins import BINS_PER_OCTAVE, GUARD, IntArray
+from halfmask.profile.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
 from halfmask.profile.engines import Frame, keep, with_bits_set, with_bucket
 from halfmask.profile.periods import Period
 from halfmask.profile.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCALES, Counts, Profile, bucket_label
@@ -46,7 +46,9 @@ def cells(frame: Frame, plan: Plan) -> Frame:
     kept = usable(plan)
     prepared = (
         placed(frame, plan)
-        .with_columns(s=nw.when(kept).then(nw.col("value")), finite=nw.when(finite).then(nw.lit(1)).otherwise(nw.lit(0)))
+        .with_columns(
+            s=nw.when(kept).then(nw.col("value")), finite=nw.when(finite).then(nw.lit(1)).otherwise(nw.lit(0))
+        )
         .with_columns(size=value.abs(), known=nw.when(~value.is_null()).then(nw.lit(1)).otherwise(nw.lit(0)))
         .with_columns(
             w=nw.when(size > 0).then(nw.lit(1.0) / size),
@@ -104,7 +106,9 @@ def measure(panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[
         in_bins = engine.collect(labelled(kept).group_by("label", "bin").agg(nw.col("count").sum()))
         of_bins = engine.collect(kept.group_by("bin").agg(*(nw.col(c).sum() for c in ("count", "size", "negative"))))
         scales = engine.collect(_scales(labelled(_of_users(users, plan)))) if folded else None
-        unplaced = _scalar(engine, panel.frame.filter(nw.col("user").is_null() | nw.col("time").is_null()).select(nw.len()))
+        unplaced = _scalar(
+            engine, panel.frame.filter(nw.col("user").is_null() | nw.col("time").is_null()).select(nw.len())
+        )
     assembled = _assemble(rows, in_cells, in_bins, of_bins, scales, plan, period, buckets if folded else 0)
     profile = replace(assembled, about={**about, "unplaced": unplaced})
     return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n"))
@@ -170,48 +174,55 @@ def _assemble(
         known = np.array([place[label] for label in encoded.dictionary.to_pylist()], np.int64)
         return known[np.asarray(encoded.indices)] if len(known) else np.zeros(0, np.int64)
 
-    def column(name: str, missing: float = 0) -> Any:
-        return np.asarray(rows[name].fill_null(missing).combine_chunks())[order]
+    def column(name: str, missing: int = 0) -> IntArray:
+        return _whole(rows[name], missing)[order]
 
-    starts = period.start(np.asarray(in_cells["base"]) * period.base + period.origin)
-    held = np.asarray(in_cells["n"]) > 0
-    periods, at = np.unique(starts[held], return_inverse=True)
+    held = _whole(in_cells["n"]) > 0
+    starts = period.start(_whole(in_cells["base"])[held] * period.base + period.origin)
+    periods, at = np.unique(starts, return_inverse=True)
     cell_sums = np.zeros((len(labels), len(periods), len(CELL_COLUMNS)))
     where = (row_of(in_cells)[held], at)
     for index, name in enumerate(CELL_COLUMNS):
-        np.add.at(cell_sums[:, :, index], where, np.asarray(in_cells[name].fill_null(0)).astype(float)[held])
-    bin_index, bin_order = np.unique(np.asarray(of_bins["bin"]), return_index=True)
-    bin_of_all = {name: np.asarray(of_bins[name])[bin_order] for name in ("count", "size", "negative")}
-    readings, finite = column("n").astype(np.int64), column("finite").astype(np.int64)
-    all_rows = column("rows").astype(np.int64)
-    derived = (*OF_USERS, *SCALES) if buckets else ()
+        np.add.at(cell_sums[:, :, index], where, _real(in_cells[name])[held])
+    bin_index, of_bin = np.unique(_whole(of_bins["bin"]), return_index=True)
+    known = scales if scales is not None else in_bins.slice(0, 0)
     return Profile(
         period=period,
         step=plan.step,
         buckets=buckets,
         labels=labels,
         rows={
-            "rows": all_rows,
-            "readings": readings,
-            "zeros": column("zero").astype(np.int64),
-            "negatives": column("negative").astype(np.int64),
-            "nonfinite": all_rows - finite,
-            "outside": finite - readings,
-            "sum_abs": column("size"),
-            **{f"inverse{k}": column(f"inverse{k}") for k in (1, 2, 3, 4)},
+            "rows": column("rows"),
+            "readings": column("n"),
+            "zeros": column("zero"),
+            "negatives": column("negative"),
+            "nonfinite": column("rows") - column("finite"),
+            "outside": column("finite") - column("n"),
+            "sum_abs": _real(rows["size"])[order],
+            **{f"inverse{k}": _real(rows[f"inverse{k}"])[order] for k in (1, 2, 3, 4)},
             "first": column("first", NEVER),
             "last": column("last", ALWAYS),
-            **{name: column(name) for name in derived},
+            **({name: column(name) for name in OF_USERS} if buckets else {}),
+            **({name: _real(rows[name])[order] for name in SCALES} if buckets else {}),
         },
         periods=periods,
         cells=cell_sums,
-        histogram=Counts.gather(row_of(in_bins), in_bins["bin"], in_bins["count"]),
-        scales=Counts.gather(row_of(scales), scales["bin"], scales["count"]) if scales else Counts.gather([], [], []),
-        bin_index=bin_index.astype(np.int64),
-        bin_counts=bin_of_all["count"].astype(np.int64),
-        bin_sizes=bin_of_all["size"],
-        bin_negatives=bin_of_all["negative"].astype(np.int64),
+        histogram=Counts.gather(row_of(in_bins), _whole(in_bins["bin"]), _whole(in_bins["count"])),
+        scales=Counts.gather(row_of(known), _whole(known["bin"]), _whole(known["count"])),
+        bin_index=bin_index,
+        bin_counts=_whole(of_bins["count"])[of_bin],
+        bin_sizes=_real(of_bins["size"])[of_bin],
+        bin_negatives=_whole(of_bins["negative"])[of_bin],
     )
+
+
+def _whole(column: pa.ChunkedArray, missing: int = 0) -> IntArray:
+    """Integers, whatever width or decimal type an engine gives sums."""
+    return np.asarray(column.cast(pa.int64()).fill_null(missing))
+
+
+def _real(column: pa.ChunkedArray) -> FloatArray:
+    return np.asarray(column.cast(pa.float64()).fill_null(0.0))
 
 
 def _scalar(engine: Engine, frame: Frame) -> int:

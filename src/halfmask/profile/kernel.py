@@ -29,11 +29,11 @@ _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OC
 _FIRST_BIN = np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """The tally would not fit in the memory allowed: the caller takes the other way."""
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def _bin(size, bits):  # type: ignore[no-untyped-def]
     """`bins.bin_of` from the bits of a double: the exponent is the octave, the mantissa is looked up."""
     exponent = ((bits >> 52) & 0x7FF) - 1023
@@ -46,9 +46,9 @@ def _bin(size, bits):  # type: ignore[no-untyped-def]
     return exponent * BINS_PER_OCTAVE + k
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def _extent(times, values):  # type: ignore[no-untyped-def]
-    """Earliest and latest time, smallest and largest ``|s|`` of non-zero finite values; reversed where there is none."""
+    """Earliest and latest time, smallest and largest ``|s|`` but 0; reversed where there is none."""
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
     for i in range(values.size):
@@ -60,7 +60,7 @@ def _extent(times, values):  # type: ignore[no-untyped-def]
     return earliest, latest, smallest, largest
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def _count(  # type: ignore[no-untyped-def]
     shard, users, ends, times, values, bits, step, chunk, origin, low, high, chunk0, bin0,
     cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed,
@@ -196,11 +196,16 @@ class _Tables:
             bins = _widen(*bins, *(int(b) for b in bin_of([smallest, largest])))
         return chunks, bins
 
+    def outgrown(self, chunks: tuple[int, int], bins: tuple[int, int]) -> bool:
+        """Whether the tables must grow to these ranges, or hold more users than they can."""
+        now = ((self.chunk0, self.chunks), (self.bin0, self.bins))
+        return (chunks, bins) != now or len(self.numbers) > MOST_USERS
+
     def grow(self, chunks: tuple[int, int], bins: tuple[int, int]) -> None:
-        """Move what there is into tables over these ranges; `TooLarge` where they exceed what is allowed."""
+        """Move what there is into tables over these ranges; `TooLargeError` where they exceed what is allowed."""
         users = len(self.numbers)
         if users > MOST_USERS or max(users, 64) * (chunks[1] * (8 * len(CELL_SUMS) + 9) + bins[1] * 4) > self.allowed:
-            raise TooLarge
+            raise TooLargeError
         old = dict(self.__dict__)
         if chunks != (self.chunk0, self.chunks):
             self.chunk0, self.chunks = chunks
@@ -260,7 +265,7 @@ def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
 def count(
     batches: Iterator[pa.RecordBatch], plan: Plan, allowed_bytes: int, advance: Callable[[int], None] | None = None
 ) -> Tally:
-    """Tally all batches (user, time, value); `TooLarge` where the tables would exceed ``allowed_bytes``."""
+    """Tally all batches (user, time, value); `TooLargeError` where the tables would exceed ``allowed_bytes``."""
     tables = _Tables(plan, allowed_bytes)
     with _threads(tables.add) as (deal, settle):
         for batch in batches:
@@ -268,7 +273,7 @@ def count(
             times = np.asarray(pc.fill_null(batch.column(1), NO_TIME))
             values = batch.column(2).to_numpy(zero_copy_only=False)
             chunks, bins = tables.room_for(times, values)
-            if (*chunks, *bins) != (tables.chunk0, tables.chunks, tables.bin0, tables.bins) or len(tables.numbers) > MOST_USERS:
+            if tables.outgrown(chunks, bins):
                 settle()
                 tables.grow(chunks, bins)
             deal(users, ends, times, values)

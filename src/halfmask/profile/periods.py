@@ -37,7 +37,7 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """Read ``day``, ``hour``, ``week``, ``month``, ``year``, or a number with a unit: ``30m``, ``15min``, ``6h``."""
+        """Read ``hour``, ``day``, ``week``, ``month``, ``year``, or a number with a unit: ``30m``, ``6h``."""
         plain = text.strip().lower()
         if plain in CALENDAR:
             return cls(plain, DAY, 0, CALENDAR[plain])
@@ -66,7 +66,12 @@ class Period:
     def start(self, times: IntArray) -> IntArray:
         """The start of the period that each time falls in."""
         if self.calendar:
-            return times.astype("datetime64[us]").astype(f"datetime64[{self.calendar}]").astype("datetime64[us]").astype(np.int64)
+            return (
+                times.astype("datetime64[us]")
+                .astype(f"datetime64[{self.calendar}]")
+                .astype("datetime64[us]")
+                .astype(np.int64)
+            )
         return (times - self.origin) // self.base * self.base + self.origin
 
     def label(self, start: int) -> str:

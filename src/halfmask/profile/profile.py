@@ -173,7 +173,8 @@ class Profile:
         rows["empty"] = (readings == 0).astype(np.int64)
         rows["all_zero"] = ((readings > 0) & (rows["zeros"] == readings)).astype(np.int64)
         span = np.where(readings > 0, rows["last"] - np.minimum(rows["first"], rows["last"]), 0)
-        rows["expected"] = np.maximum(np.where(readings > 0, span // self.step + 1, 0) if self.step else readings, readings)
+        slots = np.where(readings > 0, span // self.step + 1, 0) if self.step else readings
+        rows["expected"] = np.maximum(slots, readings)
         scaled = np.flatnonzero(sizes > 0)
         mean = sizes[scaled] / readings[scaled]
         for power in (1, 2, 3, 4):
@@ -196,9 +197,9 @@ class Profile:
         """Tells one dataset from another: a hash of who has how many readings of what size and when."""
         digest = hashlib.sha256(self.period.text.encode())
         digest.update("\n".join(self.labels).encode())
-        parts = (self.periods, self.cells[..., 0].astype(np.int64), self.histogram.row, self.histogram.bin, self.histogram.count)
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).astype("<i8").tobytes())
+        sizes = self.histogram
+        for part in (self.periods, self.cells[..., 0], sizes.row, sizes.bin, sizes.count):
+            digest.update(np.ascontiguousarray(part, "<i8").tobytes())
         return digest.hexdigest()[:16]
 
 
@@ -220,7 +221,8 @@ def _check_alike(a: Profile, b: Profile) -> None:
     if a.period != b.period:
         raise OptionError(f"profiles of different periods do not add up: {a.period.text} and {b.period.text}")
     if a.buckets != b.buckets:
-        raise OptionError(f"profiles with {a.buckets or 'no'} and {b.buckets or 'no'} buckets do not add up: make both alike")
+        kinds = " and ".join(f"{p.buckets} buckets" if p.buckets else "single users" for p in (a, b))
+        raise OptionError(f"profiles of {kinds} do not add up: make both alike")
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
@@ -247,7 +249,7 @@ def _combiner(name: str) -> tuple[np.ufunc, float]:
 
 def _add_rows(name: str, size: int, *parts: tuple[Profile, IntArray]) -> npt.NDArray[Any]:
     combine, neutral = _combiner(name)
-    total = np.full(size, neutral, _dtype(name))
+    total: npt.NDArray[Any] = np.full(size, neutral, _dtype(name))
     for profile, rows in parts:
         total[rows] = combine(total[rows], profile.rows[name])
     return total
@@ -255,7 +257,7 @@ def _add_rows(name: str, size: int, *parts: tuple[Profile, IntArray]) -> npt.NDA
 
 def _fold_rows(name: str, size: int, row: IntArray, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     combine, neutral = _combiner(name)
-    total = np.full(size, neutral, _dtype(name))
+    total: npt.NDArray[Any] = np.full(size, neutral, _dtype(name))
     combine.at(total, row, column)
     return total
 
@@ -276,4 +278,3 @@ def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         values = [about[name] for about in (a, b) if name in about]
         total[name] = values[0] if all(value == values[0] for value in values) else "mixed"
     return total
-

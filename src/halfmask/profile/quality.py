@@ -1,0 +1,95 @@
+"""What a profile says about the data it was made of: the quality table."""
+
+from typing import Any
+
+import numpy as np
+
+from halfmask.profile.bins import FloatArray, centre
+from halfmask.profile.periods import SECOND
+from halfmask.profile.profile import Profile
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+SPARSE = 0.05
+
+
+def quality(profile: Profile) -> dict[str, Any]:
+    """Every figure of the quality table by name; shares are of the usable readings unless said otherwise."""
+    rows = profile.rows
+    totals = {name: int(rows[name].sum()) for name in ("zeros", "negatives", "nonfinite", "outside")}
+    readings, expected = profile.readings, int(rows["expected"].sum())
+    present = rows["readings"] > 0
+    first = int(rows["first"][present].min()) if readings else None
+    last = int(rows["last"][present].max()) if readings else None
+    return {
+        "source": " + ".join(profile.about.get("sources", [])),
+        "rows": int(rows["rows"].sum()) + int(profile.about.get("unplaced", 0)),
+        "readings": readings,
+        "users": profile.users,
+        "buckets": profile.buckets,
+        "periods": len(profile.periods),
+        "period": profile.period.text,
+        "first": _moment(first),
+        "last": _moment(last),
+        "step": step_text(profile.step),
+        "step_seconds": profile.step / SECOND if profile.step else None,
+        **totals,
+        "duplicates": int(profile.about.get("duplicates", 0)),
+        "unplaced": int(profile.about.get("unplaced", 0)),
+        "expected": expected,
+        "missing": expected - readings,
+        "missing_share": (expected - readings) / expected if expected else 0.0,
+        "empty_users": int(rows["empty"].sum()),
+        "all_zero_users": int(rows["all_zero"].sum()),
+        "mean": float(profile.cells[..., 1].sum() / readings) if readings else None,
+        "quantiles": dict(zip(map(str, QUANTILES), quantiles(profile, QUANTILES), strict=True)) if readings else {},
+        "policies": profile.about.get("policies", {}),
+        "fingerprint": profile.fingerprint(),
+    }
+
+
+def typical_sizes(profile: Profile) -> FloatArray:
+    """A typical ``|s|`` of each bin that occurs: the mean of its readings."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = profile.bin_sizes / profile.bin_counts
+    return np.asarray(np.where(np.isfinite(mean) & (mean > 0), mean, centre(profile.bin_index)))
+
+
+def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]:
+    """Quantiles of the readings with their sign, to within a bin (1.1 %)."""
+    sizes = typical_sizes(profile)
+    positive = profile.bin_counts - profile.bin_negatives
+    values = np.concatenate([-sizes[::-1], [0.0], sizes])
+    counts = np.concatenate([profile.bin_negatives[::-1], [profile.rows["zeros"].sum()], positive])
+    below = np.cumsum(counts)
+    return [float(values[np.searchsorted(below, p * below[-1])]) for p in probabilities]
+
+
+def advice(profile: Profile) -> list[str]:
+    """What a careful reader of the quality table would point out."""
+    found = quality(profile)
+    notes: list[str] = []
+    if not found["readings"]:
+        return notes
+    share_zero = found["zeros"] / found["readings"]
+    if share_zero > SPARSE or found["negatives"]:
+        reason = f"{share_zero:.1%} of the readings are zero" if share_zero > SPARSE else "signs are mixed"
+        notes.append(f"{reason}: relative errors have denominators near zero; consider --error scaled when evaluating")
+    if found["missing_share"] > 0.5 and profile.step:
+        notes.append(f"more readings are missing than present: is the sampling step really {found['step']}?")
+    if found["unplaced"]:
+        notes.append(f"{found['unplaced']:,} rows name no user or no time and were left out")
+    return notes
+
+
+def step_text(step: int | None) -> str:
+    """A sampling step as people say it."""
+    if step is None:
+        return "unknown"
+    for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):
+        if step % size == 0:
+            return f"{step // size} {unit}"
+    return f"{step / SECOND:g} s"
+
+
+def _moment(time: int | None) -> str | None:
+    return None if time is None else str(np.datetime64(time, "us").astype("datetime64[s]")).replace("T", " ")

@@ -1,0 +1,128 @@
+"""Profiles on disk: a zip of Parquet tables and one JSON page, so that any tool can read it."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from halfmask.errors import FileFormatError
+from halfmask.files import whole_file
+from halfmask.profile.bins import BINS_PER_OCTAVE
+from halfmask.profile.periods import Period
+from halfmask.profile.profile import CELL_COLUMNS, ROW_COLUMNS, Counts, Profile
+
+FORMAT = "halfmask profile"
+VERSION = 1
+PAGE = "profile.json"
+MEMBERS = ("rows", "periods", "cells", "histogram", "scales", "bins")
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def save_profile(profile: Profile, path: str | Path) -> None:
+    """Write a profile; the same profile gives the same bytes."""
+    page = {
+        "format": FORMAT,
+        "version": VERSION,
+        "bins_per_octave": BINS_PER_OCTAVE,
+        "period": profile.period.text,
+        "step_microseconds": profile.step,
+        "buckets": profile.buckets,
+        "about": profile.about,
+    }
+    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+        _write(archive, PAGE, json.dumps(page, indent=2, sort_keys=True).encode())
+        for name, table in _tables(profile).items():
+            sink = pa.BufferOutputStream()
+            pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False)
+            _write(archive, f"{name}.parquet", sink.getvalue())
+
+
+def load_profile(path: str | Path) -> Profile:
+    """Read a profile; anything but a whole profile of a known version is a `FileFormatError`."""
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            page = _page(archive, path)
+            tables = {name: pq.read_table(pa.BufferReader(archive.read(f"{name}.parquet"))) for name in MEMBERS}
+        return _profile(page, tables)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise FileFormatError(f"{path}: no such profile; 'halfmask profile SOURCE -o {path}' makes one") from error
+    except (zipfile.BadZipFile, KeyError, ValueError, pa.ArrowException, OSError) as error:
+        why = "truncated, damaged or of another kind"
+        raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
+
+
+def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+    page: dict[str, Any] = json.loads(archive.read(PAGE))
+    if page.get("format") != FORMAT:
+        raise ValueError
+    if page["version"] > VERSION:
+        raise FileFormatError(
+            f"{path} is of version {page['version']}; this halfmask reads up to {VERSION}: upgrade it"
+        )
+    if page["bins_per_octave"] != BINS_PER_OCTAVE:
+        raise FileFormatError(f"{path} has other bins than this halfmask ({BINS_PER_OCTAVE} an octave): make it anew")
+    return page
+
+
+def _tables(profile: Profile) -> dict[str, pa.Table]:
+    cells = profile.cells.reshape(-1, len(CELL_COLUMNS))
+    columns = {name: cells[:, index] for index, name in enumerate(CELL_COLUMNS)}
+    columns["n"] = columns["n"].astype(np.int32)
+    labels = pa.array(profile.labels.tolist(), pa.string())
+    return {
+        "rows": pa.table({"label": labels, **{name: profile.rows[name] for name in ROW_COLUMNS}}),
+        "periods": pa.table({"start": profile.periods}),
+        "cells": pa.table(columns),
+        "histogram": _counts_table(profile.histogram),
+        "scales": _counts_table(profile.scales),
+        "bins": pa.table(
+            {
+                "bin": profile.bin_index,
+                "count": profile.bin_counts,
+                "size": profile.bin_sizes,
+                "negatives": profile.bin_negatives,
+            }
+        ),
+    }
+
+
+def _counts_table(counts: Counts) -> pa.Table:
+    return pa.table({"row": counts.row.astype(np.int32), "bin": counts.bin.astype(np.int32), "count": counts.count})
+
+
+def _profile(page: dict[str, Any], tables: dict[str, pa.Table]) -> Profile:
+    rows, bins = tables["rows"], tables["bins"]
+    periods = np.asarray(tables["periods"]["start"])
+    labels = np.array(rows["label"].to_pylist(), np.str_)
+    cells = np.empty((len(labels), len(periods), len(CELL_COLUMNS)))
+    for index, name in enumerate(CELL_COLUMNS):
+        cells[..., index] = np.asarray(tables["cells"][name]).reshape(cells.shape[:2])
+    return Profile(
+        period=Period.parse(page["period"]),
+        step=page["step_microseconds"],
+        buckets=page["buckets"],
+        labels=labels,
+        rows={name: np.asarray(rows[name]) for name in ROW_COLUMNS},
+        periods=periods,
+        cells=cells,
+        histogram=_read_counts(tables["histogram"]),
+        scales=_read_counts(tables["scales"]),
+        bin_index=np.asarray(bins["bin"]),
+        bin_counts=np.asarray(bins["count"]),
+        bin_sizes=np.asarray(bins["size"]),
+        bin_negatives=np.asarray(bins["negatives"]),
+        about=page["about"],
+    )
+
+
+def _read_counts(table: pa.Table) -> Counts:
+    return Counts(*(np.asarray(table[name]).astype(np.int64) for name in ("row", "bin", "count")))
+
+
+def _write(archive: zipfile.ZipFile, name: str, data: Any) -> None:
+    archive.writestr(zipfile.ZipInfo(name, _FIXED_DATE), data)
