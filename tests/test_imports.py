@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
-FLOW = ["errors", "files", "data", "profile", "settings", "evaluation", "choice", "audit", "report", "sharing", "web", "cli"]
-RAW_DATA = {"data", "profile"}
+FLOW = ["errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "report", "sharing", "web", "cli"]
+RAW_DATA = {"data", "profiles"}
 
 
 def imported(tree: ast.AST) -> set[str]:
@@ -42,7 +42,7 @@ def test_a_module_imports_only_what_stands_before_it(module: Path) -> None:
 
 
 def test_the_check_catches_a_wrong_import() -> None:
-    tree = ast.parse("def f():\n    from halfmask.profile.profile import Profile\n")
-    assert misplaced("sharing", imported(tree)) == {"profile"}
-    assert misplaced("data", imported(tree)) == {"profile"}
+    tree = ast.parse("def f():\n    from halfmask.profiles.profile import Profile\n")
+    assert misplaced("sharing", imported(tree)) == {"profiles"}
+    assert misplaced("data", imported(tree)) == {"profiles"}
     assert misplaced("evaluation", imported(tree)) == set()

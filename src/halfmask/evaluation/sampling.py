@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.errors import OptionError
-from halfmask.profile.bins import IntArray
-from halfmask.profile.profile import Profile
+from halfmask.profiles.bins import IntArray
+from halfmask.profiles.profile import Profile
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+raise ImportError("renamed: this package is halfmask.profiles now")

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.data.panel import Engine, Panel
-from halfmask.profile.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
-from halfmask.profile.engines import Frame, keep, with_bits_set, with_bucket
-from halfmask.profile.periods import Period
-from halfmask.profile.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCALES, Counts, Profile, bucket_label
-from halfmask.profile.tally import Plan
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
+from halfmask.profiles.engines import Frame, keep, with_bits_set, with_bucket
+from halfmask.profiles.periods import Period
+from halfmask.profiles.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCALES, Counts, Profile, bucket_label
+from halfmask.profiles.tally import Plan
 
 LARGEST = float(np.finfo(np.float64).max)
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError, ReadingError, SourceError
-from halfmask.profile import expressions
-from halfmask.profile.engines import Frame, keep
-from halfmask.profile.fold import fold
-from halfmask.profile.kernel import TooLargeError, count
-from halfmask.profile.periods import Period
-from halfmask.profile.profile import Profile
-from halfmask.profile.tally import Plan, Tally
+from halfmask.profiles import expressions
+from halfmask.profiles.engines import Frame, keep
+from halfmask.profiles.fold import fold
+from halfmask.profiles.kernel import TooLargeError, count
+from halfmask.profiles.periods import Period
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.tally import Plan, Tally
 
 Duplicates = Literal["first", "last", "mean", "error"]
 NonFinite = Literal["drop", "error"]

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.profile.bins import IntArray
-from halfmask.profile.periods import Period
-from halfmask.profile.profile import CELL_COLUMNS, SUMS, Counts, Profile
-from halfmask.profile.tally import USER_COUNTS, Plan, Tally
+from halfmask.profiles.bins import IntArray
+from halfmask.profiles.periods import Period
+from halfmask.profiles.profile import CELL_COLUMNS, SUMS, Counts, Profile
+from halfmask.profiles.tally import USER_COUNTS, Plan, Tally
 
 
 def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Profile:

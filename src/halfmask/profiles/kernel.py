@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfmask.profile.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray, bin_of
-from halfmask.profile.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray, bin_of
+from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
 SHARDS = 4
 MOST_USERS = 2**15

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from halfmask.errors import FileFormatError
 from halfmask.files import whole_file
-from halfmask.profile.bins import BINS_PER_OCTAVE
-from halfmask.profile.periods import Period
-from halfmask.profile.profile import CELL_COLUMNS, ROW_COLUMNS, Counts, Profile
+from halfmask.profiles.bins import BINS_PER_OCTAVE
+from halfmask.profiles.periods import Period
+from halfmask.profiles.profile import CELL_COLUMNS, ROW_COLUMNS, Counts, Profile
 
 FORMAT = "halfmask profile"
 VERSION = 1

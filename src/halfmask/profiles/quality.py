@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.profile.bins import FloatArray, centre
-from halfmask.profile.periods import SECOND
-from halfmask.profile.profile import Profile
+from halfmask.profiles.bins import FloatArray, centre
+from halfmask.profiles.periods import SECOND
+from halfmask.profiles.profile import Profile
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 SPARSE = 0.05

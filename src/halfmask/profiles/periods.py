@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.errors import OptionError
-from halfmask.profile.bins import IntArray
+from halfmask.profiles.bins import IntArray
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

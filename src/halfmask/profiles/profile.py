@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.errors import OptionError
-from halfmask.profile.bins import FloatArray, IntArray, bin_of
-from halfmask.profile.periods import Period
+from halfmask.profiles.bins import FloatArray, IntArray, bin_of
+from halfmask.profiles.periods import Period
 
 StringArray = npt.NDArray[np.str_]
 
