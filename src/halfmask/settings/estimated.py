@@ -66,33 +66,41 @@ class StatedNoise(Noise):
 
 
 def integrate_moments(mechanism: Mechanism, parameters: Floats) -> Floats:
-    """E|psi|^k = integral of k y^(k-1) (1 - F(y)) dy, over y = (median of the moved part) 2^t, -40 <= t <= 40.
+    """E|psi|^k = integral of k y^(k-1) (1 - F(y)) dy, from 0 to where F first rounds to 1.
 
-    Gauss-Legendre of 8 points on pieces of a quarter octave: about 1e-9 where F is smooth within octaves, less near
-    jumps. Where the last octaves still add (a tail like y^-a, a <= k), the moment is taken as infinite.
+    Gauss-Legendre on pieces that shrink towards both ends, where laws are steep: about 1e-9 where F is smooth between,
+    1e-3 where it jumps. Where the part that hides in F's rounding still matters (1 - F below 1e-12 at a quarter of the
+    way, as with a tail like y^-6, and the rest not negligible), the moment is taken as infinite.
     """
-    still = mechanism.cdf(parameters, np.zeros(1))[:, 0]
-    scale = _median(mechanism, parameters, (1 + still) / 2)
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.arange(-40, 40, 0.25)
-    t = (edges[:, None] + (nodes + 1) / 8).ravel()
-    step = np.tile(weights / 8, len(edges)) * np.log(2)
-    beyond = 1 - mechanism.cdf(parameters, scale[:, None] * 2.0**t)
+    end = _end(mechanism, parameters)
+    share, weight = _nodes()
+    beyond = 1 - mechanism.cdf(parameters, end[:, None] * share)
+    hidden = 1 - mechanism.cdf(parameters, end[:, None] / 4)[:, 0] < 1e-12
     result = np.empty((len(parameters), 4))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(1, 5):
-            parts = k * 2.0 ** (k * t) * step * beyond
-            unit, tail = parts.sum(axis=1), parts[:, t > 38].sum(axis=1)
-            result[:, k - 1] = np.where(tail > 1e-6 * unit, np.inf, unit * scale**k)
-    result[still >= 1] = 0.0
+    for k in range(1, 5):
+        parts = k * share ** (k - 1) * weight * beyond
+        unit, late = parts.sum(axis=1), parts[:, share > 1 / 4].sum(axis=1)
+        with np.errstate(over="ignore"):
+            result[:, k - 1] = np.where(hidden & (late > 1e-6 * unit), np.inf, unit * end**k)
+    result[mechanism.cdf(parameters, np.zeros(1))[:, 0] >= 1] = 0.0
     return result
 
 
-def _median(mechanism: Mechanism, parameters: Floats, share: Floats) -> Floats:
-    """Where F reaches ``share``, to within 2^(1/8), by halving the exponents of all floats."""
-    low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 980.0)
-    for _ in range(14):
+def _nodes() -> tuple[Floats, Floats]:
+    """Gauss-Legendre points and weights on pieces of (0, 1): quarter octaves from below, octaves from above."""
+    below = 2.0 ** np.arange(-60, -1, 0.25)
+    above = 1 - 2.0 ** np.arange(-2, -48, -1)
+    edges = np.concatenate([[0.0], below, [0.5], above, [1.0]])
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    width = np.diff(edges)[:, None]
+    return (edges[:-1, None] + width * (nodes + 1) / 2).ravel(), (width * weights / 2).ravel()
+
+
+def _end(mechanism: Mechanism, parameters: Floats) -> Floats:
+    """The least y with F(y) = 1 as floats go, by halving the exponents of all floats."""
+    low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 1000.0)
+    for _ in range(60):
         middle = (low + high) / 2
-        reached = mechanism.cdf(parameters, 2.0 ** middle[:, None])[:, 0] >= share
+        reached = mechanism.cdf(parameters, 2.0 ** middle[:, None])[:, 0] >= 1
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return np.asarray(2.0**high)
