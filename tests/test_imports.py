@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
-FLOW = ["errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "report", "sharing", "web", "cli"]
+FLOW = [
+    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "report"),
+    *("sharing", "web", "api", "cli"),
+]
 RAW_DATA = {"data", "profiles"}
 
 
