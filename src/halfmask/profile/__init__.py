@@ -1,1 +1,0 @@
-raise ImportError("renamed: this package is halfmask.profiles now")
