@@ -164,9 +164,9 @@ class DuckDBRaw(Raw):
         where = f"{file[1] if file else self.source}, line {line[1]}"
         if "not utf-8" in message:
             return SourceError(f"{where}: not UTF-8; convert the file first, for example with iconv")
-        count = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+        count = re.search(r"Expected Number of Columns: (\d+)", message)
         if count:
-            return ReadingError(f"{where}: {count[2]} columns where the others have {count[1]}; mend or drop that line")
+            return ReadingError(f"{where}: not {count[1]} columns as in the others; mend or drop that line")
         return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
 
     def _broken_file(self) -> HalfmaskError | None:

@@ -82,4 +82,4 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str) -> Rule:
     number = f"TRY_CAST({quoted} AS {dialect.double})"
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
-    return Rule("value", name, f"coalesce({number}, {rest})", bad, "a number, such as 0.14")
+    return Rule("value", name, f"coalesce({number}, {rest})", bad, "a number with a decimal point, such as 0.14")

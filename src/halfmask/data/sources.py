@@ -97,7 +97,7 @@ def _open_duckdb(place: places.Place, table: str | None, threads: int | None, me
             connection, place.source, lambda f: parquet_files.table(place, differ, f), place.files, parquet_files.ORDER
         )
     else:
-        layout = text_files.cer_layout(place) if place.format == "cer" else text_files.layout(connection, place)
+        layout = text_files.cer_layout(place) if place.format == "cer" else text_files.layout(place)
         raw = DuckDBRaw(connection, place.source, lambda f: text_files.table(layout, place, f), place.files)
     raw.partitions = place.partitions
     return raw

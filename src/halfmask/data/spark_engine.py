@@ -118,7 +118,7 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
     if place.format == "cer":
         layout = text_files.cer_layout(place)
     elif place.format == "csv":
-        layout = text_files.layout(duckdb_engine.connect(), place)
+        layout = text_files.layout(place)
         differ = layout.by_name
         if layout.skip or layout.comment:
             raise SourceError(
@@ -133,7 +133,7 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
     paths = [re.sub(r"([*?\[\]{}\\])", r"\\\1", file) for file in place.files]
     if layout is None:
         return SparkRaw(spark, place.source, reader.parquet(*paths), place)
-    options = {"sep": layout.delimiter, "quote": layout.quote, "escape": layout.escape, "header": str(layout.header)}
+    options = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
     schema = ", ".join(f"{SparkDialect().quote(name)} STRING" for name in layout.names)
     return SparkRaw(spark, place.source, reader.csv(paths, schema=schema, mode="FAILFAST", **options), place)
 

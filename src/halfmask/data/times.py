@@ -86,7 +86,7 @@ def _micros_of_text(dialect: Dialect, column: str, cast: str) -> str:
     usual = f"(length({column}) = 19 AND substr({column}, 17, 1) = ':')"
     exact = dialect.matches(f"trim({column})", NAIVE_TIME)
     usable = f"CASE WHEN {usual} THEN {column} WHEN {exact} THEN substr(trim({column}), 1, 26)"
-    text = f"{usable} WHEN trim({column}) = '' THEN NULL ELSE 'no time' END"
+    text = f"{usable} WHEN trim({column}) <> '' THEN 'no time' END"
     return dialect.micros(f"{cast}({text} AS {dialect.naive})")
 
 
@@ -98,7 +98,7 @@ def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
     text = f"trim({column})"
     exact = dialect.matches(text, ZONED_TIME)
     clock = f"substr({dialect.extract(text, ZONED_TIME, 1)}, 1, 26)"
-    usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} = '' THEN NULL ELSE 'no time' END"
+    usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} <> '' THEN 'no time' END"
     micros = dialect.micros(f"{cast}({usable} AS {dialect.naive})")
     zone = f"replace({dialect.extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
     digits = f"CASE WHEN length({zone}) < 3 THEN '+0000' ELSE concat({zone}, '00') END"

@@ -1,0 +1,139 @@
+"""Every way of writing a time gives the same wall clock."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from halfmask.data.sources import open_panel
+from halfmask.errors import ColumnError, HalfmaskError, ReadingError
+from tests.data.panels import rows, us, write
+
+JULY = us("2026-07-01T12:00")
+
+
+def frame(times: pa.Array) -> pa.Table:
+    n = len(times)
+    return pa.table({"user": ["a"] * n, "time": times, "value": [1.0] * n})
+
+
+def times(source: object, **options: str) -> list[int | None]:
+    return [row[1] for row in rows(open_panel(source, **options))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_any_unit(unit: str) -> None:
+    naive = pa.array([datetime(2026, 7, 1, 12)], pa.timestamp(unit))
+    assert times(frame(naive)) == [JULY]
+    zoned = naive.cast(pa.timestamp(unit, "UTC"))
+    assert times(frame(zoned)) == [JULY]
+    assert times(frame(zoned), tz="Europe/Dublin") == [JULY + 3_600_000_000]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-07-01T12:00:00", "2026-07-01 12:00", "2026-07-01T12:00:00.0", "2026-07-01 12:00:00.0000000", " 2026-07-01T12:00:00 "],
+)
+def test_iso_text_without_zone_is_taken_as_it_is(text: str) -> None:
+    assert times(frame(pa.array([text]))) == [JULY]
+    panel = open_panel(frame(pa.array([text])), tz="Asia/Tokyo")
+    assert [row[1] for row in rows(panel)] == [JULY]
+    assert panel.notes[-1] == "time has no zone: taken as local wall-clock time, --tz has no effect"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-07-01T12:00:00Z",
+        "2026-07-01 14:00:00+02:00",
+        "2026-07-01T14:00+02",
+        "2026-07-01T06:30:00.000-0530",
+        "2026-07-01 12:00:00 +00:00",
+        "2026-07-01T11:59:59.999999999Z",
+    ],
+)
+def test_iso_text_with_zone_is_an_instant(text: str) -> None:
+    expected = JULY - 1 if "999" in text else JULY
+    panel = open_panel(frame(pa.array([text])))
+    assert [row[1] for row in rows(panel)] == [expected]
+    assert "--tz names another zone" in panel.notes[-1]
+    assert times(frame(pa.array([text])), tz="America/New_York") == [expected - 4 * 3_600_000_000]
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+def test_epoch_numbers_of_any_unit(tmp_path: Path, unit: str, factor: int) -> None:
+    count = JULY // 10**6 * factor
+    panel = open_panel(frame(pa.array([count])))
+    assert [row[1] for row in rows(panel)] == [JULY]
+    assert panel.notes[1] == f"time counts {unit} since 1970"
+    assert times(frame(pa.array([float(count), None])), tz="Europe/Dublin") == [JULY + 3_600_000_000, None]
+    path = write(tmp_path / "x.csv", f"user,time,value\na,{count},1\n")
+    assert times(path) == [JULY]
+
+
+def test_small_epochs_are_seconds_and_fractions_count() -> None:
+    assert times(frame(pa.array([0, 1800, 3600], pa.int32()))) == [0, 1_800_000_000, 3_600_000_000]
+    assert times(frame(pa.array([1_800_000_000.25, -0.5]))) == [1_800_000_000_250_000, -500_000]
+    assert times(frame(pa.array([-1_000_000_000_000_000_001]))) == [-1_000_000_000_000_001]
+
+
+def test_dates_and_nulls() -> None:
+    assert times(frame(pa.array([None, 20_000], pa.date32()))) == [None, 20_000 * 86_400_000_000]
+    assert times(frame(pa.array(["2026-07-01", "", None]))) == [us("2026-07-01"), None, None]
+
+
+def test_mixed_zones_are_counted(tmp_path: Path) -> None:
+    lines = ["a,2026-01-01T00:00:00Z,1"] * 3 + ["a,2026-01-01T00:00:00,1"] * 2
+    path = write(tmp_path / "x.csv", "user,time,value\n" + "\n".join(lines) + "\n")
+    with pytest.raises(ReadingError, match="3 times have a zone and 2 have none; write all of them with a zone, or none"):
+        open_panel(path)
+    # Also where the odd one is far beyond the first look.
+    write(tmp_path / "y.csv", "user,time,value\n" + "\n".join(lines[3:] * 10_000 + lines[:1]) + "\n")
+    panel = open_panel(tmp_path / "y.csv")
+    with pytest.raises(ReadingError, match="1 times have a zone and 20000 have none"):
+        rows(panel)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "01.07.2026 12:00", "2026-13-01", "2026-07-01T25:00", "2026-07-01T12:00:00 PST"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(ReadingError, match="row 2, column 'time': .* is not an ISO time"):
+        rows(open_panel(frame(pa.array(["2026-07-01T12:00:00", text])), time="time"))
+
+
+def test_calendar_numbers_and_times_of_day_are_refused() -> None:
+    with pytest.raises(ReadingError, match="dates such as 20260101; write them as ISO dates"):
+        open_panel(frame(pa.array([20260101, 20260102])))
+    with pytest.raises(ColumnError, match="times of day without a date"):
+        open_panel(frame(pa.array(["00:30", "01:00"])))
+    with pytest.raises(ColumnError, match="holds no times"):
+        open_panel(frame(pa.array([True, False])), time="time")
+
+
+def test_pandas_zones() -> None:
+    stamps = pd.date_range("2026-10-25T00:00", periods=4, freq="h", tz="UTC").tz_convert("Europe/Dublin")
+    data = pd.DataFrame({"user": "a", "time": stamps, "value": 1.0})
+    # 01:00 comes twice on that day.
+    expected = ["2026-10-25T01:00", "2026-10-25T01:00", "2026-10-25T02:00", "2026-10-25T03:00"]
+    assert times(data, tz="Europe/Dublin") == list(map(us, expected))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.datetimes(datetime(1950, 1, 1), datetime(2090, 1, 1)), min_size=1, max_size=20))
+def test_a_time_is_the_same_however_it_is_written(moments: list[datetime]) -> None:
+    micros = [(moment - datetime(1970, 1, 1)) // timedelta(microseconds=1) for moment in moments]
+    assert times(frame(pa.array(moments, pa.timestamp("us")))) == micros
+    assert times(frame(pa.array([moment.isoformat() for moment in moments]))) == micros
+    zone = ZoneInfo("Australia/Lord_Howe")
+    abroad = [moment.replace(tzinfo=UTC).astimezone(zone) for moment in moments]
+    texts = [moment.isoformat() for moment in abroad]
+    assert times(frame(pa.array(texts))) == micros
+
+
+def test_an_unknown_zone_is_refused_even_where_it_has_no_effect() -> None:
+    with pytest.raises(HalfmaskError, match="--tz 'Europe/Dublinn' is not a time zone"):
+        open_panel(frame(pa.array([datetime(2026, 1, 1)])), tz="Europe/Dublinn")

@@ -1,0 +1,73 @@
+"""Users and values of any type."""
+
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from halfmask.data.sources import open_panel
+from halfmask.errors import ReadingError
+from tests.data.panels import rows, us
+
+NOON = us("2026-01-01T12:00")
+
+
+def frame(user: Any, value: Any) -> pa.Table:
+    n = len(value)
+    return pa.table({"user": user, "time": pa.array([NOON] * n, pa.timestamp("us")), "value": value})
+
+
+def users(column: Any) -> list[Any]:
+    return [row[0] for row in rows(open_panel(frame(column, [1.0] * len(column))))]
+
+
+def test_users_keep_their_type() -> None:
+    assert users(pa.array(["007", None, ""])) == ["007", None, ""]
+    assert users(pa.array([7, None], pa.int32())) == [7, None]
+    assert users(pa.array(["x", "y"]).dictionary_encode()) == ["x", "y"]
+    assert users(pa.array([Decimal("1.50")])) == ["1.50"]
+
+
+def test_ids_stored_as_floats() -> None:
+    assert users(pa.array([1392.0, None, float("nan"), 7.0])) == [1392, None, None, 7]
+    assert users(pa.array([1392.0, 7.5])) == ["1392.0", "7.5"]
+    assert users(pa.array(["1392.0", "7", None])) == ["1392", "7", None]
+    assert users(pa.array(["1.0", "2.5"])) == ["1.0", "2.5"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, None, -3], pa.int8()),
+        pa.array([1, None, -3], pa.float32()),
+        pa.array([Decimal(1), None, Decimal(-3)], pa.decimal128(10, 2)),
+        pa.array(["1", "", "-3.0"]),
+        pa.array(["1", None, "-3e0"]).dictionary_encode(),
+    ],
+    ids=str,
+)
+def test_values_of_any_number_type(column: pa.Array) -> None:
+    assert [row[2] for row in rows(open_panel(frame(["a"] * 3, column)))] == [1.0, None, -3.0]
+
+
+def test_nothing_but_nulls() -> None:
+    empty = pa.nulls(2)
+    panel = open_panel(pa.table({"user": empty, "time": empty, "value": empty}))
+    assert rows(panel) == [(None, None, None)] * 2
+
+
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(ReadingError, match="column 'value' holds true and false; .*--value"):
+        open_panel(frame(["a"], pa.array([True])))
+    with pytest.raises(ReadingError, match="row 2, column 'value': 'high' is not a number"):
+        rows(open_panel(frame(["a", "b"], pa.array(["1", "high"])), value="value"))
+    with pytest.raises(ReadingError, match="holds no numbers"):
+        open_panel(frame(["a"], pa.array([us("2026-01-01")], pa.timestamp("us"))), time="time", value="value")
+
+
+def test_a_column_of_mixed_types_is_refused() -> None:
+    mixed = pd.DataFrame({"user": ["a", 1], "time": pd.to_datetime(["2026-01-01"] * 2), "value": [1.0, 2.0]})
+    with pytest.raises(ReadingError, match="mixes types in a column"):
+        open_panel(mixed)
