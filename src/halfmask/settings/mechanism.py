@@ -47,7 +47,7 @@ def mechanisms() -> list[str]:
 
 
 def register(plugin: type) -> Mechanism:
-    """Make a class known for this process, as an entry point would, in place of one registered under its name before."""
+    """Make a class known for this process, as an entry point would; one registered before under its name goes."""
     whole = complete(plugin)
     if whole.name in {each.name for each in _OURS}:
         raise SettingError(f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name")

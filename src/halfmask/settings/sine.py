@@ -63,11 +63,17 @@ class Sine(Noise):
 
     def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
         x = np.sin(2 * np.pi * rng.random(size))
+        terms = self._terms(parameters[None])[0]
         psi = np.zeros(size)
-        with np.errstate(over="ignore"):
+        if self.support(parameters[None])[0] < np.inf:
+            square = x * x
+            for term in terms[::-1]:
+                psi *= square
+                psi += term
+            return psi * x
+        with np.errstate(over="ignore"):  # P(1) is beyond all floats, but not P of a small x
             for k, theta in enumerate(parameters):
-                if theta > 0:
-                    psi += (theta * x) ** (2 * k + 1)
+                psi += (theta * x) ** (2 * k + 1)
         return psi
 
     @staticmethod
