@@ -40,4 +40,6 @@ READINGS = [
 def table() -> pa.Table:
     """The same readings as an Arrow table."""
     users, times, values = zip(*READINGS, strict=True)
-    return pa.table({"user": users, "time": pa.array(times, pa.timestamp("us")), "value": pa.array(values, pa.float64())})
+    return pa.table(
+        {"user": users, "time": pa.array(times, pa.timestamp("us")), "value": pa.array(values, pa.float64())}
+    )

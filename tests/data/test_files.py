@@ -78,7 +78,10 @@ def test_parquet_is_scanned_without_casts(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "x.parquet")
     panel = open_panel(tmp_path / "x.parquet")
     assert rows(panel) == READINGS
-    assert 'SELECT "user" AS "user", epoch_us("time") AS "time", "value" AS "value" FROM' in panel.frame.to_native().sql_query()
+    assert (
+        'SELECT "user" AS "user", epoch_us("time") AS "time", "value" AS "value" FROM'
+        in panel.frame.to_native().sql_query()
+    )
 
 
 def test_format_by_content_where_the_name_says_nothing(tmp_path: Path) -> None:
@@ -130,14 +133,17 @@ def test_files_of_other_columns_are_named(tmp_path: Path) -> None:
         open_panel(tmp_path / "p")
 
 
-@pytest.mark.parametrize("name", ["it's x.csv", "a*b.csv", "c[1].csv", "d?.csv", "e{1,2}.csv", "f;--.csv", "ü.csv", 'g".csv'])
+@pytest.mark.parametrize(
+    "name", ["it's x.csv", "a*b.csv", "c[1].csv", "d?.csv", "e{1,2}.csv", "f;--.csv", "ü.csv", 'g".csv']
+)
 def test_odd_file_names(tmp_path: Path, name: str) -> None:
     write(tmp_path / "abb.csv", "user,time,value\nwrong,2020-01-01,9\n")
     assert rows(open_panel(write(tmp_path / name, CSV))) == READINGS
 
 
 @pytest.mark.parametrize(
-    "name", ["it's", 'a"b', "a;DROP TABLE readings;--", "two words", "Größe", "select", "order", "filename", "x`y", "a,b"]
+    "name",
+    ["it's", 'a"b', "a;DROP TABLE readings;--", "two words", "Größe", "select", "order", "filename", "x`y", "a,b"],
 )
 def test_odd_column_names(tmp_path: Path, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'

@@ -63,7 +63,8 @@ class DuckDBDialect(Dialect):
         return f"epoch_us({timestamp})"
 
     def instant(self, zoned: str) -> str:
-        return f"epoch_us({zoned})"
+        # The cast is there for nanoseconds alone; a timestamp of the usual kind passes it untouched.
+        return f"epoch_us(CAST({zoned} AS TIMESTAMPTZ))"
 
     def local(self, instant: str, tz: str) -> str:
         return f"epoch_us(timezone({self.literal(tz)}, make_timestamptz({instant})))"

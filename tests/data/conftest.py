@@ -1,0 +1,45 @@
+"""A real PostgreSQL server for the tests that read from one."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def binaries() -> Path | None:
+    """The newest PostgreSQL on this machine, in Debian's place or on the path."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that lives as long as the tests, on a free port of this machine alone."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip("no PostgreSQL server on this machine: `make system` installs it")
+    # The server refuses to run as root, and its own user must be able to reach the folder.
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    folder = tmp_path_factory.mktemp("postgres")
+    if as_user:
+        shutil.chown(folder, "postgres")
+        for parent in (folder, *folder.parents[:2]):
+            parent.chmod(0o755)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = folder / "data"
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
+    subprocess.run([*as_user, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"], **quiet)
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+    control = [*as_user, programs / "pg_ctl", "-D", data, "-w"]
+    subprocess.run([*control, "-o", options, "-l", folder / "log", "start"], **quiet)
+    try:
+        yield f"postgresql://postgres:secret@127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
