@@ -1,0 +1,153 @@
+"""Aggregates: what a consumer computes of a period's values.
+
+Some follow from running sums or extremes (``sum``, ``mean``, ``variance``, ``max``, ``min``); the others (``median``,
+``quantile:p``, a function of one's own) need all values of a period at once. The analytic engine knows the first
+three, whose error follows from sums of noise; the rest is for the direct engine.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.settings.setting import PrivacySetting
+
+ANALYTIC = ("sum", "mean", "variance")
+RUNNING = (*ANALYTIC, "max", "min")
+KNOWN = (*RUNNING, "median", "quantile:p", "module:function", "path.py:function")
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate, by name. ``function`` maps a period's values to a number; None where running sums do."""
+
+    name: str
+    function: Callable[[FloatArray], float] | None = None
+
+    @property
+    def analytic(self) -> bool:
+        """Whether the analytic engine has it."""
+        return self.name in ANALYTIC
+
+
+@dataclass(frozen=True)
+class PeriodSums:
+    """Running state of periods: readings, sums of m - c and of (m - c)^2 about a centre c each, least and largest m."""
+
+    n: IntArray
+    centre: FloatArray
+    first: FloatArray
+    second: FloatArray
+    least: FloatArray
+    largest: FloatArray
+
+    @classmethod
+    def empty(cls, centre: FloatArray) -> "PeriodSums":
+        """Nothing added yet. The centre, near the periods' means, keeps the variance from cancelling."""
+        periods = len(centre)
+        n, first, second = np.zeros(periods, np.int64), np.zeros(periods), np.zeros(periods)
+        return cls(n, centre, first, second, np.full(periods, np.inf), np.full(periods, -np.inf))
+
+    def add(self, other: "PeriodSums") -> None:
+        """Take in the state of other readings of the same periods and centre."""
+        np.add(self.n, other.n, out=self.n)
+        np.add(self.first, other.first, out=self.first)
+        np.add(self.second, other.second, out=self.second)
+        np.minimum(self.least, other.least, out=self.least)
+        np.maximum(self.largest, other.largest, out=self.largest)
+
+
+def aggregate(name: str) -> Aggregate:
+    """The aggregate of that name; ``quantile:0.9``, or ``module:function`` and ``path.py:function`` for one's own."""
+    if name in RUNNING:
+        return Aggregate(name)
+    if name == "median":
+        return Aggregate(name, _quantile(0.5))
+    head, colon, tail = name.rpartition(":")
+    if head == "quantile":
+        return Aggregate(name, _quantile(_share(name, tail)))
+    if not colon or not head or not tail:
+        raise OptionError(f"aggregate '{name}' is not known: use {', '.join(KNOWN)}")
+    return Aggregate(name, _own(name, head, tail))
+
+
+def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting | None = None) -> FloatArray:
+    """g of each period from its running state, NaN where it has no reading.
+
+    The variance is the population variance V of the masked values, corrected for the known noise variance sigma^2 of
+    ``setting``: V - sigma^2 for additive noise; for relative noise, where E m^2 = (1 + sigma^2) E s^2,
+    (V - sigma^2 mean^2) / (1 + sigma^2). Mechanisms of kind "direct" have no noise law, so nothing is subtracted, and
+    what they do to the variance counts as error.
+    """
+    held = sums.n > 0
+    n = np.where(held, sums.n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        offset = sums.first / n
+        mean = sums.centre + offset
+        if wanted.name == "sum":
+            value = sums.n * sums.centre + sums.first
+        elif wanted.name == "mean":
+            value = mean
+        elif wanted.name == "variance":
+            value = _corrected(sums.second / n - offset**2, mean, setting)
+        else:
+            value = sums.largest if wanted.name == "max" else sums.least
+    return np.where(held, value, np.nan)
+
+
+def _corrected(variance: FloatArray, mean: FloatArray, setting: PrivacySetting | None) -> FloatArray:
+    if setting is None or setting.kind == "direct":
+        return variance
+    noise = float(setting.law.moments(np.array([setting.parameters]))[0, 1])
+    if setting.kind == "relative":
+        return (variance - noise * mean**2) / (1 + noise)
+    return variance - noise
+
+
+def _quantile(share: float) -> Callable[[FloatArray], float]:
+    return lambda values: float(np.quantile(values, share))
+
+
+def _share(name: str, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = np.nan
+    if not 0 <= share <= 1:
+        raise OptionError(f"aggregate '{name}': '{text}' is not a share between 0 and 1: write quantile:0.9")
+    return share
+
+
+def _own(name: str, module: str, function: str) -> Callable[[FloatArray], float]:
+    """A user's function, called with the values of one period in ascending order."""
+    try:
+        found: Any = getattr(_load(module), function)
+    except (ImportError, OSError, SyntaxError, AttributeError) as error:
+        raise OptionError(f"aggregate '{name}' cannot be loaded: {error}; known are {', '.join(KNOWN)}") from error
+    if not callable(found):
+        raise OptionError(f"aggregate '{name}': {function} is a {type(found).__name__}, not a function of an array")
+
+    def called(values: FloatArray) -> float:
+        result = np.asarray(found(values))
+        if result.shape != () or result.dtype.kind not in "fiub" or not np.isfinite(result):
+            raise OptionError(f"aggregate '{name}' gave {str(result)[:60]} for {len(values)} values, no finite number")
+        return float(result)
+
+    return called
+
+
+def _load(module: str) -> Any:
+    if not module.endswith(".py"):
+        return importlib.import_module(module)
+    spec = importlib.util.spec_from_file_location(Path(module).stem, module)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{module} is no Python file")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded

@@ -1,0 +1,49 @@
+"""How the global error falls with the number of users: the theorem's condition, measured."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from halfmask.errors import OptionError
+
+
+class Decay(NamedTuple):
+    """Slope of log error on log users, and its standard error (NaN where only two points define the line)."""
+
+    exponent: float
+    error: float
+
+
+def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
+    """Least-squares slope d of log E = c + d log N over samples of N users with mean global error E.
+
+    Independent noise of mean 0 cancels as N^(-1/2), so d is about -1/2 for sums, means and variances; where noise does
+    not cancel, d is near 0. Errors of exactly 0 have no logarithm and are left out; samples count equally, whatever
+    their size, and the standard error takes them as independent.
+    """
+    users, errors = np.asarray(sizes, float), np.asarray(global_means, float)
+    if users.shape != errors.shape:
+        raise OptionError(f"{users.size} sizes and {errors.size} errors: give one error for each size")
+    held = (errors > 0) & np.isfinite(errors) & (users > 0)
+    x, y = np.log(users[held]), np.log(errors[held])
+    if len(np.unique(x)) < 2:
+        raise OptionError(
+            f"a decay needs errors above 0 at two sizes or more, not {len(np.unique(x))}: evaluate more sizes"
+        )
+    x, y = x - x.mean(), y - y.mean()
+    spread = float(x @ x)
+    slope = float(x @ y) / spread
+    residual = y - slope * x
+    error = float(np.sqrt(residual @ residual / (len(x) - 2) / spread)) if len(x) > 2 else np.nan
+    return Decay(slope, error)
+
+
+def verdict(aggregate: str, exponent: float) -> str:
+    """What the exponent says about an aggregate, in a sentence."""
+    measured = f"global error of {aggregate} goes with the number of users to the power {exponent:.2f}"
+    if exponent <= -0.35:
+        return f"{measured}: noise cancels (-0.50 in theory), so more users make it more accurate."
+    if exponent <= -0.15:
+        return f"{measured}: noise cancels only in part (-0.50 would be full), so more users help little."
+    return f"{measured}: noise does not cancel, so more users do not make it more accurate."

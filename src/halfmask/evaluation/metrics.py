@@ -1,0 +1,122 @@
+"""The six metrics of a sample, as functions of arrays: mean, standard deviation and entropy of errors.
+
+Two error functions. ``relative`` is the paper's: |(m - s)/s|, which needs s != 0. ``scaled`` divides by a typical size
+instead, the user's mean |s| for the local error and the mean |g(S_t)| over periods for the global one, so that zeros
+stay in.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import FloatArray, IntArray
+
+ErrorFunction = Literal["relative", "scaled"]
+ERROR_FUNCTIONS = ("relative", "scaled")
+METRICS = ("local_mean", "local_std", "local_entropy", "global_mean", "global_std", "global_entropy")
+
+WIDTH = 0.001
+GUARD = 1e-9
+"""Share of a bin by which its edges are moved down: an error of 0.029 belongs to the bin it opens, although
+0.029/0.001 in floating point may come out a little below 29."""
+
+
+class Summary(NamedTuple):
+    """Mean, population standard deviation and entropy of errors."""
+
+    mean: float
+    std: float
+    entropy: float
+
+
+def check_error_function(name: str) -> None:
+    """Raise an OptionError unless the name is one of the two error functions."""
+    if name not in ERROR_FUNCTIONS:
+        raise OptionError(f"error '{name}' is not an error function: use {' or '.join(ERROR_FUNCTIONS)}")
+
+
+def user_scale(readings: npt.ArrayLike) -> float:
+    """What ``scaled`` divides a user's local errors by: mean |s| over its usable readings, zeros included."""
+    sizes = np.abs(np.asarray(readings, float))
+    return float(sizes[np.isfinite(sizes)].mean()) if np.isfinite(sizes).any() else 0.0
+
+
+def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.ArrayLike | None = None) -> FloatArray:
+    """|m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale where that is not 0.
+
+    ``scale`` is each reading's divisor (of one user: one number). The result is as long as there are errors.
+    """
+    values = np.asarray(readings, float)
+    divisor = np.abs(values) if scale is None else np.broadcast_to(np.asarray(scale, float), values.shape)
+    return _ratio(np.asarray(masked, float), values, divisor)
+
+
+def global_error(masked: npt.ArrayLike, true: npt.ArrayLike, scale: float | None = None) -> FloatArray:
+    """|g(M_t) - g(S_t)| / |g(S_t)| of each period whose total is not zero; with ``scale``, divided by it.
+
+    A period without readings has NaN for its aggregate, and no error. How many were left out is the difference of
+    the lengths.
+    """
+    totals = np.asarray(true, float)
+    divisor = np.abs(totals) if scale is None else np.full(totals.shape, float(scale))
+    return _ratio(np.asarray(masked, float), totals, divisor)
+
+
+def global_scale(true: npt.ArrayLike) -> float:
+    """What ``scaled`` divides global errors by: mean |g(S_t)| over the periods that have an aggregate."""
+    totals = np.abs(np.asarray(true, float))
+    return float(totals[np.isfinite(totals)].mean()) if np.isfinite(totals).any() else 0.0
+
+
+def _ratio(masked: FloatArray, true: FloatArray, divisor: FloatArray) -> FloatArray:
+    """A masked value beyond the largest number has an infinite error, never NaN."""
+    held = np.isfinite(true) & np.isfinite(divisor) & (divisor > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio: FloatArray = np.abs(masked[held] - true[held]) / divisor[held]
+    ratio[np.isnan(ratio)] = np.inf
+    return ratio
+
+
+def bins_of(errors: npt.ArrayLike, width: float = WIDTH) -> FloatArray:
+    """The number k of the bin [k width, (k+1) width) of each error, as a float: no error is too large for it."""
+    with np.errstate(over="ignore"):
+        return np.floor(np.asarray(errors, float) / width + GUARD)
+
+
+def entropy(errors: npt.ArrayLike, width: float = WIDTH) -> float:
+    """Plug-in Shannon entropy in bits, -sum p_k log2 p_k, of the histogram of errors with bins [k width, (k+1) width).
+
+    Biased low where there are fewer errors than bins, as in the paper. No error at all has no entropy: an OptionError.
+    """
+    _, counts = np.unique(bins_of(errors, width), return_counts=True)
+    return entropy_of_counts(counts)
+
+
+def entropy_of_counts(counts: npt.ArrayLike) -> float:
+    """log2 n - (1/n) sum_k n_k log2 n_k over the bins' counts n_k.
+
+    Bins are added up by their count, so that the result does not depend on their order, to the last bit.
+    """
+    filled = np.asarray(counts, np.int64)
+    return entropy_of_spectrum(*np.unique(filled[filled > 0], return_counts=True))
+
+
+def entropy_of_spectrum(count: IntArray, bins: IntArray) -> float:
+    """The same from how many ``bins`` have each ``count``; counts ascend."""
+    total = int((count * bins).sum())
+    if not total:
+        raise OptionError("no errors, so no entropy: the sample has no present, non-zero reading; try the scaled error")
+    held = count.astype(float)
+    return max(0.0, float(np.log2(total) - (bins * held * np.log2(held)).sum() / total))
+
+
+def summary(errors: npt.ArrayLike, width: float = WIDTH) -> Summary:
+    """Mean, population standard deviation (divisor n) and entropy of errors."""
+    held = np.asarray(errors, float)
+    if not held.size:
+        raise OptionError("no errors to sum up: no reading or period of the sample has one; try the scaled error")
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, std = float(held.mean()), float(held.std())
+    return Summary(mean, std if np.isfinite(std) else np.inf, entropy(held, width))
