@@ -7,6 +7,26 @@ from typing import Any
 
 import pytest
 
+SHARED = ("spark", "postgres")
+"""What is started once and serves many tests: a test whose name, file or parameter says it uses it."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send all tests of a shared server to one worker, so that it is started once.
+
+    This is what the mark ``xdist_group`` is for, but with pytest 9.2 it has no effect (pytest-xdist issue 1386).
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class OneServer(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((server for server in SHARED if server in nodeid), super()._split_scope(nodeid))
+
+    return OneServer(config, log)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:

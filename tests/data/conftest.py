@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,18 +19,21 @@ def binaries() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a server that lives as long as the tests, on a free port of this machine alone."""
     programs = binaries()
     if programs is None:
         pytest.skip("no PostgreSQL server on this machine: `make system` installs it")
-    # The server refuses to run as root, and its own user must be able to reach the folder.
+    # The server refuses to run as root, and its own user could not reach into pytest's folders.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    folder = tmp_path_factory.mktemp("postgres")
-    if as_user:
-        shutil.chown(folder, "postgres")
-        for parent in (folder, *folder.parents[:2]):
-            parent.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix="halfmask-postgres-") as name:
+        if as_user:
+            shutil.chown(name, "postgres")
+        yield from serve(programs, as_user, Path(name))
+
+
+def serve(programs: Path, as_user: list[str], folder: Path) -> Iterator[str]:
+    """Start a server in a folder, give its URL, stop it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

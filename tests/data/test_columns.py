@@ -6,22 +6,22 @@ from halfmask.data.columns import Columns, choose_columns, words
 from halfmask.data.kinds import Kind, text_kind
 from halfmask.errors import ColumnError
 
-T, D, I, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
+T, D, N, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
 
 
 @pytest.mark.parametrize(
     ("kinds", "expected"),
     [
         ({"user": S, "time": T, "value": D}, ("user", "time", "value")),
-        ({"meter_id": I, "ts": T, "kwh": D}, ("meter_id", "ts", "kwh")),
+        ({"meter_id": N, "ts": T, "kwh": D}, ("meter_id", "ts", "kwh")),
         ({"Timestamp": T, "Meter ID": S, "Consumption (kWh)": D}, ("Meter ID", "Timestamp", "Consumption (kWh)")),
         ({"sensorId": S, "readingTime": T, "meterReading": D}, ("sensorId", "readingTime", "meterReading")),
         ({"LCLid": S, "tstp": Kind.TEXT_TIME, "energy(kWh/hh)": Kind.TEXT_NUMBER}, ("LCLid", "tstp", "energy(kWh/hh)")),
-        ({"household": I, "date": Kind.DATE, "temperature": I, "note": S}, ("household", "date", "temperature")),
-        ({"user": S, "time": T, "time_index": I, "value": D, "reading_type": S}, ("user", "time", "value")),
+        ({"household": N, "date": Kind.DATE, "temperature": N, "note": S}, ("household", "date", "temperature")),
+        ({"user": S, "time": T, "time_index": N, "value": D, "reading_type": S}, ("user", "time", "value")),
         ({"a": S, "b": T, "c": D}, ("a", "b", "c")),
-        ({"x": I, "y": D, "z": Kind.TEXT_TIME}, ("x", "z", "y")),
-        ({"household": S, "c": D, "d": I}, ("household", "d", "c")),
+        ({"x": N, "y": D, "z": Kind.TEXT_TIME}, ("x", "z", "y")),
+        ({"household": S, "c": D, "d": N}, ("household", "d", "c")),
     ],
 )
 def test_guesses(kinds: dict[str, Kind], expected: tuple[str, str, str]) -> None:
@@ -32,7 +32,7 @@ def test_guesses(kinds: dict[str, Kind], expected: tuple[str, str, str]) -> None
     ("kinds", "message"),
     [
         (
-            {"meter_id": I, "customer": S, "time": T, "value": D},
+            {"meter_id": N, "customer": S, "time": T, "value": D},
             "2 columns could be the user: 'meter_id', 'customer'; .*--user",
         ),
         ({"user": S, "date": Kind.DATE, "time": Kind.CLOCK, "value": D}, "could be the time: 'date', 'time'; .*--time"),
@@ -51,7 +51,7 @@ def test_named_columns_are_taken_whatever_their_names() -> None:
     kinds = {"value": T, "time": S, "user": D, "kwh": D}
     assert choose_columns(kinds, user="time", time="value", value="user") == Columns("time", "value", "user")
     assert choose_columns({"A": S, "B": T, "C": D}, user="a") == Columns("A", "B", "C")
-    with pytest.raises(ColumnError, match="no column 'house' for --user .*'value', 'time', 'user', 'kwh'"):
+    with pytest.raises(ColumnError, match=r"no column 'house' for --user .*'value', 'time', 'user', 'kwh'"):
         choose_columns(kinds, user="house")
     with pytest.raises(ColumnError, match="cannot serve twice"):
         choose_columns(kinds, user="time", time="time", value="kwh")

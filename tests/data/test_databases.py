@@ -45,7 +45,7 @@ def test_duckdb_file(tmp_path: Path) -> None:
         database.execute(
             'CREATE SCHEMA s; CREATE TABLE s."odd ""name" AS FROM readings; CREATE VIEW v AS FROM readings'
         )
-    with pytest.raises(OptionError, match="has 3 tables; name one with --table: 'readings', 'v', 's.odd"):
+    with pytest.raises(OptionError, match=r"has 3 tables; name one with --table: 'readings', 'v', 's\.odd"):
         open_panel(path)
     assert rows(open_panel(path, table="v")) == READINGS
     assert rows(open_panel(path, table='s.odd "name')) == READINGS

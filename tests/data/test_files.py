@@ -241,8 +241,8 @@ def test_a_broken_file_in_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "1.parquet").write_text("user,time,value\n")
     with pytest.raises(SourceError, match=r"1\.parquet: not a Parquet file"):
         open_panel(tmp_path, format="parquet")
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CSV.encode())[:-12])
     with pytest.raises(SourceError, match=r"cut\.csv\.gz: cannot be unpacked"):
-        (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CSV.encode())[:-12])
         open_panel(tmp_path / "cut.csv.gz")
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -132,10 +132,10 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
     reader = spark.read.option("basePath", place.root) if place.partitions else spark.read
     paths = [re.sub(r"([*?\[\]{}\\])", r"\\\1", file) for file in place.files]
     if layout is None:
-        return SparkRaw(spark, place.source, reader.parquet(*paths), place)
+        return SparkRaw(spark, place.source, lambda: reader.parquet(*paths), place)
     options = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
     schema = ", ".join(f"{SparkDialect().quote(name)} STRING" for name in layout.names)
-    return SparkRaw(spark, place.source, reader.csv(paths, schema=schema, mode="FAILFAST", **options), place)
+    return SparkRaw(spark, place.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **options), place)
 
 
 def open_spark_frame(frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
@@ -144,13 +144,13 @@ def open_spark_frame(frame: frames.Frame, master: str | None, threads: int | Non
     native = frame.to_native()
     if frame.implementation not in frames.SPARK:
         spark = session(master, threads, memory_limit)
-        return SparkRaw(spark, source, spark.createDataFrame(frames.arrow(frame)), None)
+        return SparkRaw(spark, source, lambda: spark.createDataFrame(frames.arrow(frame)), None)
     spark = native.sparkSession
     if spark.conf.get("spark.sql.ansi.enabled") != "true":
         raise OptionError(
             "the frame's session has spark.sql.ansi.enabled off, so unreadable text would vanish; switch it on"
         )
-    return SparkRaw(spark, source, native, None)
+    return SparkRaw(spark, source, lambda: native, None)
 
 
 class SparkRaw(Raw):
@@ -158,7 +158,7 @@ class SparkRaw(Raw):
 
     dialect = SparkDialect()
 
-    def __init__(self, spark: Any, source: str, frame: Any, place: Files | None) -> None:
+    def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: Files | None) -> None:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
@@ -166,11 +166,11 @@ class SparkRaw(Raw):
         self.engine = SparkEngine(spark)
         self.source = source
         self.spark = spark
-        self._frame = frame
         self._place = place
         self.partitions = place.partitions if place else frozenset()
         try:
-            self.sample = frame.limit(SAMPLE_ROWS).toArrow()
+            self._frame = read()
+            self.sample = self._frame.limit(SAMPLE_ROWS).toArrow()
         except self.failures as error:
             raise self.explain(error) from error
 

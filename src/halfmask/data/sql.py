@@ -9,7 +9,6 @@ class Dialect(ABC):
     text = "VARCHAR"
     double = "DOUBLE"
     integer = "BIGINT"
-    naive = "TIMESTAMP"
 
     @abstractmethod
     def quote(self, name: str) -> str:
@@ -30,6 +29,10 @@ class Dialect(ABC):
     @abstractmethod
     def micros(self, timestamp: str) -> str:
         """Microseconds since 1970-01-01T00:00 of a zone-less timestamp."""
+
+    @abstractmethod
+    def text_micros(self, text: str, cast: str) -> str:
+        """The same of an ISO text without zone; ``cast`` is CAST, or TRY_CAST for null where that fails."""
 
     @abstractmethod
     def instant(self, zoned: str) -> str:
@@ -62,6 +65,9 @@ class DuckDBDialect(Dialect):
     def micros(self, timestamp: str) -> str:
         return f"epoch_us({timestamp})"
 
+    def text_micros(self, text: str, cast: str) -> str:
+        return f"epoch_us({cast}({text} AS TIMESTAMP))"
+
     def instant(self, zoned: str) -> str:
         # The cast is there for nanoseconds alone; a timestamp of the usual kind passes it untouched.
         return f"epoch_us(CAST({zoned} AS TIMESTAMPTZ))"
@@ -74,7 +80,6 @@ class SparkDialect(Dialect):
     """Spark's words; none of them depends on the time zone of the session."""
 
     text = "STRING"
-    naive = "TIMESTAMP_NTZ"
 
     def quote(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -96,6 +101,11 @@ class SparkDialect(Dialect):
             f"hour({t}) * 3600000000L + minute({t}) * 60000000L + CAST(extract(SECOND FROM {t}) * 1000000 AS BIGINT)"
         )
         return f"(unix_date(CAST({t} AS DATE)) * 86400000000L + {clock})"
+
+    def text_micros(self, text: str, cast: str) -> str:
+        """Read as a time of UTC, which is the same number; what a date or 23:30 lacks of it is put behind."""
+        missing = f"substr('T00:00:00Z', least(length({text}) - 9, 10))"
+        return f"unix_micros({cast}(concat({text}, {missing}) AS TIMESTAMP_LTZ))"
 
     def instant(self, zoned: str) -> str:
         return f"unix_micros({zoned})"

@@ -87,7 +87,7 @@ def _micros_of_text(dialect: Dialect, column: str, cast: str) -> str:
     exact = dialect.matches(f"trim({column})", NAIVE_TIME)
     usable = f"CASE WHEN {usual} THEN {column} WHEN {exact} THEN substr(trim({column}), 1, 26)"
     text = f"{usable} WHEN trim({column}) <> '' THEN 'no time' END"
-    return dialect.micros(f"{cast}({text} AS {dialect.naive})")
+    return dialect.text_micros(text, cast)
 
 
 def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
@@ -99,7 +99,7 @@ def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
     exact = dialect.matches(text, ZONED_TIME)
     clock = f"substr({dialect.extract(text, ZONED_TIME, 1)}, 1, 26)"
     usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} <> '' THEN 'no time' END"
-    micros = dialect.micros(f"{cast}({usable} AS {dialect.naive})")
+    micros = dialect.text_micros(usable, cast)
     zone = f"replace({dialect.extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
     digits = f"CASE WHEN length({zone}) < 3 THEN '+0000' ELSE concat({zone}, '00') END"
     hours, minutes = (f"TRY_CAST(substr({digits}, {at}, 2) AS {dialect.integer})" for at in (2, 4))
