@@ -6,6 +6,9 @@ Mechanisms registered in Python are not known to Spark's workers: install them a
 """
 
 import io
+import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -161,6 +164,7 @@ class SparkSamples:
     def on(cls, question: Question, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
         """Readings with their block, brought to its partition once, and kept there until the end."""
         with panel.guard():
+            _use_this_python(panel)
             frame = located(panel, profile)
             _check(frame, panel, profile)
             parted = (
@@ -178,7 +182,9 @@ class SparkSamples:
             some = waiting[start : start + SETTINGS_A_JOB]
             rows = np.unique(subset.rows)
             job = Job(self.question, some, replace(subset, rows=rows), self.profile.period, self.profile.periods)
-            with self.panel.guard():
+            with self.panel.guard(), warnings.catch_warnings():
+                # Spark asks for pandas wherever Arrow functions run, and warns of its version; none of it is used here.
+                warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
                 outcomes = self._run(job)
             yield from outcomes
 
@@ -206,6 +212,18 @@ class SparkSamples:
         return result
 
 
+def _use_this_python(panel: Panel) -> None:
+    """Let a Spark of this machine start its workers with the Python that runs here, where halfmask is installed.
+
+    Elsewhere it is the cluster's own business: halfmask has to be installed where PYSPARK_PYTHON points.
+    """
+    session: Any = getattr(panel.engine, "spark", None)
+    if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
+        return
+    if session.sparkContext.master.startswith("local"):
+        session.sparkContext.pythonExec = sys.executable
+
+
 def located(panel: Panel, profile: Profile) -> Frame:
     """Usable readings with the row and block of the profile they belong to, null where the profile has no such user."""
     frame = usable_frame(panel, profile).with_columns(name=nw.col("user").cast(nw.String))
@@ -227,11 +245,11 @@ def _check(frame: Frame, panel: Panel, profile: Profile) -> None:
     held = dict(zip(counted["row"].to_pylist(), counted["count"].to_pylist(), strict=True))
     if None in held:
         raise SourceError(
-            f"{panel.source}: {held[None]} readings of users that the profile does not have: profile it first"
+            f"{panel.source}: {held[None]} readings are of users that the profile has not: profile it first"
         )
     for row, expected in enumerate(profile.rows["readings"].tolist()):
         if held.get(row, 0) != expected:
             raise SourceError(
-                f"{panel.source}: {profile.labels[row]} has {held.get(row, 0)} usable readings, the profile {expected}: "
+                f"{panel.source}: {profile.labels[row]} has {held.get(row, 0)} usable readings, not {expected}: "
                 "profile this source, or give the one that was profiled"
             )

@@ -1,14 +1,12 @@
 """What is known of a sample's local errors while its readings are masked: it grows piece by piece, and merges."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from typing import IO
 
 import numpy as np
 
-from halfmask.errors import RunError
 from halfmask.evaluation import direct_kernel as kernel
 from halfmask.evaluation.direct_noise import PIECE
+from halfmask.evaluation.direct_store import Room
 from halfmask.evaluation.metrics import WIDTH, Summary, entropy_of_spectrum
 from halfmask.profiles.bins import FloatArray, IntArray
 
@@ -25,27 +23,21 @@ class Beyond:
     def __init__(self) -> None:
         self.size = 0
         self._held: list[FloatArray] = []
-        self._file: IO[bytes] | None = None
+        self._stored: list[FloatArray] = []
 
     def add(self, bins: FloatArray) -> None:
         """Keep some more."""
         self.size += len(bins)
         self._held.append(bins)
-        if sum(map(len, self._held)) < HELD:
-            return
-        try:
-            self._file = self._file or tempfile.TemporaryFile(prefix="halfmask-")  # noqa: SIM115 - gone with us
-            self._file.writelines(held.tobytes() for held in self._held)
-        except OSError as error:
-            raise RunError(f"cannot keep errors in {tempfile.gettempdir()}: {error.strerror or error}") from error
-        self._held = []
+        together = sum(map(len, self._held))
+        if together >= HELD:
+            room: FloatArray = Room().array(together, np.float64)
+            self._stored.append(np.concatenate(self._held, out=room))
+            self._held = []
 
     def __iter__(self) -> Iterator[FloatArray]:
+        yield from self._stored
         yield from self._held
-        if self._file:
-            self._file.seek(0)
-            while held := self._file.read(8 * HELD):
-                yield np.frombuffer(held)
 
 
 class LocalState:

@@ -1,0 +1,126 @@
+"""Settings x subsets -> a study, by either engine."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError
+from halfmask.evaluation.analytic import METRICS, Notes, evaluate_analytic
+from halfmask.evaluation.decay import decay_exponent, verdict
+from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.metrics import ErrorFunction
+from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
+from halfmask.evaluation.study import Study
+from halfmask.profiles.profile import Profile
+from halfmask.settings.grid import Grid
+
+EngineName = Literal["analytic", "direct"]
+MOST_BYTES = 2_500_000_000
+
+
+def evaluate_grid(
+    profile: Profile,
+    grid: Grid,
+    *,
+    sizes: str = "default",
+    repeats: int = 3,
+    seed: int = 7,
+    aggregate: str = "sum",
+    error: ErrorFunction = "relative",
+    engine: EngineName = "analytic",
+    panel: Panel | None = None,
+    summary: bool = False,
+    threads: int | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> Study:
+    """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
+
+    ``advance(done, all)`` hears of settings (analytic) or readings (direct).
+    """
+    people = population(profile)
+    if not people:
+        raise OptionError("the profile has no usable reading")
+    subsets = draw_subsets(profile, parse_sizes(sizes, people), repeats, seed)
+    _check_memory(len(grid), len(subsets), summary)
+    notes = Notes()
+    if engine == "analytic":
+        done = 0
+
+        def step(settings: int) -> None:
+            nonlocal done
+            done += settings
+            if advance:
+                advance(done, len(grid))
+
+        metrics = evaluate_analytic(
+            profile, grid, subsets, aggregate=aggregate, error=error, seed=seed, threads=threads, single=summary,
+            advance=step, notes=notes,
+        )  # fmt: skip
+    else:
+        if panel is None:
+            raise OptionError("the direct engine masks the readings themselves: name them with --panel SOURCE")
+        metrics = evaluate_direct(
+            panel, profile, list(grid.settings()), subsets, aggregate=aggregate, error=error, seed=seed,
+            checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
+        )  # fmt: skip
+    users, repeat = _samples(subsets)
+    about = {
+        "engine": engine,
+        "grid": grid.name,
+        "settings": len(grid),
+        "sizes": sorted({subset.size for subset in subsets}),
+        "repeats": repeats,
+        "seed": seed,
+        "aggregate": aggregate,
+        "error": error,
+        "period": profile.period.text,
+        "fingerprint": profile.fingerprint(),
+        "readings": profile.readings,
+        "excluded_periods": notes.excluded_periods,
+        "estimated": sorted(notes.estimated),
+        "numpy": np.__version__,
+    }
+    return Study(grid, users, repeat, metrics, about)
+
+
+def findings(study: Study) -> list[str]:
+    """What a reader should know of a study besides its numbers."""
+    told = []
+    sizes = np.unique(study.users)
+    noisy = study.metrics[..., 3].max(axis=1) > 0
+    if len(sizes) > 2 and noisy.any():
+        means = study.metrics[noisy][..., 3].astype(float)
+        by_size = np.array([np.median(means[:, study.users == size].mean(axis=1)) for size in sizes])
+        if (by_size > 0).all() and np.isfinite(by_size).all():
+            exponent = decay_exponent(sizes, by_size).exponent
+            told.append(verdict(study.about["aggregate"], exponent))
+    if study.about.get("excluded_periods"):
+        told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
+    if study.about.get("estimated"):
+        names = ", ".join(study.about["estimated"])
+        told.append(f"the law of {names} was estimated from draws, for want of a distribution function")
+    return told
+
+
+def _samples(subsets: list[Subset]) -> tuple[Any, Any]:
+    return np.array([s.users for s in subsets], np.int64), np.array([s.repeat for s in subsets], np.int64)
+
+
+def _check_memory(settings: int, samples: int, summary: bool) -> None:
+    size = settings * samples * len(METRICS) * (4 if summary else 8)
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if not summary and size > min(MOST_BYTES, free):
+        raise OptionError(
+            f"{settings:,} settings x {samples} samples take {size / 1e9:.1f} GB and {settings * samples:,} rows: "
+            "add --summary for one row a setting, or take fewer --sizes or --repeats"
+        )
+    if size > free:
+        raise OptionError(
+            f"{settings:,} settings x {samples} samples take {size / 1e9:.1f} GB: take fewer --sizes or --repeats"
+        )

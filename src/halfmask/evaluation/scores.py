@@ -1,0 +1,76 @@
+"""Privacy and utility of samples: the six metrics, normalised and weighted (method: sections 3 and 4).
+
+q = a1 mean + a2 std + a3 entropy of the local error,          each divided by its normaliser
+u = 1 - (g1 mean + g2 std + g3 entropy of the global error)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import FloatArray
+
+Metrics = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each metric counts: of the local error for privacy, of the global error for utility."""
+
+    privacy: tuple[float, float, float] = (0.2, 0.4, 0.4)
+    utility: tuple[float, float, float] = (0.6, 0.2, 0.2)
+
+    def __post_init__(self) -> None:
+        for name, weights in (("privacy", self.privacy), ("utility", self.utility)):
+            if len(weights) != 3 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
+                raise OptionError(f"the {name} weights {weights} are not three numbers from 0 that add up to 1")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Settings whose pooled global error is not below both are left out."""
+
+    max_mean: float = 0.1
+    max_std: float = 0.1
+
+
+def pooled(metrics: Metrics) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of the global errors pooled over all samples of each setting.
+
+    Pooled mean = mean of sample means; pooled variance = mean of (std^2 + mean^2) minus pooled mean squared.
+    """
+    mean, std = metrics[..., 3].astype(float), metrics[..., 4].astype(float)
+    centre = mean.mean(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = (std**2 + mean**2).mean(axis=1) - centre**2
+    return centre, np.sqrt(np.maximum(variance, 0))
+
+
+def passing(metrics: Metrics, constraint: Constraint) -> npt.NDArray[np.bool_]:
+    """Which settings keep the constraint."""
+    mean, std = pooled(metrics)
+    return (mean < constraint.max_mean) & (std < constraint.max_std)
+
+
+def normalisers(metrics: Metrics, kept: npt.NDArray[np.bool_]) -> FloatArray:
+    """The largest of each of the six metrics over all samples of the settings that pass."""
+    if not kept.any():
+        raise OptionError(
+            "no setting keeps the constraint on the global error: raise it, or add settings with less noise"
+        )
+    largest = np.zeros(metrics.shape[-1])
+    for index in range(metrics.shape[-1]):
+        largest[index] = float(metrics[kept, :, index].max())
+    return np.where(largest > 0, largest, 1.0)
+
+
+def privacy(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
+    """q of each sample, in [0, 1] for settings that pass."""
+    return np.asarray((metrics[..., :3] / largest[:3]) @ np.array(weights.privacy))
+
+
+def utility(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
+    """u of each sample, in [0, 1] for settings that pass."""
+    return np.asarray(1 - (metrics[..., 3:] / largest[3:]) @ np.array(weights.utility))
