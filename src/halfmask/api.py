@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
+from halfmask.errors import OptionError
 from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
@@ -40,6 +41,8 @@ def profile(
     ``source`` is a path, glob, folder, database or any frame that Narwhals takes; columns are guessed where not
     named. ``tell`` hears what was guessed, ``advance`` how many rows were read. See `Policies` for the rest.
     """
+    if output is not None and not Path(output).absolute().parent.is_dir():
+        raise OptionError(f"there is no folder {Path(output).parent} to write {output} in: make it first")
     panel = open_panel(
         source,
         user=user,

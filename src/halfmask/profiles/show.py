@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.profiles.bins import BINS_PER_OCTAVE, FloatArray, IntArray
 from halfmask.profiles.profile import Profile
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+DRAWN = ("png", "svg", "pdf")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ def picture_data(profile: Profile) -> ProfilePicture:
     shares = np.zeros(len(span))
     if len(span):
         np.add.at(shares, quarter - span[0], profile.bin_counts / max(profile.readings, 1))
-    return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, profile.cells[..., 1].sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = profile.cells[..., 1].sum(axis=0)
+    return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, totals)
 
 
 def table_rows(profile: Profile) -> list[tuple[str, str]]:
@@ -58,27 +62,33 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
         ("zeros", f"{found['zeros']:,} ({found['zeros'] / of:.1%})"),
         ("negatives", f"{found['negatives']:,} ({found['negatives'] / of:.1%}), kept: errors use |s|"),
         ("null, NaN, infinite", f"{found['nonfinite']:,} dropped"),
-        ("duplicates", f"{found['duplicates']:,} ({found['policies'].get('duplicates', 'first')} kept)"),
+        ("duplicates", f"{found['duplicates']:,} ({_kept(found['policies'])} kept)"),
     ]
     if found["outside"]:
         rows.append(("out of bounds", f"{found['outside']:,} dropped"))
     if found["unplaced"]:
         rows.append(("no user or time", f"{found['unplaced']:,} rows left out"))
     if found["quantiles"]:
-        rows.append(("mean", f"{found['mean']:.4g}"))
+        rows.append(("mean", "too large to add up" if found["mean"] is None else f"{found['mean']:.4g}"))
         rows.append(("quantiles", "   ".join(f"{float(p):.0%} {v:.3g}" for p, v in found["quantiles"].items())))
     return rows
+
+
+def _kept(policies: dict[str, str] | str) -> str:
+    """Which duplicate was kept; parts of a sum that were made by different policies have no common answer."""
+    return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
 def print_profile(profile: Profile, console: "Console") -> None:
     """The quality table and a small picture, in the terminal."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in table_rows(profile):
-        table.add_row(name, text)
+        table.add_row(name, Text(text))
     console.print(table)
     data, width = picture_data(profile), min(console.width - 4, 72)
     if len(data.sizes):
@@ -97,11 +107,16 @@ def print_profile(profile: Profile, console: "Console") -> None:
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:
-    """Columns of block characters, the largest value as high as the picture; averaged where there are too many."""
+    """Columns of block characters, the largest value as high as the picture; averaged where there are too many.
+
+    Negative values have no height.
+    """
     if len(values) > width:
         edges = np.linspace(0, len(values), width + 1).astype(int)
-        values = np.array([values[a:b].mean() for a, b in pairwise(edges)])
-    top = max(float(values.max(initial=0)), 1e-300)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.array([values[a:b].mean() for a, b in pairwise(edges)])
+    values = np.maximum(np.nan_to_num(values), 0)
+    top = float(values.max(initial=0)) or 1.0
     eighths = np.clip(np.round(values / top * height * 8), 0, height * 8).astype(int)
     levels = [np.clip(eighths - 8 * row, 0, 8) for row in range(height - 1, -1, -1)]
     return ["".join(BLOCKS[level] for level in line).rstrip() for line in levels]
@@ -111,6 +126,9 @@ def draw_profile(profile: Profile, path: str | Path) -> None:
     """The same as a picture; the kind of file follows from the name (.png, .svg, .pdf)."""
     from matplotlib.figure import Figure
 
+    kind = Path(path).suffix.lstrip(".").lower() or "png"
+    if kind not in DRAWN:
+        raise OptionError(f"{path}: pictures are drawn as {', '.join(DRAWN)}, not as {kind}")
     data = picture_data(profile)
     figure = Figure(figsize=(10, 4), layout="constrained", dpi=144)
     left, right = figure.subplots(1, 2)
@@ -128,8 +146,7 @@ def draw_profile(profile: Profile, path: str | Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     found = quality(profile)
     figure.suptitle(f"{found['readings']:,} readings of {found['users']:,} users, {found['first']} to {found['last']}")
-    kind = Path(path).suffix.lstrip(".") or "png"
-    with whole_file(path) as temporary:
+    with whole_file(path) as temporary, np.errstate(over="ignore", invalid="ignore"):
         figure.savefig(temporary, format=kind, metadata=_undated(kind))
 
 

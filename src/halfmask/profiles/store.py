@@ -1,5 +1,11 @@
-"""Profiles on disk: a zip of Parquet tables and one JSON page, so that any tool can read it."""
+"""Profiles on disk: a zip of Parquet tables and one JSON page, so that any tool can read it.
 
+The zip's comment, which ends the file, is the SHA-256 of all bytes before it: what was cut short or changed, in
+whatever place, is known at once.
+"""
+
+import hashlib
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -9,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.errors import FileFormatError
+from halfmask.errors import FileFormatError, OptionError
 from halfmask.files import whole_file
 from halfmask.profiles.bins import BINS_PER_OCTAVE
 from halfmask.profiles.periods import Period
@@ -20,6 +26,7 @@ VERSION = 1
 PAGE = "profile.json"
 MEMBERS = ("rows", "periods", "cells", "histogram", "scales", "bins")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+_DIGITS = 64
 
 
 def save_profile(profile: Profile, path: str | Path) -> None:
@@ -33,27 +40,43 @@ def save_profile(profile: Profile, path: str | Path) -> None:
         "buckets": profile.buckets,
         "about": profile.about,
     }
-    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = b"0" * _DIGITS
         _write(archive, PAGE, json.dumps(page, indent=2, sort_keys=True).encode())
         for name, table in _tables(profile).items():
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False)
             _write(archive, f"{name}.parquet", sink.getvalue())
+    content = whole.getbuffer()
+    content[-_DIGITS:] = _digest(content[:-_DIGITS])
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def load_profile(path: str | Path) -> Profile:
     """Read a profile; anything but a whole profile of a known version is a `FileFormatError`."""
     path = Path(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path}: no such profile; 'halfmask profile SOURCE -o {path}' makes one") from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read as a profile: {error.strerror or error}") from error
+    try:
+        if content[-_DIGITS:] != _digest(content[:-_DIGITS]):
+            raise ValueError
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             page = _page(archive, path)
             tables = {name: pq.read_table(pa.BufferReader(archive.read(f"{name}.parquet"))) for name in MEMBERS}
         return _profile(page, tables)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise FileFormatError(f"{path}: no such profile; 'halfmask profile SOURCE -o {path}' makes one") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, pa.ArrowException, OSError) as error:
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
+
+
+def _digest(content: bytes | memoryview) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
