@@ -167,8 +167,11 @@ class SparkSamples:
             _use_this_python(panel)
             frame = located(panel, profile)
             _check(frame, panel, profile)
+            native = frame.to_native()
+            allowed = int(native.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+            partitions = min(allowed, len(np.unique(block_of_row(profile))))
             parted = (
-                frame.to_native().repartition("block").sortWithinPartitions("block", "row", "name", "time").persist()
+                native.repartition(partitions, "block").sortWithinPartitions("block", "row", "name", "time").persist()
             )
         try:
             yield cls(question, profile, panel, parted)
@@ -206,7 +209,7 @@ class SparkSamples:
     def _gathered(self, job: Job) -> FloatArray:
         """Mask once more, with the same noise, and bring the values of a period together."""
         values = self.frame.mapInArrow(job.values, VALUES)
-        table = values.groupBy("sample", "period").applyInArrow(job.reduce, VALUES).toArrow()
+        table = values.groupBy("sample", "period").applyInArrow(lambda group: job.reduce(group), VALUES).toArrow()
         result = np.full((len(job.settings), len(job.periods)), np.nan)
         result[np.asarray(table["sample"]), np.asarray(table["period"])] = np.asarray(table["value"])
         return result

@@ -1,0 +1,70 @@
+"""The direct engine on a real Spark: the same noise, the same numbers up to the rounding of sums."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from halfmask.data.sources import open_panel
+from halfmask.errors import SourceError
+from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.metrics import ErrorFunction
+from halfmask.evaluation.sampling import Subset, draw_subsets
+from halfmask.profiles.build import build_profile
+from tests.evaluation.direct_cases import Case, household, settings
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
+
+KINDS = ("laplace:0.5", "sine:0.5,0.5", "microaggregate:3", "relative-gaussian:0.3")
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    """Three blocks."""
+    return household(users=50, days=150, step=2)
+
+
+@pytest.fixture(scope="module")
+def on_spark(case: Case) -> Any:
+    shuffled = case.table.take(np.random.default_rng(1).permutation(case.table.num_rows))
+    return open_panel(shuffled, engine="spark", master="local[2]")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "error"),
+    [("sum", "relative"), ("variance", "scaled"), ("max", "scaled"), ("quantile:0.9", "relative")],
+)
+def test_spark_has_the_numbers_of_one_machine(case: Case, on_spark: Any, aggregate: str, error: ErrorFunction) -> None:
+    subsets = draw_subsets(case.profile, [9, 50], 1, 7)
+    here, there = (
+        evaluate_direct(panel, case.profile, settings(*KINDS), subsets, aggregate=aggregate, error=error)
+        for panel in (case.panel, on_spark)
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-12)
+    other = evaluate_direct(
+        case.panel, case.profile, settings(*KINDS), subsets, aggregate=aggregate, error=error, seed=8
+    )
+    assert not np.allclose(other[0], here[0], rtol=1e-6)
+
+
+def test_buckets_and_whole_numbers_as_users_on_spark(case: Case) -> None:
+    users = pa.array([int(name[5:]) for name in case.users])
+    table = case.table.set_column(0, "user", users).slice(0, 20_000)
+    profile = build_profile(open_panel(table)).bucketed(5)
+    everybody = [Subset(profile.users, 0, np.arange(len(profile)), profile.users)]
+    here, there = (
+        evaluate_direct(open_panel(table, engine=engine), profile, settings("laplace:1"), everybody, error="scaled")
+        for engine in ("duckdb", "spark")
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-9)
+
+
+def test_another_panel_is_refused_on_spark(case: Case) -> None:
+    panel = open_panel(case.table.slice(1), engine="spark", master="local[2]")
+    with pytest.raises(SourceError, match="profile this source"):
+        evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))
+    stranger = household(users=51, days=150, step=2)
+    panel = open_panel(stranger.table, engine="spark", master="local[2]")
+    with pytest.raises(SourceError, match="profile has not"):
+        evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))
