@@ -20,7 +20,7 @@ def imported(tree: ast.AST) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("halfmask."):
             parts.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "halfmask":
-            parts.update(alias.name for alias in node.names)
+            parts.update(alias.name for alias in node.names if not alias.name.startswith("__"))
         elif isinstance(node, ast.Import):
             parts.update(a.name.split(".")[1] for a in node.names if a.name.startswith("halfmask."))
     return parts

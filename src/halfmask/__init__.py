@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["load_profile", "profile", "save_profile", "synth"]
+__all__ = ["evaluate", "load_profile", "profile", "read_study", "save_profile", "synth"]
 
 
 def __getattr__(name: str) -> Any:

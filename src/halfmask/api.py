@@ -1,17 +1,22 @@
 """The commands as Python functions: each takes and returns objects, and writes a file where told to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
+from halfmask.evaluation.evaluate import EngineName, evaluate_grid
+from halfmask.evaluation.metrics import ErrorFunction
+from halfmask.evaluation.study import Study, read_study, write_study, write_summary
 from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
+from halfmask.settings.grid import Grid, grid, read_settings
+from halfmask.settings.setting import PrivacySetting
 
-__all__ = ["load_profile", "profile", "save_profile", "synth"]
+__all__ = ["evaluate", "load_profile", "profile", "read_study", "save_profile", "synth"]
 
 
 def profile(
@@ -63,3 +68,60 @@ def profile(
     if output is not None:
         save_profile(result, output)
     return result
+
+
+def evaluate(
+    source: Profile | str | Path,
+    output: str | Path | None = None,
+    *,
+    grid: str | None = None,
+    settings: Iterable[str | PrivacySetting] = (),
+    settings_file: str | Path | None = None,
+    sizes: str = "default",
+    repeats: int = 3,
+    seed: int = 7,
+    aggregate: str = "sum",
+    error: ErrorFunction = "relative",
+    engine: EngineName = "analytic",
+    panel: Any = None,
+    engine_direct: Literal["duckdb", "spark"] = "duckdb",
+    master: str | None = None,
+    summary: bool = False,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> Study:
+    """Six error metrics of every setting on random subsets of users: a study.
+
+    ``source`` is a profile or its path. Settings come from a ``grid``, from ``settings`` and from a file, together;
+    the grid `paper` where none is given. ``summary`` writes one row a setting instead of one a sample.
+    """
+    made = source if isinstance(source, Profile) else load_profile(source)
+    wanted = _settings(grid, settings, settings_file)
+    readings = None
+    if engine == "direct":
+        if panel is None:
+            raise OptionError("the direct engine masks the readings themselves: name them with --panel SOURCE")
+        readings = open_panel(panel, engine=engine_direct, master=master)
+    study = evaluate_grid(
+        made, wanted, sizes=sizes, repeats=repeats, seed=seed, aggregate=aggregate, error=error, engine=engine,
+        panel=readings, summary=summary, threads=threads, checkpoint=Path(checkpoint) if checkpoint else None,
+        resume=resume, advance=advance,
+    )  # fmt: skip
+    if output is not None:
+        (write_summary if summary else write_study)(study, output)
+    return study
+
+
+def _settings(name: str | None, settings: Iterable[str | PrivacySetting], path: str | Path | None) -> Grid:
+    """The grid asked for; single settings and those of a file are added to it."""
+    single = [PrivacySetting.parse(s) if isinstance(s, str) else s for s in settings]
+    if path is not None:
+        single += read_settings(path)
+    if name is None and not single:
+        name = "paper"
+    if not single:
+        return grid(name or "paper")
+    named = list(grid(name).settings()) if name else []
+    return Grid.from_settings([*named, *single], name or "settings")
