@@ -74,8 +74,10 @@ def evaluate_analytic(
             local = _local(profile, subsets, law, kind, block, error)
             totals = [subset_totals(profile, subset, aggregate, kind, error) for subset in subsets]
             notes.excluded_periods = max(notes.excluded_periods, sum(t.excluded for t in totals))
+            correction = local.corrections(law, block.parameters)
             jobs = [
-                pool.submit(_local_part, local, law, block, rows, subsets, seed, part) for rows in _chunks(len(block))
+                pool.submit(_local_part, local, law, block, rows, correction, subsets, seed, part)
+                for rows in _chunks(len(block))
             ]
             a, shift = coefficients(law.moments(block.parameters), aggregate, kind)
             jobs += [
@@ -124,9 +126,16 @@ def _reach(law: Mechanism, parameters: FloatArray, largest: FloatArray) -> float
 
 
 def _local_part(
-    local: LocalErrors, law: Mechanism, block: Block, rows: slice, subsets: list[Subset], seed: int, out: FloatArray
+    local: LocalErrors,
+    law: Mechanism,
+    block: Block,
+    rows: slice,
+    correction: FloatArray | None,
+    subsets: list[Subset],
+    seed: int,
+    out: FloatArray,
 ) -> int:
-    found = local.evaluate(law, block.parameters[rows])
+    found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
     mean, second, entropy = _scattered(found, subsets, seed)
     with np.errstate(over="ignore", invalid="ignore"):
         out[rows, :, 0] = mean

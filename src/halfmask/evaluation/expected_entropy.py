@@ -85,8 +85,8 @@ def lookup(table: FloatArray, lam: FloatArray) -> FloatArray:
     return np.asarray(np.interp(lam, np.concatenate([[0.0], _knots()]), np.concatenate([[0.0], table])))
 
 
-def expected_entropy(probabilities: FloatArray, n: float) -> float:
-    """H_n(p), written plainly: what the kernels compute, for a vector of cell probabilities."""
+def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | float = 1.0) -> float:
+    """H_n(p), written plainly: what the kernels compute. A cell may hold several bins of equal probability."""
     p = np.asarray(probabilities, float)
-    p = p[p > 0]
-    return float(np.log2(n) - p @ (lookup(PHI, n * p) - lookup(CHI, n * p) / n))
+    lam = n * p / holds
+    return max(float(np.log2(n) - p @ (lookup(PHI, lam) - lookup(CHI, lam) / n)), 0.0)

@@ -1,9 +1,10 @@
 """Local errors from a profile: mean, standard deviation and entropy of every setting on every subset.
 
 Mean and second moment follow exactly from moments: E e^k = E|psi|^k mean(z^-k). The entropy is that of the histogram
-one expects (`expected_entropy`), on a grid whose spacing is the coarsest that does no harm. Subsets of a size differ
-little from their average, so the entropy is expanded to second order around it; subsets for which that is not exact
-enough are computed one by one. Around the expectations the metrics scatter normally, with known covariance.
+one expects (`expected_entropy`), on a coarse logarithmic grid, with what a fine one adds for the average subset
+(`fine`). Subsets differ little from their average, so the entropy is expanded to second order around it; subsets for
+which that is not exact enough are computed one by one. Around the expectations the metrics scatter normally, with
+known covariance.
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from halfmask.evaluation.denominators import Denominators
+from halfmask.evaluation.fine import HANDFUL, corrections, exactly, fine_entropy
 from halfmask.evaluation.local_kernel import entropies, expansions
 from halfmask.evaluation.log_grid import LogGrid, make_grid
 from halfmask.profiles.bins import FloatArray, IntArray
@@ -22,6 +24,7 @@ MOST_DIRECTIONS = 12
 NODES = 5
 FEW = 12  # with no more subsets than this, each is computed by itself
 TAIL = 1e-13
+MOST_BY_VALUE = 20_000
 
 
 @dataclass(frozen=True)
@@ -53,25 +56,44 @@ class LocalErrors:
         self.z = z
         self.keep = 1 - z.zero
         self.largest_noise = largest_noise
-        base = z.share.mean(axis=0)
+        self.average = base = z.share.mean(axis=0)
+        self.average_n = float(np.exp(np.log(z.n).mean()))
         self.base = self._grid(base[None])
         self.around = self._expand(base, law, probe)
         held = self.around.which if self.around else np.zeros(0, np.int64)
         self.single = np.setdiff1d(np.arange(len(z.n)), held)
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
-    def evaluate(self, law: Mechanism, parameters: FloatArray) -> LocalMetrics:
-        """Expectations and noise for settings of one mechanism."""
+    def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
+        """What full resolution adds to each setting's entropy; None where z has so few values that each is exact."""
+        if self._exact_by_value(len(parameters)):
+            return None
+        first, n = np.zeros(1, np.int64), np.array([self.average_n])
+        return corrections(
+            parameters,
+            law,
+            lambda some: self._exact(self.base, law, some, first, n)[:, 0],
+            lambda some: fine_entropy(self.z, self.average, self.average_n, law, some),
+        )
+
+    def _exact_by_value(self, settings: int) -> bool:
+        return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE
+
+    def evaluate(self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None) -> LocalMetrics:
+        """Expectations and noise for settings of one mechanism, with their `corrections`."""
         moments = law.moments(parameters)
         z, subsets = self.z, len(self.z.n)
         entropy = np.empty((len(parameters), subsets))
-        if self.exact:
+        if correction is None:
+            entropy = exactly(z, self.keep, law, parameters, self.largest_noise)
+        elif self.exact:
             entropy[:, self.single] = self._exact(self.exact, law, parameters, self.single)
-        noise = np.empty((len(parameters), 3))
-        if self.around:
+        if self.around and correction is not None:
             entropy[:, self.around.which], noise = self._expanded(self.around, law, parameters, moments)
         else:
-            _, noise = self._run(self.base, law, parameters, moments, np.array([np.exp(np.log(z.n).mean())]))
+            _, noise = self._run(self.base, law, parameters, moments, np.array([self.average_n]))
+        if correction is not None:
+            entropy = np.clip(entropy + correction[:, None], 0, np.log2(z.n))
         with np.errstate(over="ignore", invalid="ignore"):
             mean = moments[:, :1] * z.inverse[:, 0] * self.keep
             second = moments[:, 1:2] * z.inverse[:, 1] * self.keep
@@ -81,12 +103,14 @@ class LocalErrors:
     def _grid(self, share: FloatArray) -> LogGrid:
         return make_grid(self.z, share, self.largest_noise, PER_OCTAVE)
 
-    def _exact(self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray) -> FloatArray:
+    def _exact(
+        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray, n: FloatArray | None = None
+    ) -> FloatArray:
         out = np.empty((len(parameters), len(which)))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
         entropies(
-            cdf, grid.share, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple, self.z.n[which],
-            self.keep[which], out,
+            cdf, grid.share, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+            self.z.n[which] if n is None else n, self.keep[which], out,
         )  # fmt: skip
         return out
 
