@@ -35,7 +35,6 @@ AGGREGATES: dict[str, Callable[[Floats], float]] = {
     "min": np.min,
     "median": np.median,
     "quantile:0.9": ninetieth,
-    "tests.evaluation.test_direct:ninetieth": ninetieth,
 }
 
 

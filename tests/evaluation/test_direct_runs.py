@@ -186,6 +186,11 @@ def test_an_own_function_from_a_file(tmp_path: Path, large: Case) -> None:
         for name in (f"{own}:middle", "median")
     )
     np.testing.assert_array_equal(found, median)
+    module, quantile = (
+        evaluate_direct(large.panel, large.profile, settings("laplace:1"), large.everybody(1), aggregate=name)
+        for name in ("tests.evaluation.test_direct:ninetieth", "quantile:0.9")
+    )
+    np.testing.assert_array_equal(module, quantile)
     with pytest.raises(OptionError, match="no finite number"):
         evaluate_direct(large.panel, large.profile, settings("none"), large.everybody(1), aggregate=f"{own}:bad")
 

@@ -9,9 +9,6 @@ from halfmask.profiles.bins import FloatArray, IntArray
 
 PeriodArray = NDArray[np.int32]
 
-# Taylor's sin(x) / x in x^2, highest power first: at x = pi/2 it is off by 4e-14.
-_SINE = tuple(1 / float(np.prod(np.arange(1.0, 2 * k + 2))) * (-1) ** k for k in range(8, -1, -1))
-
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def measure(
@@ -48,10 +45,15 @@ def measure(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, first: FloatArray) -> None:
-    """Count and sum the values of each period."""
-    for i in range(masked.size):
-        n[periods[i]] += 1
-        first[periods[i]] += masked[i]
+    """Count and sum the values of each period; readings of one period mostly follow each other."""
+    i = 0
+    while i < masked.size:
+        t, start, total = periods[i], i, 0.0
+        while i < masked.size and periods[i] == t:
+            total += masked[i]
+            i += 1
+        n[t] += i - start
+        first[t] += total
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
@@ -59,12 +61,17 @@ def add_squares(
     masked: FloatArray, periods: PeriodArray, centre: FloatArray, n: IntArray, first: FloatArray, second: FloatArray
 ) -> None:
     """Count and sum the values of each period and their squares, about its centre."""
-    for i in range(masked.size):
-        t = periods[i]
-        offset = masked[i] - centre[t]
-        n[t] += 1
-        first[t] += offset
-        second[t] += offset * offset
+    i = 0
+    while i < masked.size:
+        t, start, total, squares = periods[i], i, 0.0, 0.0
+        while i < masked.size and periods[i] == t:
+            offset = masked[i] - centre[t]
+            total += offset
+            squares += offset * offset
+            i += 1
+        n[t] += i - start
+        first[t] += total
+        second[t] += squares
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
@@ -102,37 +109,8 @@ def deal(
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def laplace(
-    values: FloatArray, sizes: FloatArray, coins: NDArray[np.uint64], b: float, relative: bool, out: FloatArray
-) -> None:
-    """Masked values from exponential ``sizes`` in units of b and fair ``coins``, 64 a word."""
-    for i in range(values.size):
-        heads = (coins[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
-        noise = b * sizes[i]
-        noise = noise if heads else -noise
-        out[i] = values[i] * (1 + noise) if relative else values[i] + noise
-
-
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
     """Masked values from noise in units of ``scale``."""
     for i in range(values.size):
         noise = scale * unit[i]
         out[i] = values[i] * (1 + noise) if relative else values[i] + noise
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def sine(values: FloatArray, uniform: FloatArray, terms: FloatArray, out: FloatArray) -> None:
-    """s + sum_k terms_k x^(2k+1) with x = sin(pi (V - 1/2)), V uniform on [0, 1): the law of sin(2 pi U)."""
-    for i in range(values.size):
-        angle = np.pi * (uniform[i] - 0.5)
-        square = angle * angle
-        x = 0.0
-        for coefficient in _SINE:
-            x = x * square + coefficient
-        x *= angle
-        square = x * x
-        noise = 0.0
-        for k in range(terms.size - 1, -1, -1):
-            noise = noise * square + terms[k]
-        out[i] = values[i] + noise * x

@@ -4,23 +4,39 @@ A masker draws from its stream piece by piece, so that the pieces' fixed length 
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
-from halfmask.evaluation import direct_kernel as kernel
+from halfmask.evaluation import direct_random
+from halfmask.evaluation.direct_kernel import scaled
+from halfmask.evaluation.direct_random import Words
 from halfmask.profiles.bins import FloatArray
 from halfmask.settings.setting import PrivacySetting
 
-Masker = Callable[[FloatArray, np.random.Generator, FloatArray], None]
+PIECE = 2**14
+
+
+class Stream:
+    """The random numbers of one setting, subset and block of users, whatever else is evaluated and in what order.
+
+    ``words`` are the state of the compiled draws, ``generator`` is numpy's; a setting uses one of the two.
+    """
+
+    def __init__(self, seed: int, setting_key: int, size: int, repeat: int, block: int) -> None:
+        self._sequence = np.random.SeedSequence(seed, spawn_key=(1, setting_key, size, repeat, block))
+
+    @cached_property
+    def words(self) -> Words:
+        return self._sequence.generate_state(4, np.uint64).astype(np.uint64, copy=False)
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64DXSM(self._sequence))
+
+
+Masker = Callable[[FloatArray, Stream, FloatArray], None]
 """Fills the last argument with the masked values of the first."""
-
-PIECE = 8192
-
-
-def stream(seed: int, setting_key: int, size: int, repeat: int, block: int) -> np.random.Generator:
-    """The random numbers of one setting, subset and block of users, whatever else is evaluated and in what order."""
-    sequence = np.random.SeedSequence(seed, spawn_key=(1, setting_key, size, repeat, block))
-    return np.random.Generator(np.random.PCG64DXSM(sequence))
 
 
 def masker(setting: PrivacySetting) -> Masker:
@@ -30,14 +46,14 @@ def masker(setting: PrivacySetting) -> Masker:
 
 
 def _own(setting: PrivacySetting) -> Masker:
-    def fill(values: FloatArray, rng: np.random.Generator, out: FloatArray) -> None:
-        out[:] = setting.mask(values, rng)
+    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
+        out[:] = setting.mask(values, stream.generator)
 
     return fill
 
 
 def _none(setting: PrivacySetting) -> Masker:  # noqa: ARG001
-    def fill(values: FloatArray, rng: np.random.Generator, out: FloatArray) -> None:  # noqa: ARG001
+    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:  # noqa: ARG001
         out[:] = values
 
     return fill
@@ -46,10 +62,8 @@ def _none(setting: PrivacySetting) -> Masker:  # noqa: ARG001
 def _laplace(setting: PrivacySetting) -> Masker:
     b, relative = setting.parameters[0], setting.kind == "relative"
 
-    def fill(values: FloatArray, rng: np.random.Generator, out: FloatArray) -> None:
-        sizes = rng.standard_exponential(len(values))
-        coins = rng.integers(2**64, size=len(values) // 64 + 1, dtype=np.uint64)
-        kernel.laplace(values, sizes, coins, b, relative, out)
+    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
+        direct_random.laplace(values, stream.words, b, relative, out)
 
     return fill
 
@@ -57,8 +71,8 @@ def _laplace(setting: PrivacySetting) -> Masker:
 def _gaussian(setting: PrivacySetting) -> Masker:
     sigma, relative = setting.parameters[0], setting.kind == "relative"
 
-    def fill(values: FloatArray, rng: np.random.Generator, out: FloatArray) -> None:
-        kernel.scaled(values, rng.standard_normal(len(values)), sigma, relative, out)
+    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
+        scaled(values, stream.generator.standard_normal(len(values)), sigma, relative, out)
 
     return fill
 
@@ -67,8 +81,8 @@ def _sine(setting: PrivacySetting) -> Masker:
     with np.errstate(over="ignore"):
         terms = np.array(setting.parameters) ** (2 * np.arange(len(setting.parameters)) + 1)
 
-    def fill(values: FloatArray, rng: np.random.Generator, out: FloatArray) -> None:
-        kernel.sine(values, rng.random(len(values)), terms, out)
+    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
+        direct_random.sine(values, stream.words, terms, out)
 
     return fill
 

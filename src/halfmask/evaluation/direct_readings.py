@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from halfmask.data.panel import Panel
@@ -72,10 +73,13 @@ class Readings:
 
     def block(self, rows: IntArray, scaled: bool) -> Block:
         """The readings of some rows of one block."""
-        users = np.concatenate([np.arange(self.first_user[r], self.first_user[r + 1]) for r in rows])
-        spans = [slice(self.starts[self.first_user[r]], self.ends[self.first_user[r + 1] - 1]) for r in rows]
-        values = np.concatenate([self.values[span] for span in spans])
-        periods = np.concatenate([self.periods[span] for span in spans])
+        runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)  # rows that lie side by side are one stretch
+        bounds = [(self.first_user[run[0]], self.first_user[run[-1] + 1]) for run in runs]
+        users = np.concatenate([np.arange(first, last) for first, last in bounds])
+        values, periods = (
+            _joined([whole[self.starts[first] : self.ends[last - 1]] for first, last in bounds])
+            for whole in (self.values, self.periods)
+        )
         user_ends = np.cumsum(self.ends[users] - self.starts[users])
         divisor = scales(values, user_ends) if scaled else values
         return Block(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
@@ -84,6 +88,11 @@ class Readings:
         """Rows (ascending) by block."""
         edges = np.flatnonzero(np.diff(self.blocks[rows])) + 1
         return np.split(rows, edges)
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """All parts as one array, without a copy where there is one part."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def usable_frame(panel: Panel, profile: Profile) -> Frame:

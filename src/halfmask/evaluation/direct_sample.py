@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.evaluation.aggregates import Aggregate, value_of
-from halfmask.evaluation.direct_noise import PIECE, masker, stream
+from halfmask.evaluation.direct_noise import PIECE, Stream, masker
 from halfmask.evaluation.direct_periods import GatheredPeriods, Periods, RunningPeriods
 from halfmask.evaluation.direct_readings import Block, Readings
 from halfmask.evaluation.direct_state import LocalState
@@ -46,12 +46,12 @@ def mask_block(
     question: Question, setting: PrivacySetting, subset: Subset, block: Block, local: LocalState, periods: Periods
 ) -> None:
     """Mask the readings of a block, and add what comes out to the states."""
-    rng = stream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
+    stream = Stream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
     fill = masker(setting)
     for start, end in _pieces(setting, block):
         values = block.values[start:end]
         masked = np.empty(len(values))
-        fill(values, rng, masked)
+        fill(values, stream, masked)
         local.add(masked, values, block.divisor[start:end])
         periods.add(masked, block.periods[start:end])
 

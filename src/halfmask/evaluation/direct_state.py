@@ -78,10 +78,9 @@ class LocalState:
         if not n:
             return
         total = self.n + n
-        with np.errstate(over="ignore", invalid="ignore"):
-            distance = np.float64(mean) - self.mean
-            self.squares = float(self.squares + squares + distance * distance * (self.n * n / total))
-            self.mean = float(self.mean + distance * (n / total))
+        distance = mean - self.mean
+        self.squares += squares + distance * distance * (self.n * n / total)
+        self.mean += distance * (n / total)
         self.n = total
 
     def summary(self) -> Summary:
