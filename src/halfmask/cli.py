@@ -17,6 +17,7 @@ app = App(
     name="halfmask",
     help="Useful totals from people's sensors without taking people's data.",
     version=__version__,
+    suppress_keyboard_interrupt=False,  # `main` says what became of the work
 )
 
 Output = Annotated[Path, Parameter(name=["--output", "-o"])]

@@ -44,6 +44,7 @@ def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Pro
     return profile.with_users_derived()
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def _into_periods(start_of_chunk: IntArray, tally: Tally) -> tuple[IntArray, Any]:
     """Add up the chunks of each period, and leave out periods in which nobody has a reading."""
     if not len(start_of_chunk) or not len(tally.users):

@@ -235,6 +235,7 @@ class _Tables:
             self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives, self.untimed,
         )  # fmt: skip
 
+    @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def tally(self) -> Tally:
         """What was counted, users in the order of their names; who has no row with a time is no user."""
         placed = self.user_counts[:, 0] > 0

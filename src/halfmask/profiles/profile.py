@@ -99,6 +99,7 @@ class Profile:
         cells = np.zeros((0, 0, len(CELL_COLUMNS)))
         return cls(period, None, buckets, labels, rows, none, cells, counts, counts, none, none, np.zeros(0), none)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def __add__(self, other: "Profile") -> "Profile":
         """Both sets of readings together; the same user (or bucket) and period in both are added up."""
         _check_alike(self, other)
@@ -147,6 +148,7 @@ class Profile:
             scales=self.scales.of(rows),
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def bucketed(self, buckets: int) -> "Profile":
         """Users hashed into buckets: what a population of any size is kept as."""
         if self.buckets or not buckets:

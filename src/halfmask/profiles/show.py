@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 DRAWN = ("png", "svg", "pdf")
+DRAWABLE = 1e300  # an axis must still reach beyond it
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def bars(values: FloatArray, width: int, height: int) -> list[str]:
 def draw_profile(profile: Profile, path: str | Path) -> None:
     """The same as a picture; the kind of file follows from the name (.png, .svg, .pdf)."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     kind = Path(path).suffix.lstrip(".").lower() or "png"
     if kind not in DRAWN:
@@ -132,11 +134,12 @@ def draw_profile(profile: Profile, path: str | Path) -> None:
     data = picture_data(profile)
     figure = Figure(figsize=(10, 4), layout="constrained", dpi=144)
     left, right = figure.subplots(1, 2)
-    left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color="#0072B2")
-    left.set(
-        xscale="log", xlabel="size of a reading, |s|", ylabel="share of readings (%)", title="How large readings are"
-    )
-    right.plot(data.periods.astype("datetime64[us]"), data.totals, color="#D55E00", linewidth=1.2)
+    # Logarithms on a plain axis: a logarithmic one fails next to the largest double.
+    left.bar(np.log10(data.sizes), data.shares * 100, width=np.log10(2) / 4, color="#0072B2")
+    left.xaxis.set(major_locator=MaxNLocator(integer=True), major_formatter=lambda x, _: f"$10^{{{x:g}}}$")
+    left.set(xlabel="size of a reading, |s|", ylabel="share of readings (%)", title="How large readings are")
+    totals = np.clip(np.nan_to_num(data.totals), -DRAWABLE, DRAWABLE)
+    right.plot(data.periods.astype("datetime64[us]"), totals, color="#D55E00", linewidth=1.2)
     right.set(
         xlabel=f"{profile.period.text}", ylabel="sum of all readings", title=f"Total of each {profile.period.text}"
     )
@@ -146,7 +149,7 @@ def draw_profile(profile: Profile, path: str | Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     found = quality(profile)
     figure.suptitle(f"{found['readings']:,} readings of {found['users']:,} users, {found['first']} to {found['last']}")
-    with whole_file(path) as temporary, np.errstate(over="ignore", invalid="ignore"):
+    with whole_file(path) as temporary:
         figure.savefig(temporary, format=kind, metadata=_undated(kind))
 
 

@@ -68,11 +68,17 @@ def load_profile(path: str | Path) -> Profile:
             raise ValueError
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             page = _page(archive, path)
-            tables = {name: pq.read_table(pa.BufferReader(archive.read(f"{name}.parquet"))) for name in MEMBERS}
+            tables = {name: _read(archive, name) for name in MEMBERS}
         return _profile(page, tables)
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> pa.Table:
+    """A table, read in this thread: Arrow's own may outlive a short program and bring it down at its end."""
+    source = pa.BufferReader(archive.read(f"{name}.parquet"))
+    return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
 
 
 def _digest(content: bytes | memoryview) -> bytes:

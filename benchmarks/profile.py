@@ -1,0 +1,140 @@
+"""How long readings take to become a profile, beside the barest query over the same file.
+
+Every measurement is a process of its own, so that its peak memory is its own. The clock starts after imports and a
+warm-up on a tiny panel, so that compilation is not in it. Both sides alternate; medians are printed, and nothing is
+asserted: a machine has other things to do.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+USERS, DAYS = 6435, 536
+SMALL_USERS = 64
+REPEATS = 3
+MOST_TIMES_AS_LONG = 4
+MOST_MEMORY = 2.0  # GB
+BARE = "SELECT user, count(*), sum(value) FROM '{}' GROUP BY user"
+
+
+def folder() -> Path:
+    """Where panels are kept between runs: ``HALFMASK_BENCH_DIR``, or a folder among the temporary files."""
+    path = Path(os.environ.get("HALFMASK_BENCH_DIR") or Path(tempfile.gettempdir()) / "halfmask-bench")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def panel(users: int, days: int) -> Path:
+    """A synthetic panel of this size, made once."""
+    from halfmask.data.synth import synth
+
+    path = folder() / f"panel-{users}-{days}.parquet"
+    if not path.exists():
+        start = time.perf_counter()
+        synth(path, users=users, days=days, seed=1)
+        print(f"made {path.name} in {time.perf_counter() - start:.1f} s")
+    return path
+
+
+def bare(source: str, _: str) -> None:
+    """DuckDB's own count and sum per user."""
+    import duckdb
+
+    duckdb.connect().execute(BARE.format(source.replace("'", "''"))).fetchall()
+
+
+def whole(source: str, output: str) -> None:
+    """The command as users run it, saving included."""
+    import halfmask
+
+    halfmask.profile(source, output)
+
+
+def by_expressions(source: str, output: str) -> None:
+    """The same by the expressions that any engine runs, on DuckDB."""
+    from halfmask.data.sources import open_panel
+    from halfmask.profiles.build import build_profile
+    from halfmask.profiles.store import save_profile
+
+    save_profile(build_profile(open_panel(source), method="expressions"), output)
+
+
+WORK: dict[str, Callable[[str, str], None]] = {"bare": bare, "profile": whole, "expressions": by_expressions}
+
+
+def measure(name: str, source: str, tiny: str, output: str) -> None:
+    """In the measured process: warm up, take the time, print it with the peak memory."""
+    WORK[name](tiny, output)
+    start = time.perf_counter()
+    WORK[name](source, output)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(json.dumps({"seconds": seconds, "gigabytes": peak}))
+
+
+def measured(name: str, source: Path, tiny: Path, output: Path) -> dict[str, float]:
+    """Seconds and gigabytes of one run in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.profile", name, str(source), str(tiny), str(output)]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(ended.stdout)
+    return found
+
+
+def alternated(names: tuple[str, ...], source: Path, tiny: Path, output: Path) -> dict[str, dict[str, float]]:
+    """Medians over alternating runs."""
+    runs = {name: [] for name in names}  # type: dict[str, list[dict[str, float]]]
+    for _ in range(REPEATS):
+        for name in names:
+            runs[name].append(measured(name, source, tiny, output))
+    return {
+        name: {key: statistics.median(run[key] for run in of_name) for key in ("seconds", "gigabytes")}
+        for name, of_name in runs.items()
+    }
+
+
+def verdict(met: bool) -> str:
+    """A bar, met or missed."""
+    return "met" if met else "missed"
+
+
+def report(source: Path, rows: int, tiny: Path) -> float:
+    """Print the comparison for one panel; the seconds of the profile."""
+    output = folder() / "bench.profile"
+    found = alternated(("bare", "profile"), source, tiny, output)
+    size = output.stat().st_size
+    found["expressions"] = measured("expressions", source, tiny, output)
+    print(f"{rows:,} rows")
+    for name, run in found.items():
+        rate = rows / run["seconds"] / 1e6
+        print(f"  {name:12} {run['seconds']:8.3f} s   {rate:6.1f} M rows/s   peak {run['gigabytes']:.2f} GB")
+    profile = found["profile"]
+    ratio = profile["seconds"] / found["bare"]["seconds"]
+    print(f"  profile against bare: {ratio:.2f} x; bar {MOST_TIMES_AS_LONG}x: {verdict(ratio <= MOST_TIMES_AS_LONG)}")
+    print(f"  peak memory: {profile['gigabytes']:.2f} GB; bar 2 GB: {verdict(profile['gigabytes'] < MOST_MEMORY)}")
+    print(f"  size of the profile: {size / 1e6:.1f} MB, {size / rows:.3f} bytes a row")
+    return profile["seconds"]
+
+
+def run() -> None:
+    """Profile against bare query at 1.6 M and 165.6 M rows, and the growth between."""
+    tiny = panel(3, 4)
+    sizes = {users: users * DAYS * 48 for users in (SMALL_USERS, USERS)}
+    print(f"profile: medians of {REPEATS} alternating runs, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    seconds = {users: report(panel(users, DAYS), rows, tiny) for users, rows in sizes.items()}
+    growth = seconds[USERS] / seconds[SMALL_USERS]
+    linear = sizes[USERS] / sizes[SMALL_USERS]
+    print(f"growth: {growth:.0f} x the time for {linear:.0f} x the rows; bar linear: {verdict(growth <= linear)}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measure(*sys.argv[1:])
+    else:
+        run()
