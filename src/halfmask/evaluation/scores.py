@@ -24,7 +24,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name, weights in (("privacy", self.privacy), ("utility", self.utility)):
-            if len(weights) != 3 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
+            if len(weights) != 3 or not (min(weights) >= 0 and abs(sum(weights) - 1) <= 1e-9):
                 raise OptionError(f"the {name} weights {weights} are not three numbers from 0 that add up to 1")
 
 
@@ -68,9 +68,15 @@ def normalisers(metrics: Metrics, kept: npt.NDArray[np.bool_]) -> FloatArray:
 
 def privacy(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
     """q of each sample, in [0, 1] for settings that pass."""
-    return np.asarray((metrics[..., :3] / largest[:3]) @ np.array(weights.privacy))
+    return _weighted(metrics[..., :3], largest[:3], weights.privacy)
 
 
 def utility(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
     """u of each sample, in [0, 1] for settings that pass."""
-    return np.asarray(1 - (metrics[..., 3:] / largest[3:]) @ np.array(weights.utility))
+    return np.asarray(1 - _weighted(metrics[..., 3:], largest[3:], weights.utility))
+
+
+def _weighted(metrics: Metrics, largest: FloatArray, weights: tuple[float, float, float]) -> FloatArray:
+    """sum_k w_k metric_k / largest_k, metric by metric: a study of millions of samples is passed over once for each."""
+    with np.errstate(over="ignore", invalid="ignore"):  # settings that break the constraint may have infinite errors
+        return np.asarray(sum(metrics[..., k] * (weights[k] / largest[k]) for k in range(3)))
