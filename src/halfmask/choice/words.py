@@ -34,9 +34,10 @@ class InWords:
         value = f"{self.reading:.3g} {unit}".strip()
         if self.low is None or self.high is None:
             return f"{value} is masked by a rule without a noise law"
-        if self.low == self.high:
-            return f"{value} shows as it is"
-        return f"{value} shows as {self.low:.3g} to {self.high:.3g}, {TIMES_OUT_OF_TEN} times out of 10"
+        low, high = f"{self.low:.3g}", f"{self.high:.3g}"
+        if low == high:
+            return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
+        return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
 
 
 def typical_reading(profile: Profile) -> float:
@@ -83,8 +84,7 @@ def total_error(profile: Profile, setting: PrivacySetting, users: int, *, scaled
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
-    _, total, squares = (profile.cells[..., k].sum(axis=0) for k in range(3))
-    readings = profile.cells[..., 0].sum(axis=0)
+    readings, total, squares = (profile.cells[..., k].sum(axis=0) for k in range(3))
     spread = readings if setting.kind == "additive" else squares
     size = np.abs(total)
     divisor = np.full(len(size), size[readings > 0].mean()) if scaled else size

@@ -1,0 +1,267 @@
+"""Free choice: privacy and utility of the whole system when shares of its users take different settings.
+
+Method: section 6. Every repeat deals the users at random into as many equal hands as there are steps (1 / step); a mix
+gives each setting as many whole hands as its share says, so that its users are a random draw of exactly that many
+(rounded up or down to whole users). All mixes of a repeat share its deal and its noise: they are compared on the same
+ground.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from halfmask import __version__
+from halfmask.choice.menu import Menu
+from halfmask.choice.system import build_system
+from halfmask.errors import FileFormatError, OptionError
+from halfmask.evaluation.sampling import eligible
+from halfmask.evaluation.scores import privacy, utility
+from halfmask.files import whole_file
+from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.profiles.profile import Profile
+
+FORMAT = "halfmask mix"
+VERSION = 1
+_KEY = b"halfmask"
+MOST_ROWS = 5_000_000
+DEFAULT_STEP = 0.125
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """One row a histogram and repeat: a column of shares for each menu id, ``repeat``, ``privacy``, ``utility``,
+    ``dominant`` (the id whose share is strictly the largest, or null) and ``dominant_share`` (null with it).
+    """
+
+    table: pa.Table
+    about: dict[str, Any]
+
+    @property
+    def ids(self) -> list[str]:
+        """The menu's ids: names of the columns of shares."""
+        return list(self.about["ids"])
+
+
+def mix(
+    profile: Profile,
+    menu: Menu,
+    *,
+    step: float = DEFAULT_STEP,
+    repeats: int = 10,
+    seed: int = 7,
+    shares: Mapping[str, float] | None = None,
+    other_data: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> Mix:
+    """Privacy and utility of all mixes of the menu's settings in steps, or of the one mix that ``shares`` gives.
+
+    ``other_data`` takes a menu that was made from another profile; ``advance(done, all)`` hears of repeats.
+    """
+    menu.check_data(profile, other_data=other_data)
+    if repeats < 1:
+        raise OptionError(f"repeats {repeats} is below 1")
+    people = eligible(profile)
+    if shares is None:
+        hands = _steps(step)
+        held = compositions(hands, len(menu.ids), repeats)
+        cuts = np.arange(hands + 1) * len(people) // hands
+        columns = held / hands
+    else:
+        columns = _shares(shares, menu)[None]
+        edges = np.round(np.cumsum(columns[0]) * len(people)).astype(np.int64)
+        cuts = np.concatenate([[0], edges])
+        held = np.ones((1, len(menu.ids)), np.int64)
+        held, cuts = _without_empty(held, cuts)
+    if len(people) < len(cuts) - 1:
+        raise OptionError(f"{len(people)} users cannot be dealt into {len(cuts) - 1} shares: take a larger --step")
+    scores = np.empty((repeats, len(held), 2))
+    for repeat in range(repeats):
+        scores[repeat] = _repeat(profile, menu, people, cuts, held, (seed, repeat))
+        if advance:
+            advance(repeat + 1, repeats)
+    about = _about(menu, profile, seed=seed, repeats=repeats, step=step if shares is None else None)
+    return Mix(_table(menu, columns, scores), about)
+
+
+def _repeat(
+    profile: Profile, menu: Menu, people: IntArray, cuts: IntArray, held: IntArray, key: tuple[int, int]
+) -> FloatArray:
+    """Privacy and utility of each row of ``held`` (mixes, settings), in hands, for one deal of the users."""
+    stream = np.random.SeedSequence(key[0], spawn_key=(4, key[1]))
+    rng = np.random.Generator(np.random.PCG64DXSM(stream))
+    dealt = rng.permutation(people)
+    hands = [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
+    system = build_system(
+        profile,
+        [each.setting for each in menu.settings],
+        hands,
+        aggregate=menu.provenance.get("aggregate", "sum"),
+        error=menu.provenance.get("error", "relative"),
+        seed=key[0],
+        repeat=key[1],
+    )
+    if len(held) > 1:  # each mix deals its settings in an order of its own
+        order = np.argsort(rng.random(held.shape), axis=1)
+        choice = np.array([np.repeat(row, counts[row]) for row, counts in zip(order, held, strict=True)])
+    else:
+        choice = np.repeat(np.arange(held.shape[1]), held[0])[None]
+    metrics = system.metrics(choice)
+    return np.stack([score(metrics, menu.largest, menu.weights) for score in (privacy, utility)], axis=1)
+
+
+def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
+    """All ways to give ``parts`` equal hands to so many settings, a row each: C(parts + settings - 1, settings - 1)."""
+    count = math.comb(parts + settings - 1, settings - 1)
+    if count * repeats > MOST_ROWS:
+        raise OptionError(
+            f"{count:,} mixes in steps of 1/{parts} x {repeats} repeats are too many: take a larger --step"
+        )
+    bars = np.array(list(combinations(range(parts + settings - 1), settings - 1)), np.int64).reshape(count, -1)
+    edges = np.column_stack([np.full(count, -1), bars, np.full(count, parts + settings - 1)])
+    return (np.diff(edges, axis=1) - 1)[::-1]
+
+
+def _steps(step: float) -> int:
+    hands = round(1 / step) if 0 < step <= 1 else 0
+    if not hands or abs(hands * step - 1) > 1e-9:
+        raise OptionError(f"--step {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
+    return hands
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """``A=0.3,B=0.2,N=0.5`` as a dictionary."""
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = (word.strip() for word in part.partition("="))
+        try:
+            value = float(number)
+        except ValueError as error:
+            raise OptionError(f"--shares '{part.strip()}' is not ID=SHARE: write A=0.3,B=0.2,N=0.5") from error
+        if not equals or name in shares:
+            raise OptionError(f"--shares names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
+        shares[name] = value
+    return shares
+
+
+def _shares(shares: Mapping[str, float], menu: Menu) -> FloatArray:
+    for name in shares:
+        menu[name]
+    values = np.array([float(shares.get(name, 0.0)) for name in menu.ids])
+    if not (values >= 0).all() or not abs(values.sum() - 1) <= 1e-6:
+        raise OptionError(f"the shares {dict(shares)} are not numbers from 0 that add up to 1 but to {values.sum():g}")
+    return np.asarray(values / values.sum())
+
+
+def _without_empty(held: IntArray, cuts: IntArray) -> tuple[IntArray, IntArray]:
+    """Hands that would hold nobody fall away."""
+    kept = np.diff(cuts) > 0
+    return held * kept, np.concatenate([cuts[:1], cuts[1:][kept]])
+
+
+def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:
+    """Rows by histogram, then repeat; ``scores`` (repeats, histograms, 2)."""
+    repeats, histograms, _ = scores.shape
+    ordered = np.sort(shares, axis=1)
+    strictly = ordered[:, -1] > ordered[:, -2] if shares.shape[1] > 1 else np.ones(histograms, bool)
+    names = np.array(menu.ids, dtype=object)[shares.argmax(axis=1)]
+    columns: dict[str, pa.Array] = {
+        name: pa.array(np.repeat(shares[:, number], repeats)) for number, name in enumerate(menu.ids)
+    }
+    columns["repeat"] = pa.array(np.tile(np.arange(repeats), histograms))
+    columns["privacy"] = pa.array(scores[..., 0].T.ravel())
+    columns["utility"] = pa.array(scores[..., 1].T.ravel())
+    columns["dominant"] = pa.array(np.repeat(names, repeats), pa.string(), mask=np.repeat(~strictly, repeats))
+    columns["dominant_share"] = pa.array(np.repeat(ordered[:, -1], repeats), mask=np.repeat(~strictly, repeats))
+    return pa.table(columns)
+
+
+def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
+    return {
+        **asked,
+        "ids": list(menu.ids),
+        "menu": {each.id: str(each.setting) for each in menu.settings},
+        "utility": {each.id: each.utility.median for each in menu.settings},
+        "fingerprint": profile.fingerprint(),
+        "menu_fingerprint": menu.provenance.get("fingerprint"),
+        "aggregate": menu.provenance.get("aggregate", "sum"),
+        "error": menu.provenance.get("error", "relative"),
+        "users": len(eligible(profile)),
+    }
+
+
+def write_mix(made: Mix, path: str | Path) -> None:
+    """Write `mix.parquet`; equal mixes give equal bytes."""
+    page = {"format": FORMAT, "version": VERSION, "halfmask": __version__, **made.about}
+    table = made.table.replace_schema_metadata({_KEY: json.dumps(page, sort_keys=True)})
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def read_mix(path: str | Path) -> Mix:
+    """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[_KEY])
+        if about["format"] != FORMAT:
+            raise KeyError(FORMAT)
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path}: no such file; 'halfmask mix PROFILE MENU -o {path}' makes it") from error
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise FileFormatError(f"{path} holds no mixes (damaged or of another kind): use 'halfmask mix'") from error
+    if about["version"] > VERSION:
+        raise FileFormatError(
+            f"{path} is of version {about['version']}; this halfmask reads up to {VERSION}: upgrade it"
+        )
+    return Mix(table, about)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """One histogram over its repeats: shares by id, median privacy, and the lowest and the median utility."""
+
+    shares: dict[str, float]
+    privacy: float
+    lowest_utility: float
+    utility: float
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Mixes whose utility stays above a bar, from the most private down; ``best`` is the first of them.
+
+    Where there is none, ``best`` is None and ``closest`` is the mix with the highest utility.
+    """
+
+    bar: float
+    blends: tuple[Blend, ...]
+    of: int
+    closest: Blend
+
+    @property
+    def best(self) -> Blend | None:
+        """The mix with the highest median privacy among those that keep the utility."""
+        return self.blends[0] if self.blends else None
+
+
+def keeping(made: Mix, bar: float) -> Keeping:
+    """Which mixes keep utility above ``bar`` in every repeat, and which of them has the highest median privacy."""
+    blends = sorted(_blends(made), key=lambda blend: -blend.privacy)
+    kept = tuple(blend for blend in blends if blend.lowest_utility > bar)
+    return Keeping(bar, kept, len(blends), max(blends, key=lambda blend: blend.lowest_utility))
+
+
+def _blends(made: Mix) -> Iterator[Blend]:
+    repeats = int(made.about["repeats"])
+    scores = [made.table.column(name).to_numpy().reshape(-1, repeats) for name in ("privacy", "utility")]
+    shares = np.stack([made.table.column(name).to_numpy()[::repeats] for name in made.ids], axis=1)
+    middle, lowest, typical = np.median(scores[0], axis=1), scores[1].min(axis=1), np.median(scores[1], axis=1)
+    for row, q, low, u in zip(shares, middle, lowest, typical, strict=True):
+        yield Blend(dict(zip(made.ids, row.tolist(), strict=True)), float(q), float(low), float(u))

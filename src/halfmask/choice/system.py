@@ -1,0 +1,244 @@
+"""A system in which groups of users have settings of their own: its six metrics, from the profile alone.
+
+Users stand in hands that share a setting; a choice says which. Everything adds up over hands, so what one hand does
+under one setting is computed once, and a choice is a sum of such parts:
+
+    local errors   counts expected in each histogram cell, and n E e^k; the entropy is that of the pooled histogram
+    global error   the sum of a hand's noise in each period; noises of a period add up over hands
+
+The same draws serve all choices (common random numbers). The scatter of mean and second moment of the local error
+around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.choice.system_kernel import error_summaries, expected_entropies
+from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import ANALYTIC
+from halfmask.evaluation.denominators import Denominators, ErrorKind, denominators
+from halfmask.evaluation.local import PER_OCTAVE, largest_noise
+from halfmask.evaluation.log_grid import LogGrid, make_grid
+from halfmask.evaluation.sampling import Subset
+from halfmask.evaluation.totals import FEW_READINGS
+from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.profiles.profile import Profile
+from halfmask.settings.setting import PrivacySetting
+
+LOCAL_SUMS = 5  # n E e, n E e^2, and n^2 times the variances and the covariance of their means
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """What each hand (second axis) does under each setting (first axis).
+
+    ``cells``  (G, U, J) local errors expected in each cell; cell j holds ``bins_held[j]`` bins of 0.001
+    ``local``  (G, U, 1 + LOCAL_SUMS) number of local errors, then their sums
+    ``noise``  (G, U, T) error that the hand's noise adds to each period's aggregate
+    ``shift``  (G, U, T) what is known of it and subtracted (variance only)
+    ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
+    """
+
+    cells: FloatArray
+    bins_held: FloatArray
+    local: FloatArray
+    noise: FloatArray
+    shift: FloatArray
+    draws: FloatArray
+
+    def metrics(self, choice: IntArray) -> FloatArray:
+        """The six metrics of each row of ``choice`` (R, U), the number of the setting that each hand has."""
+        settings, hands = self.local.shape[:2]
+        one_hot = np.zeros((len(choice), settings, hands))
+        np.put_along_axis(one_hot, choice[:, None, :], 1.0, axis=1)
+        taken: FloatArray = one_hot.reshape(len(choice), -1)
+        out = np.empty((len(choice), 6))
+        n, mean, second, *spread = (taken @ self.local.reshape(settings * hands, -1)).T
+        out[:, 0], out[:, 1] = self._scattered(n, mean / n, second / n, spread)
+        expected_entropies(taken @ self.cells.reshape(settings * hands, -1), self.bins_held, n, out[:, 2])
+        noise, shift = (taken @ part.reshape(settings * hands, -1) for part in (self.noise, self.shift))
+        error_summaries(np.abs(noise - shift), out[:, 3:])
+        return out
+
+    def _scattered(
+        self, n: FloatArray, mean: FloatArray, second: FloatArray, spread: list[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of the local errors, with the scatter of finitely many readings."""
+        v11, v12, v22 = (part / n**2 for part in spread)
+        first = np.sqrt(np.maximum(v11, 0))
+        along = np.divide(v12, first, out=np.zeros(len(n)), where=first > 0)
+        across = np.sqrt(np.maximum(v22 - along**2, 0))
+        mean = np.maximum(mean + first * self.draws[0], 0)
+        second = np.maximum(second + along * self.draws[0] + across * self.draws[1], mean**2)
+        return mean, np.sqrt(second - mean**2)
+
+
+def build_system(
+    profile: Profile,
+    settings: Sequence[PrivacySetting],
+    hands: Sequence[IntArray],
+    *,
+    aggregate: str,
+    error: ErrorKind,
+    seed: int,
+    repeat: int,
+) -> System:
+    """The parts of a system; ``hands`` are rows of the profile, disjoint."""
+    _check(profile, settings, hands, aggregate)
+    subsets = [Subset(number, repeat, rows, len(rows)) for number, rows in enumerate(hands)]
+    local = np.zeros((len(settings), len(hands), 1 + LOCAL_SUMS))
+    parts: dict[int, FloatArray] = {}
+    bins_held = np.ones(1)
+    for kind in ("additive", "relative"):
+        of_kind = [number for number, each in enumerate(settings) if each.kind == kind]
+        if not of_kind:
+            continue
+        z = denominators(profile, subsets, kind, error)
+        grid = _grid(z, [settings[number] for number in of_kind])
+        held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
+        bins_held = max(bins_held, held, key=len)
+        for number in of_kind:
+            parts[number] = _cells(settings[number], z, grid)
+            local[number] = _local_sums(settings[number], z)
+    cells = np.zeros((len(settings), len(hands), len(bins_held)))
+    for number, part in parts.items():
+        cells[number, :, : part.shape[1]] = part
+    noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
+    return System(cells, bins_held, local, noise, shift, _rng(seed, 5, repeat).standard_normal(2))
+
+
+def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], aggregate: str) -> None:
+    if aggregate not in ANALYTIC:
+        raise OptionError(f"aggregate '{aggregate}' of the menu's study has no closed form: mixes take {ANALYTIC}")
+    for each in settings:
+        if each.kind == "direct" or each.inner is not None:
+            raise OptionError(f"setting {each} has no noise law, so mixes with it cannot be computed: leave it out")
+        if each.kind == "relative" and aggregate == "variance":
+            raise OptionError(f"setting {each} is relative noise: mixes with it take sum or mean, not variance")
+    for rows in hands:
+        if not (profile.rows["readings"] - profile.rows["zeros"])[rows].any():
+            raise OptionError(f"{len(rows)} users together have no reading but zeros: take larger shares (--step)")
+
+
+def _grid(z: Denominators, settings: Sequence[PrivacySetting]) -> LogGrid:
+    """A grid that reaches past the spread cells in any case, so that those of all kinds of noise agree."""
+    reach = max(largest_noise(each.law, np.array(each.parameters)[None]) for each in settings)
+    return make_grid(z, z.share, max(reach, float(z.size[-1])), PER_OCTAVE)
+
+
+def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
+    """Local errors expected in each cell: the cross-correlation of the noise's law with each hand's law of z."""
+    cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
+    nodes = grid.share.shape[1]
+    cell = grid.share @ np.lib.stride_tricks.sliding_window_view(np.diff(cdf), len(grid.multiple))
+    spread = np.zeros((grid.dense, grid.bins))
+    reach = grid.first_bin[:, None] + np.arange(grid.part.shape[1])
+    np.add.at(spread, (np.arange(grid.dense)[:, None], reach), grid.part)
+    share = np.concatenate([cell[:, : grid.dense] @ spread, cell[:, grid.dense :]], axis=1)
+    share[:, 0] += grid.share @ cdf[:nodes]
+    share *= (1 - z.zero)[:, None]
+    share[:, 0] += z.zero
+    return np.asarray(share * z.n[:, None])
+
+
+def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:
+    """(U, 6): n, n E e, n E e^2, n Var e, n Cov(e, e^2), n Var e^2 given the readings; E e^k = E|psi|^k mean(z^-k)."""
+    m1, m2, m3, m4 = setting.law.moments(np.array(setting.parameters)[None])[0]
+    w = z.inverse * ((1 - z.zero) * z.n)[:, None]
+    return np.stack(
+        [
+            z.n,
+            m1 * w[:, 0],
+            m2 * w[:, 1],
+            (m2 - m1**2) * w[:, 1],
+            (m3 - m1 * m2) * w[:, 2],
+            (m4 - m2**2) * w[:, 3],
+        ],
+        axis=1,
+    )
+
+
+def _noise(
+    profile: Profile,
+    settings: Sequence[PrivacySetting],
+    hands: Sequence[IntArray],
+    aggregate: str,
+    error: ErrorKind,
+    key: tuple[int, int],
+) -> tuple[FloatArray, FloatArray]:
+    """Each hand's share in the error of each period that has one, and what is subtracted of it."""
+    sums = np.stack([profile.cells[rows].sum(axis=0) for rows in hands])
+    n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
+    count = np.maximum(n, 1)
+    mean = s1 / count
+    true = {"sum": s1, "mean": mean, "variance": np.maximum(s2 / count - mean**2, 0)}[aggregate]
+    held = n > 0
+    size = np.abs(true)
+    divisor = np.full(len(n), size[held].mean()) if error == "scaled" else size
+    kept = held & (divisor > 0)
+    if not kept.any():
+        raise OptionError(f"every period's {aggregate} is zero: there is no global error; evaluate with --error scaled")
+    scale = divisor[kept] * (1 if aggregate == "sum" else count[kept])
+    noise = np.zeros((len(settings), len(hands), int(kept.sum())))
+    shift = np.zeros_like(noise)
+    for g, u, rng in _streams(key, noise.shape):
+        part = sums[u][kept]
+        if aggregate == "variance":
+            noise[g, u] = _variance_noise(settings[g], part, mean[kept], rng) / scale
+            shift[g, u] = _variance(settings[g]) * part[:, 0] / (count[kept] * scale)
+        else:
+            noise[g, u] = noise_sums(settings[g], part, rng) / scale
+    return noise, shift
+
+
+def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int, int, np.random.Generator]]:
+    for g in range(shape[0]):
+        for u in range(shape[1]):
+            yield g, u, _rng(key[0], 6, key[1], g, u)
+
+
+def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """One draw of the sum of all noises of each period; ``sums`` (T, 5) are the numbers and power sums of readings.
+
+    Exact for Laplace noise, b (Gamma(n) - Gamma(n)); for others normal, but drawn one by one where a period holds fewer
+    than `FEW_READINGS`. Of relative noise, s psi, the sum has the right variance and, for Laplace, the right kurtosis.
+    """
+    law, parameters = setting.law, np.array(setting.parameters)
+    n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]
+    additive = setting.kind == "additive"
+    deviation = np.sqrt(_variance(setting) * (n if additive else squares))
+    if law.name.endswith("laplace"):
+        k = n if additive else np.divide(squares**2, fourth, out=np.zeros(len(n)), where=fourth > 0)
+        unit = rng.standard_gamma(k) - rng.standard_gamma(k)
+        return np.asarray(deviation * np.divide(unit, np.sqrt(2 * k), out=np.zeros(len(n)), where=k > 0))
+    drawn = deviation * rng.standard_normal(len(n))
+    small = np.flatnonzero((n > 0) & (n < FEW_READINGS))
+    if additive and len(small) and deviation.any():
+        counts = n[small].astype(np.int64)
+        exact = law.sample_sum(parameters, counts, rng)
+        if exact is None:
+            noises = law.sample(parameters, int(counts.sum()), rng)
+            exact = np.add.reduceat(noises, np.concatenate([[0], np.cumsum(counts)[:-1]]))
+        drawn[small] = exact
+    return np.asarray(drawn)
+
+
+def _variance_noise(
+    setting: PrivacySetting, sums: FloatArray, mean: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Sum over a hand's readings of 2 (s - mean) psi + psi^2 - sigma^2: normal, where a period has many readings."""
+    n, s1, s2 = sums[:, 0], sums[:, 1], sums[:, 2]
+    about_mean = np.maximum(s2 - 2 * mean * s1 + mean**2 * n, 0)
+    _, variance, _, fourth = setting.law.moments(np.array(setting.parameters)[None])[0]
+    spread = 4 * variance * about_mean + max(fourth - variance**2, 0.0) * n
+    return np.asarray(np.sqrt(spread) * rng.standard_normal(len(n)))
+
+
+def _variance(setting: PrivacySetting) -> float:
+    return float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
+
+
+def _rng(seed: int, *key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=key)))
