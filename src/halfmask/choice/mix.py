@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from halfmask import __version__
 from halfmask.choice.menu import Menu
-from halfmask.choice.system import build_system
+from halfmask.choice.system import build_systems
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
@@ -69,52 +69,78 @@ def mix(
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1")
     people = eligible(profile)
-    if shares is None:
-        hands = _steps(step)
-        held = compositions(hands, len(menu.ids), repeats)
-        cuts = np.arange(hands + 1) * len(people) // hands
-        columns = held / hands
-    else:
-        columns = _shares(shares, menu)[None]
-        edges = np.round(np.cumsum(columns[0]) * len(people)).astype(np.int64)
-        cuts = np.concatenate([[0], edges])
-        held = np.ones((1, len(menu.ids)), np.int64)
-        held, cuts = _without_empty(held, cuts)
-    if len(people) < len(cuts) - 1:
-        raise OptionError(f"{len(people)} users cannot be dealt into {len(cuts) - 1} shares: take a larger --step")
-    scores = np.empty((repeats, len(held), 2))
-    for repeat in range(repeats):
-        scores[repeat] = _repeat(profile, menu, people, cuts, held, (seed, repeat))
+    plan = _all_mixes(step, menu, repeats, len(people)) if shares is None else _one_mix(shares, menu, len(people))
+    streams = [_stream(seed, repeat) for repeat in range(repeats)]
+    systems = build_systems(
+        profile,
+        [each.setting for each in menu.settings],
+        [_deal(people, plan.cuts, rng) for rng in streams],
+        aggregate=menu.provenance.get("aggregate", "sum"),
+        error=menu.provenance.get("error", "relative"),
+        seed=seed,
+    )
+    scores = np.empty((repeats, len(plan.shares), 2))
+    for repeat, (system, rng) in enumerate(zip(systems, streams, strict=True)):
+        metrics = system.metrics(plan.choice(rng))
+        scores[repeat, :, 0] = privacy(metrics, menu.largest, menu.weights)
+        scores[repeat, :, 1] = utility(metrics, menu.largest, menu.weights)
         if advance:
             advance(repeat + 1, repeats)
     about = _about(menu, profile, seed=seed, repeats=repeats, step=step if shares is None else None)
-    return Mix(_table(menu, columns, scores), about)
+    return Mix(_table(menu, plan.shares, scores), about)
 
 
-def _repeat(
-    profile: Profile, menu: Menu, people: IntArray, cuts: IntArray, held: IntArray, key: tuple[int, int]
-) -> FloatArray:
-    """Privacy and utility of each row of ``held`` (mixes, settings), in hands, for one deal of the users."""
-    stream = np.random.SeedSequence(key[0], spawn_key=(4, key[1]))
-    rng = np.random.Generator(np.random.PCG64DXSM(stream))
+def _stream(seed: int, repeat: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(4, repeat))))
+
+
+def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:
+    """All users in random order, cut into hands."""
     dealt = rng.permutation(people)
-    hands = [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
-    system = build_system(
-        profile,
-        [each.setting for each in menu.settings],
-        hands,
-        aggregate=menu.provenance.get("aggregate", "sum"),
-        error=menu.provenance.get("error", "relative"),
-        seed=key[0],
-        repeat=key[1],
-    )
-    if len(held) > 1:  # each mix deals its settings in an order of its own
-        order = np.argsort(rng.random(held.shape), axis=1)
-        choice = np.array([np.repeat(row, counts[row]) for row, counts in zip(order, held, strict=True)])
-    else:
-        choice = np.repeat(np.arange(held.shape[1]), held[0])[None]
-    metrics = system.metrics(choice)
-    return np.stack([score(metrics, menu.largest, menu.weights) for score in (privacy, utility)], axis=1)
+    return [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Mixes to evaluate: ``shares`` (mixes, settings), and where to cut the users into hands.
+
+    ``held`` (mixes, settings) says how many of the equal hands each setting has; None where hands are the one mix's own
+    groups, which belong to the settings with a share in their order.
+    """
+
+    shares: FloatArray
+    cuts: IntArray
+    held: IntArray | None
+
+    def choice(self, rng: np.random.Generator) -> IntArray:
+        """Which setting each hand has; every mix takes its settings in an order of its own."""
+        if self.held is None:
+            return np.flatnonzero(self.shares[0])[None]
+        order = np.argsort(rng.random(self.held.shape), axis=1)
+        return np.array([np.repeat(row, counts[row]) for row, counts in zip(order, self.held, strict=True)])
+
+
+def _all_mixes(step: float, menu: Menu, repeats: int, people: int) -> _Plan:
+    hands = round(1 / step) if 0 < step <= 1 else 0
+    if not hands or abs(hands * step - 1) > 1e-9:
+        raise OptionError(f"--step {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
+    if people < hands:
+        raise OptionError(f"{people} users cannot be dealt into {hands} equal shares: take a larger --step")
+    held = compositions(hands, len(menu.ids), repeats)
+    return _Plan(held / hands, np.arange(hands + 1) * people // hands, held)
+
+
+def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
+    for name in shares:
+        menu[name]
+    values = np.array([float(shares.get(name, 0.0)) for name in menu.ids])
+    if not (values >= 0).all() or not abs(values.sum() - 1) <= 1e-6:
+        raise OptionError(f"the shares {dict(shares)} are not numbers from 0 that add up to 1 but to {values.sum():g}")
+    taken = values > 0
+    cuts = np.round(np.cumsum(np.concatenate([[0.0], values[taken] / values.sum()])) * people).astype(np.int64)
+    if (np.diff(cuts) == 0).any():
+        raise OptionError(f"the shares {dict(shares)} leave a setting without a user of {people}: leave it out")
+    return _Plan(values[None] / values.sum(), cuts, None)
 
 
 def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
@@ -127,13 +153,6 @@ def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
     bars = np.array(list(combinations(range(parts + settings - 1), settings - 1)), np.int64).reshape(count, -1)
     edges = np.column_stack([np.full(count, -1), bars, np.full(count, parts + settings - 1)])
     return (np.diff(edges, axis=1) - 1)[::-1]
-
-
-def _steps(step: float) -> int:
-    hands = round(1 / step) if 0 < step <= 1 else 0
-    if not hands or abs(hands * step - 1) > 1e-9:
-        raise OptionError(f"--step {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
-    return hands
 
 
 def parse_shares(text: str) -> dict[str, float]:
@@ -149,21 +168,6 @@ def parse_shares(text: str) -> dict[str, float]:
             raise OptionError(f"--shares names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
         shares[name] = value
     return shares
-
-
-def _shares(shares: Mapping[str, float], menu: Menu) -> FloatArray:
-    for name in shares:
-        menu[name]
-    values = np.array([float(shares.get(name, 0.0)) for name in menu.ids])
-    if not (values >= 0).all() or not abs(values.sum() - 1) <= 1e-6:
-        raise OptionError(f"the shares {dict(shares)} are not numbers from 0 that add up to 1 but to {values.sum():g}")
-    return np.asarray(values / values.sum())
-
-
-def _without_empty(held: IntArray, cuts: IntArray) -> tuple[IntArray, IntArray]:
-    """Hands that would hold nobody fall away."""
-    kept = np.diff(cuts) > 0
-    return held * kept, np.concatenate([cuts[:1], cuts[1:][kept]])
 
 
 def _table(menu: Menu, shares: FloatArray, scores: FloatArray) -> pa.Table:

@@ -18,7 +18,7 @@ import numpy as np
 from halfmask.choice.system_kernel import error_summaries, expected_entropies
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
-from halfmask.evaluation.denominators import Denominators, ErrorKind, denominators
+from halfmask.evaluation.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.local import PER_OCTAVE, largest_noise
 from halfmask.evaluation.log_grid import LogGrid, make_grid
 from halfmask.evaluation.sampling import Subset
@@ -27,6 +27,7 @@ from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.profiles.profile import Profile
 from halfmask.settings.setting import PrivacySetting
 
+KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 LOCAL_SUMS = 5  # n E e, n E e^2, and n^2 times the variances and the covariance of their means
 
 
@@ -75,23 +76,35 @@ class System:
         return mean, np.sqrt(second - mean**2)
 
 
-def build_system(
+def build_systems(
     profile: Profile,
     settings: Sequence[PrivacySetting],
-    hands: Sequence[IntArray],
+    deals: Sequence[Sequence[IntArray]],
     *,
     aggregate: str,
     error: ErrorKind,
     seed: int,
-    repeat: int,
-) -> System:
-    """The parts of a system; ``hands`` are rows of the profile, disjoint."""
-    _check(profile, settings, hands, aggregate)
-    subsets = [Subset(number, repeat, rows, len(rows)) for number, rows in enumerate(hands)]
+) -> Iterator[System]:
+    """One system for each deal; a deal's hands are rows of the profile, disjoint, and as many in every deal."""
+    everyone = [rows for hands in deals for rows in hands]
+    _check(profile, settings, everyone, aggregate)
+    cells, bins_held, local = _local(profile, settings, everyone, error)
+    for repeat, hands in enumerate(deals):
+        own = slice(repeat * len(hands), (repeat + 1) * len(hands))
+        noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
+        draws = _rng(seed, 5, repeat).standard_normal(2)
+        yield System(cells[:, own], bins_held, local[:, own], noise, shift, draws)
+
+
+def _local(
+    profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], error: ErrorKind
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``cells``, ``bins_held`` and ``local`` of a system, for all hands at once."""
+    subsets = [Subset(number, 0, rows, len(rows)) for number, rows in enumerate(hands)]
     local = np.zeros((len(settings), len(hands), 1 + LOCAL_SUMS))
     parts: dict[int, FloatArray] = {}
     bins_held = np.ones(1)
-    for kind in ("additive", "relative"):
+    for kind in KINDS:
         of_kind = [number for number, each in enumerate(settings) if each.kind == kind]
         if not of_kind:
             continue
@@ -105,8 +118,7 @@ def build_system(
     cells = np.zeros((len(settings), len(hands), len(bins_held)))
     for number, part in parts.items():
         cells[number, :, : part.shape[1]] = part
-    noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
-    return System(cells, bins_held, local, noise, shift, _rng(seed, 5, repeat).standard_normal(2))
+    return cells, bins_held, local
 
 
 def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], aggregate: str) -> None:
@@ -132,7 +144,8 @@ def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArra
     """Local errors expected in each cell: the cross-correlation of the noise's law with each hand's law of z."""
     cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
     nodes = grid.share.shape[1]
-    cell = grid.share @ np.lib.stride_tricks.sliding_window_view(np.diff(cdf), len(grid.multiple))
+    steps = np.lib.stride_tricks.sliding_window_view(np.diff(cdf), len(grid.multiple))
+    cell = grid.share @ np.ascontiguousarray(steps)  # in one piece, or the product is computed without BLAS
     spread = np.zeros((grid.dense, grid.bins))
     reach = grid.first_bin[:, None] + np.arange(grid.part.shape[1])
     np.add.at(spread, (np.arange(grid.dense)[:, None], reach), grid.part)
