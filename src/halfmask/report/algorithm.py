@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import EllipseCollection
     from matplotlib.figure import Figure
 
-ELLIPSES_A_BIN = 16
+ELLIPSES_A_BIN = 10
 SHADES = 24
 
 
@@ -93,19 +93,19 @@ def draw_algorithm(data: Algorithm, columns: int = 2) -> "Figure":
         figure, axes = panels(4, columns, sharex=True, sharey=True)
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
         _ellipses(axes[1], data, facecolors="none", edgecolors="#0072B2")
-        scored = _ellipses(axes[2], data, cmap=_shades(), edgecolors=INK)
+        scored = _ellipses(axes[2], data, cmap=_shades(), edgecolors=INK, alpha=0.85)
         _ellipses(axes[3], data, facecolors="none", edgecolors=QUIET, alpha=0.5)
         _winners(axes[3], data, scored)
         titles = ("1  Each setting, tried", "2  Privacy cut into bins", "3  Fitness of each", "4  The best of each bin")
         low = max(0.0, float((data.utility - data.height).min(initial=1)))
         for axis, title in zip(axes, titles, strict=True):
-            axis.set(title=title, xlim=(-0.02, 1.02), ylim=(low - 0.04 * (1 - low), 1 + 0.06 * (1 - low)))
+            axis.set(title=title, xlim=(-0.02, 1.02), ylim=(low - 0.04 * (1 - low), 1 + 0.14 * (1 - low)))
+            axis.set_xlabel("privacy")
+            axis.set_ylabel("utility")
             axis.label_outer()
         for axis in axes[1:]:
             axis.vlines(data.edges, 0, 1, color=INK, linewidth=0.8, linestyle=":", transform=axis.get_xaxis_transform())
             axis.grid(visible=False, axis="x")
-        figure.supxlabel("privacy (0 none, 1 most)", fontsize=10)
-        figure.supylabel("utility (1 exact totals)", fontsize=10)
         bar = figure.colorbar(scored, ax=axes, location="bottom", aspect=50, fraction=0.03, pad=0.02)
         bar.set_label("fitness: median of utility + its tenth percentile (lighter is better)", fontsize=9.5)
         bar.outline.set_linewidth(0.5)
@@ -122,15 +122,16 @@ def _shades() -> Any:
 def _ellipses(axis: "Axes", data: Algorithm, **how: Any) -> "EllipseCollection":
     from matplotlib.collections import EllipseCollection
 
-    centres = np.column_stack([data.privacy, data.utility])
-    # An ellipse needs some area to be seen, whatever its spread.
-    width, height = np.maximum(2 * data.width, 0.012), np.maximum(2 * data.height, 0.006)
+    # The large ones go below; and an ellipse needs some area to be seen, whatever its spread.
+    order = np.argsort(-data.width * data.height, kind="stable")
+    centres = np.column_stack([data.privacy, data.utility])[order]
+    width, height = np.maximum(2 * data.width[order], 0.012), np.maximum(2 * data.height[order], 0.012)
     drawn = EllipseCollection(
         width, height, np.zeros(len(width)), units="xy", offsets=centres, offset_transform=axis.transData,
         linewidths=0.8, **how,
     )  # fmt: skip
     if "cmap" in how:
-        drawn.set_array(data.fitness)
+        drawn.set_array(data.fitness[order])
     axis.add_collection(drawn)
     return drawn
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 250
+DECADES = 5
 IN_BITS = {"local_entropy", "global_entropy"}
 _TITLES = {
     "local_mean": "Local error: mean",
@@ -59,8 +60,11 @@ def draw_cdfs(data: dict[str, dict[str, Curve]], columns: int = 2) -> "Figure":
             by_mechanism = data[metric]
             for name, curve in by_mechanism.items():
                 axis.plot(curve.value, curve.share * 100, label=name, **looks(list(by_mechanism))[name])
-            wide = metric not in IN_BITS and all((curve.value > 0).any() for curve in by_mechanism.values())
-            axis.set(title=title, ylim=(0, 102), xscale="log" if wide and by_mechanism else "linear")
+            largest = max((float(curve.value[-1]) for curve in by_mechanism.values()), default=0.0)
+            if metric not in IN_BITS and largest > 0:
+                # Some settings hardly mask: without a cut they would press all others to the right edge.
+                axis.set(xscale="log", xlim=(largest / 10**DECADES, largest * 2))
+            axis.set(title=title, ylim=(0, 102))
             axis.set_xlabel("entropy (bits)" if metric in IN_BITS else "relative error (1 = 100 %)")
             axis.set_ylabel("samples below (%)")
         axes[0].legend(loc="upper left")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from halfmask.choice.menu import Menu
+from halfmask.choice.mix import Mix
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.report.style import panels, styled
 
@@ -35,18 +35,19 @@ class HeatMaps:
     mixes: IntArray
 
 
-def heatmap_data(mix: pa.Table, menu: Menu) -> HeatMaps:
+def heatmap_data(mix: Mix, menu: Menu) -> HeatMaps:
     """Median and interquartile range over all mixes in which one setting has strictly the largest share."""
+    table = mix.table
     utility = {each.id: each.utility.median for each in menu.settings}
     order = sorted(utility, key=lambda name: (-utility[name], name))
-    dominant = np.array(["" if name is None else name for name in mix["dominant"].to_pylist()])
-    share = np.round(mix["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)
+    dominant = np.array(["" if name is None else name for name in table["dominant"].to_pylist()])
+    share = np.round(table["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)
     held = dominant != ""
     shares = np.unique(share[held])[::-1]
     names = [name for name in order if (dominant == name).any()]
     cells = {name: np.full((len(shares), len(names)), np.nan) for name in CELL_TITLES}
     mixes = np.zeros((len(shares), len(names)), np.int64)
-    values = {score: mix[score].to_numpy() for score in ("privacy", "utility")}
+    values = {score: table[score].to_numpy() for score in ("privacy", "utility")}
     for column, name in enumerate(names):
         for row, level in enumerate(shares):
             found = (dominant == name) & (share == level)

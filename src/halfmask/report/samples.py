@@ -58,9 +58,8 @@ class Samples:
         return bool((self.users > 0).any())
 
     def names(self) -> list[str]:
-        """The mechanisms, those with the most settings first."""
-        found, counts = np.unique(self.mechanisms, return_counts=True)
-        return [str(name) for name in found[np.lexsort((found, -counts))]]
+        """The mechanisms in order of the alphabet."""
+        return [str(name) for name in np.unique(self.mechanisms)]
 
     def large(self) -> tuple[npt.NDArray[np.bool_], str]:
         """Which samples have more than 1,000 users, and that in words.

@@ -10,14 +10,15 @@ import numpy.typing as npt
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.report.menu import MenuSamples
 from halfmask.report.samples import Samples
-from halfmask.report.style import look, looks, panels, styled
+from halfmask.report.style import PALETTE, look, looks, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STEP = 0.01
-GROUPS = 8
+RARE = 0.001
+NEAR = 0.04
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,40 +33,62 @@ class Band:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Bands by mechanism and by menu id, over all sizes and over the large ones (``large`` in words)."""
+    """Bands by mechanism, and through the menu's settings, over all sizes and over the large ones (named in words).
+
+    A menu's band has one place a setting, its median privacy; ``spread`` is the least and the most privacy of each.
+    """
 
     mechanisms: dict[str, Band]
-    menu: dict[str, Band]
+    menu: "MenuBand | None"
     large_mechanisms: dict[str, Band]
-    large_menu: dict[str, Band]
+    large_menu: "MenuBand | None"
     large: str
+
+
+@dataclass(frozen=True, eq=False)
+class MenuBand:
+    """The band through a menu's settings in order of privacy."""
+
+    ids: list[str]
+    band: Band
+    spread: FloatArray
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
     """Everything that Fig. 4 draws; without a menu, or in a summary, the parts that need it are empty."""
     every = np.ones(len(samples.users), bool)
-    large, words = samples.large() if samples.sized else (np.zeros_like(every), "")
+    if not samples.sized:
+        return Trajectories(_by_mechanism(samples, every), None, {}, None, "")
+    large, words = samples.large()
     return Trajectories(
         _by_mechanism(samples, every),
-        _by_id(menu, every) if menu and samples.sized else {},
+        menu_band(menu, every) if menu else None,
         _by_mechanism(samples, large),
-        _by_id(menu, large) if menu and samples.sized else {},
+        menu_band(menu, large) if menu else None,
         words,
     )
 
 
 def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = STEP) -> Band:
-    """Median and range of utility in steps of privacy, each placed at the middle of its step."""
-    return _band((np.floor(privacy / step + 1e-9) + 0.5) * step, utility)
+    """Median and range of utility in steps of privacy, each placed at the middle of its step.
+
+    Steps with fewer than one in a thousand of the samples are left out: their median is of a few odd samples.
+    """
+    place = np.floor(privacy / step + 1e-9)
+    counts = np.bincount(place.astype(int))
+    enough = counts[place.astype(int)] >= RARE * len(place)
+    return _band((place[enough] + 0.5) * step, utility[enough])
 
 
-def band_of_groups(privacy: FloatArray, utility: FloatArray, groups: int = GROUPS) -> Band:
-    """The same for one setting, whose privacy hardly varies: in equal groups by rank, placed at their median."""
-    order = np.argsort(privacy, kind="stable")
-    place = np.empty(len(privacy))
-    for part in np.array_split(order, min(groups, max(len(order) // 3, 1))):
-        place[part] = np.median(privacy[part])
-    return _band(place, utility)
+def menu_band(menu: MenuSamples, chosen: npt.NDArray[np.bool_]) -> MenuBand:
+    """Median and range of utility of each setting, in order of median privacy."""
+    privacy, utility = menu.privacy[:, chosen], menu.utility[:, chosen]
+    at = np.median(privacy, axis=1)
+    order = np.lexsort((-np.median(utility, axis=1), at))
+    band = Band(at[order], np.median(utility, axis=1)[order], utility.min(axis=1)[order], utility.max(axis=1)[order])
+    return MenuBand(
+        [menu.ids[row] for row in order], band, np.stack([privacy.min(axis=1), privacy.max(axis=1)])[:, order]
+    )
 
 
 def users_data(menu: MenuSamples) -> dict[str, Band]:
@@ -86,13 +109,6 @@ def _by_mechanism(samples: Samples, chosen: npt.NDArray[np.bool_]) -> dict[str, 
     return bands
 
 
-def _by_id(menu: MenuSamples, chosen: npt.NDArray[np.bool_]) -> dict[str, Band]:
-    return {
-        name: band_of_groups(menu.privacy[row, chosen], menu.utility[row, chosen])
-        for row, name in enumerate(menu.ids)
-    }  # fmt: skip
-
-
 def _band(at: FloatArray, values: FloatArray) -> Band:
     """Median and range of the values at each distinct place."""
     order = np.lexsort((values, at))
@@ -105,24 +121,25 @@ def _band(at: FloatArray, values: FloatArray) -> Band:
 
 def draw_trajectories(data: Trajectories, columns: int = 2) -> "Figure":
     """Mechanisms and menu, for all sizes and for the large ones."""
-    drawn = [
+    drawn: list[tuple[str, dict[str, Band] | MenuBand | None]] = [
         ("By mechanism, all sizes", data.mechanisms),
         ("The menu, all sizes", data.menu),
         (f"By mechanism, {data.large}", data.large_mechanisms),
         (f"The menu, {data.large}", data.large_menu),
     ]
-    drawn = [(title, bands) for title, bands in drawn if bands]
+    shown = [(title, bands) for title, bands in drawn if bands]
     with styled():
-        figure, axes = panels(len(drawn), columns, sharex=True, sharey=True)
-        for axis, (title, bands) in zip(axes, drawn, strict=True):
-            of_menu = bands is data.menu or bands is data.large_menu
-            _draw_bands(axis, bands, _menu_looks(bands) if of_menu else looks(list(bands)), named=of_menu)
-            axis.set(title=title, xlim=(-0.02, 1.02))
-            axis.set_xlabel("privacy")
-            axis.set_ylabel("utility")
-            axis.label_outer()
-            if not of_menu:
+        figure, axes = panels(len(shown), columns, sharex=True, sharey=True)
+        for axis, (title, bands) in zip(axes, shown, strict=True):
+            if isinstance(bands, MenuBand):
+                _draw_menu(axis, bands)
+            elif bands:
+                for name, band in bands.items():
+                    _draw_band(axis, band, name, looks(list(bands))[name])
                 axis.legend(loc="lower left")
+            axis.set(title=title, xlim=(-0.02, 1.02), xlabel="privacy", ylabel="utility")
+            axis.margins(y=0.12)
+            axis.label_outer()
     return figure
 
 
@@ -148,19 +165,25 @@ def draw_users(data: dict[str, Band], columns: int = 2) -> "Figure":
     return figure
 
 
-def _draw_bands(axis: "Axes", bands: dict[str, Band], styles: dict[str, dict[str, Any]], named: bool) -> None:
-    for name, band in bands.items():
-        colour = styles[name]["color"]
-        axis.fill_between(band.at, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
-        axis.plot(band.at, band.median, label=name, **styles[name])
-        if named:
-            # A setting of nearly constant privacy has no width to fill: its range is a stroke.
-            middle = float(np.median(band.at))
-            axis.vlines(middle, band.low.min(), band.high.max(), color=colour, linewidth=1.2)
-            axis.annotate(
-                name, (middle, band.high.max()), xytext=(0, 4), textcoords="offset points", ha="center",
-                fontweight="bold", color=colour,
-            )  # fmt: skip
+def _draw_band(axis: "Axes", band: Band, name: str, style: dict[str, Any]) -> None:
+    axis.fill_between(band.at, band.low, band.high, color=style["color"], alpha=0.2, linewidth=0)
+    axis.plot(band.at, band.median, label=name, **style)
+
+
+def _draw_menu(axis: "Axes", menu: MenuBand) -> None:
+    colour, band = PALETTE[2], menu.band
+    _draw_band(axis, band, "menu", {"color": colour})
+    axis.hlines(band.median, *menu.spread, color=colour, linewidth=1.2)
+    axis.vlines(band.at, band.low, band.high, color=colour, linewidth=1.2)
+    axis.plot(band.at, band.median, "o", color=colour, markersize=5)
+    labels: list[tuple[str, float, float]] = []
+    for name, at, height in zip(menu.ids, band.at, band.median, strict=True):
+        if labels and abs(at - labels[-1][1]) < NEAR and abs(height - labels[-1][2]) < NEAR:
+            labels[-1] = (f"{labels[-1][0]}, {name}", *labels[-1][1:])
+        else:
+            labels.append((name, float(at), float(height)))
+    for text, at, height in labels:
+        axis.annotate(text, (at, height), xytext=(5, 6), textcoords="offset points", fontweight="bold")
 
 
 def _menu_looks(names: dict[str, Band]) -> dict[str, dict[str, Any]]:
@@ -179,7 +202,7 @@ def _users_ticks(axis: "Axes", data: dict[str, Band]) -> None:
 def _apart(data: dict[str, Band], axis: "Axes") -> Iterator[tuple[str, float]]:
     """Heights for the names at the right end, moved apart where lines end close together."""
     low, high = axis.get_ylim()
-    gap, last = (high - low) * 0.055, -np.inf
-    for name, band in sorted(data.items(), key=lambda item: float(item[1].median[-1])):
-        last = max(float(band.median[-1]), last + gap)
+    gap, last = (high - low) * 0.055, np.inf
+    for name, band in sorted(data.items(), key=lambda item: -float(item[1].median[-1])):
+        last = min(float(band.median[-1]), last - gap)
         yield name, last

@@ -1,0 +1,112 @@
+"""What each figure shows, in sentences whose numbers come from the figure's own data."""
+
+import numpy as np
+
+from halfmask.report.algorithm import Algorithm
+from halfmask.report.distributions import DECADES, Curve
+from halfmask.report.heatmaps import HeatMaps, percent
+from halfmask.report.noise import NoiseCurve, difference
+from halfmask.report.samples import Samples
+from halfmask.report.trajectories import Band, MenuBand, Trajectories
+
+
+def listed(words: list[str]) -> str:
+    """a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def algorithm_caption(data: Algorithm, samples: Samples) -> str:
+    """Fig. 1."""
+    text = (
+        f"Each ellipse is one privacy setting ({len(data.settings)} of the {int(samples.kept.sum()):,} that keep the "
+        "constraint are drawn): its centre is the median privacy and utility over all groups of users tried, its half "
+        "axes are how far the tenth percentiles lie below. "
+        f"Privacy is cut into {len(data.edges) - 1} bins; in each, the setting of highest fitness wins, among those "
+        f"whose privacy falls less than {data.omega:g} from median to tenth percentile."
+    )
+    ordered = sorted(data.winners.items(), key=lambda item: data.privacy[item[1]])
+    if len(ordered) > 1:
+        (first, a), (last, b) = ordered[0], ordered[-1]
+        text += (
+            f" What to see: from {first} to {last}, privacy goes from {data.privacy[a]:.2f} to {data.privacy[b]:.2f} "
+            f"and fitness from {data.fitness[a]:.2f} to {data.fitness[b]:.2f}."
+        )
+    return text
+
+
+def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
+    """Fig. 2."""
+    facts = []
+    for name, curve in data["global_mean"].items():
+        middle = float(np.interp(0.5, curve.share, curve.value))
+        facts.append(f"{middle:.2%} with {name} (at most {curve.value[-1]:.1%})")
+    return (
+        "How often each of the six error metrics is at or below a value, over all samples of all settings of a "
+        "mechanism, those too noisy for the menu included. Left: errors of single readings, which privacy is made of. "
+        "Right: errors of the totals, which utility is made of. A curve further right means more error. "
+        f"What to see: half of all samples have a mean global error of at most {listed(facts)}. "
+        f"Axes of means and deviations are logarithmic and show the upper {DECADES} decades."
+    )
+
+
+def noise_caption(data: dict[str, NoiseCurve]) -> str:
+    """Fig. 3."""
+    text = (
+        "Median privacy and utility of the settings that keep the constraint, by the total absolute noise that "
+        "they add to 100,000 readings; moving averages."
+    )
+    found = difference(data)
+    if found is None:
+        return text
+    more, less = _points(found.privacy), _points(found.utility)
+    return (
+        f"{text} What to see: at equal noise, {found.first} has {more} privacy and {less} utility than {found.second}, "
+        "on average over the range that both cover."
+    )
+
+
+def _points(gap: float) -> str:
+    """A difference of scores in hundredths, in words."""
+    return f"{abs(gap) * 100:.1f} points {'more' if gap >= 0 else 'less'}"
+
+
+def trajectory_caption(data: Trajectories) -> str:
+    """Fig. 4."""
+    text = "The line is the median utility at each privacy, the band runs from the least to the most utility seen."
+    if data.menu is None:
+        return text
+    name, low, high = _last(data.menu)
+    text += f" What to see: the utility of {name} lies between {low:.2f} and {high:.2f} over groups of all sizes"
+    if data.large_menu is not None:
+        _, low, high = _last(data.large_menu)
+        text += f", and between {low:.2f} and {high:.2f} in groups of {data.large}"
+    return f"{text}. The band of the menu is drawn straight from setting to setting."
+
+
+def _last(menu: MenuBand) -> tuple[str, float, float]:
+    return menu.ids[-1], float(menu.band.low[-1]), float(menu.band.high[-1])
+
+
+def users_caption(data: dict[str, Band]) -> str:
+    """Utility against the number of users."""
+    text = "Median utility of each setting of the menu (line) and its range (band) in groups of growing size."
+    name, band = min(data.items(), key=lambda item: float(item[1].median[-1]))
+    if len(band.at) < 2:
+        return text
+    return (
+        f"{text} What to see: the utility of {name} goes from {band.median[0]:.2f} with {band.at[0]:,.0f} users to "
+        f"{band.median[-1]:.2f} with {band.at[-1]:,.0f}; noise cancels out as more users share."
+    )
+
+
+def heatmap_caption(data: HeatMaps) -> str:
+    """Fig. 5."""
+    spread, utility, dip = (data.cells[name] for name in ("privacy_iqr", "utility_median", "utility_iqr"))
+    floor = float(np.nanmin(utility - dip))
+    return (
+        "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
+        f"a row the share that it has, from {percent(data.shares[0])} down to {percent(data.shares[-1])}; the numbers "
+        f"are over {int(data.mixes.sum()):,} evaluated mixes. What to see: privacy follows the dominant setting and "
+        f"differs between mixes by an interquartile range of up to {float(np.nanmax(spread)):.2f}; median utility less "
+        f"its interquartile range is nowhere below {floor:.2f}."
+    )

@@ -1,0 +1,76 @@
+"""What a folder holds for a report: profile, study, menu and mixes, those that are there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfmask.choice.menu import Menu, read_menu
+from halfmask.choice.mix import Mix, read_mix
+from halfmask.errors import OptionError, SourceError
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.store import load_profile
+from halfmask.report.menu import MenuSamples, menu_samples
+from halfmask.report.samples import Samples, read_samples
+
+COMMANDS = {
+    "profile": "halfmask profile SOURCE -o {folder}/data.profile",
+    "study": "halfmask evaluate {folder}/data.profile -o {folder}/study.parquet",
+    "menu": "halfmask optimize {folder}/study.parquet -o {folder}/menu.json",
+    "mix": "halfmask mix {folder}/data.profile {folder}/menu.json -o {folder}/mix.parquet",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The parts of a report that are there; ``name`` is what the report calls the data."""
+
+    folder: Path
+    name: str
+    profile: Profile | None
+    samples: Samples | None
+    menu: Menu | None
+    mix: Mix | None
+    of_menu: MenuSamples | None
+
+    def command(self, part: str) -> str:
+        """The command that makes a part."""
+        file = f"{self.name}.profile" if self.profile else "data.profile"
+        return COMMANDS[part].replace("data.profile", file).format(folder=self.folder.name or ".")
+
+
+def read_inputs(folder: str | Path) -> Inputs:
+    """Read ``*.profile``, ``study.parquet``, ``menu.json`` and ``mix.parquet`` and check that they belong together."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
+    menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
+    study = folder / "study.parquet"
+    samples = read_samples(study, menu) if study.exists() else None
+    mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
+    found = _profile(folder)
+    name, profile = found or (folder.resolve().name, None)
+    if not (profile or samples or menu):
+        raise SourceError(f"{folder} holds no profile, study or menu: start with '{COMMANDS['profile']}'")
+    marks = {
+        "study.parquet": samples.about.get("fingerprint") if samples else None,
+        "menu.json": menu.provenance.get("fingerprint") if menu else None,
+        "mix.parquet": mix.about.get("fingerprint") if mix else None,
+        f"{name}.profile": profile.fingerprint() if profile else None,
+    }
+    _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
+    of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu)
+
+
+def _profile(folder: Path) -> tuple[str, Profile] | None:
+    found = sorted(folder.glob("*.profile"))
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise OptionError(f"{folder} holds several profiles ({names}): leave the one that the report is about")
+    return (found[0].stem, load_profile(found[0])) if found else None
+
+
+def _check_same(folder: Path, marks: dict[str, str]) -> None:
+    """One report is about one dataset."""
+    if len(set(marks.values())) > 1:
+        told = ", ".join(f"{file} {mark}" for file, mark in marks.items())
+        raise OptionError(f"{folder} mixes results of different data ({told}): make them anew from one profile")

@@ -1,0 +1,154 @@
+"""What was found, in plain words: the summary and the menu."""
+
+from halfmask.choice.words import InWords, menu_words
+from halfmask.evaluation.sampling import population
+from halfmask.report.captions import listed
+from halfmask.report.heatmaps import percent
+from halfmask.report.inputs import Inputs
+from halfmask.report.menu import table_1
+from halfmask.report.page import Markup, bar, bullets, joined, paragraph, table, tiles
+
+HARDLY = 0.01
+
+
+def words_of(inputs: Inputs) -> list[InWords]:
+    """Each menu setting for a typical reading; empty where the profile or the menu is not there."""
+    if not inputs.menu or not inputs.profile or not inputs.profile.readings:
+        return []
+    return menu_words(inputs.menu, inputs.profile)
+
+
+def summary(inputs: Inputs) -> Markup:
+    """The result in a few sentences that need no other page."""
+    told = [
+        tiles(_facts(inputs)),
+        paragraph(
+            "Each device adds random noise to a reading before it leaves. A single reading then says little about its "
+            "user; a total over many users stays close to the truth, because the noise of many cancels out. This "
+            "measures both on the data at hand: privacy, how far single readings are blurred, and utility, how exact "
+            "the totals remain. Both run from 0 to 1."
+        ),
+    ]
+    findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
+    if findings:
+        told.append(bullets(findings))
+    return joined(told)
+
+
+def _facts(inputs: Inputs) -> list[tuple[str, str]]:
+    facts = []
+    if inputs.profile:
+        facts += [
+            ("Users", f"{inputs.profile.users:,}"),
+            ("Readings", f"{inputs.profile.readings:,}"),
+            ("Periods", f"{len(inputs.profile.periods):,} of one {inputs.profile.period.text}"),
+        ]
+    if inputs.samples:
+        facts.append(("Settings tried", f"{len(inputs.samples.settings):,}"))
+    if inputs.menu:
+        facts.append(("On the menu", f"{len(inputs.menu.settings) - 1} and “none”"))
+    return facts
+
+
+def _search(inputs: Inputs) -> list[str]:
+    if not inputs.samples:
+        return []
+    samples, held = inputs.samples, inputs.samples.scale.constraint
+    return [
+        f"{len(samples.settings):,} privacy settings ({listed(samples.names())}) were tried on the same groups of "
+        f"{int(samples.kept.sum()):,} of them keep the error of a total below {percent(held.max_mean)} on average, "
+        f"with a standard deviation below {percent(held.max_std)}; the others are too noisy to be useful and left out."
+    ]
+
+
+def _ends(inputs: Inputs) -> list[str]:
+    """The lightest and the strongest setting of the menu."""
+    if not inputs.menu or len(inputs.menu.settings) < 2:
+        return []
+    ordered = sorted(inputs.menu.settings[:-1], key=lambda each: each.privacy.median)
+    words = {each.id: each for each in words_of(inputs)}
+    told = []
+    for each in (ordered[0], ordered[-1]) if len(ordered) > 1 else ordered:
+        said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
+        if each.id in words:
+            said += f": {words[each.id].sentence()}{_total(inputs, words[each.id])}"
+        told.append(f"{said}.")
+    weak = [each.id for each in ordered if each.privacy.median < HARDLY]
+    if weak:
+        told.append(
+            f"Setting {listed(weak)} hardly masks anything: its privacy is below {HARDLY}. It wins the lowest bin "
+            "because there the smallest noise has the highest utility; offer it as what it is."
+        )
+    return told
+
+
+def _total(inputs: Inputs, words: InWords) -> str:
+    if not words.errors or not inputs.profile:
+        return ""
+    users, error = list(words.errors.items())[-1]
+    if error is None:
+        return ""
+    return f", while a {inputs.profile.period.text}'s total of all {users:,} users is off by {share(error)} on average"
+
+
+def _mixes(inputs: Inputs) -> list[str]:
+    if not inputs.mix or not inputs.mix.table.num_rows:
+        return []
+    utility, privacy = (inputs.mix.table[name].to_numpy() for name in ("utility", "privacy"))
+    return [
+        f"Where users choose freely from the menu, over {len(utility):,} evaluated mixes of choices, utility lies "
+        f"between {utility.min():.2f} and {utility.max():.2f} and privacy between {privacy.min():.2f} and "
+        f"{privacy.max():.2f}. What one user's readings show does not depend on what the others choose."
+    ]
+
+
+def share(value: float) -> str:
+    """A relative error as people read it."""
+    if 0 < value < 1e-4:
+        return "less than 0.01 %"
+    return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:.1f} %"
+
+
+def menu_section(inputs: Inputs) -> Markup:
+    """Table 1, the same in plain words, and the bins that stayed empty."""
+    menu = inputs.menu
+    if menu is None:
+        return Markup("")
+    rows = [[name, of, numbers, bar(q), bar(u)] for name, of, numbers, q, u in table_1(menu)]
+    told = [
+        paragraph(
+            "The menu holds the best setting of each level of privacy, and “none”. Users choose from it, for "
+            "themselves or together."
+        ),
+        table(
+            "Table 1. The menu. Parameters: the scale of laplace noise; the coefficients of sine noise, lowest power "
+            "first. Privacy and utility are medians over all groups of users tried.",
+            ["Id", "Mechanism", "Parameters", "Privacy", "Utility"],
+            rows,
+        ),
+        _plain(inputs),
+    ]
+    empty = [
+        f"No setting for privacy {each.bin[0]:g} to {each.bin[1]:g}: the nearest is {each.nearest}, but {each.reason}."
+        for each in menu.empty_bins
+    ]
+    return joined([*told, *(paragraph(line, "note") for line in empty)])
+
+
+def _plain(inputs: Inputs) -> str:
+    words = words_of(inputs)
+    if not words or not inputs.profile:
+        return ""
+    everyone = population(inputs.profile)
+    crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
+    rows = [
+        [each.id, each.sentence(), *("–" if error is None else share(error) for error in each.errors.values())]
+        for each in words
+    ]
+    return table(
+        "Table 2. The same in plain words: what a typical reading (the median) shows as, and by how much a "
+        f"{inputs.profile.period.text}'s total is expected to be off.",
+        ["Id", "A typical reading", *(f"Total of {crowd}" for crowd in crowds)],
+        rows,
+        numbers=range(2, 2 + len(crowds)),
+    )
