@@ -49,9 +49,13 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
         inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
         size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
         return _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
+    if noise == "additive" and not profile.buckets:
+        return _own_means(profile, members)
     if noise == "additive":
         inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
-        return _law(members, profile.scales, _scale_sizes(profile), inverse, np.zeros(len(profile)))
+        bins = np.unique(profile.scales.bin)
+        size = dict(zip(bins.tolist(), centre(bins), strict=True))
+        return _law(members, profile.scales, size, inverse, np.zeros(len(profile)))
     if error == "relative":
         n = (profile.rows["readings"] - profile.rows["zeros"]).astype(float)
         ones = Counts.gather(np.arange(len(profile)), np.zeros(len(profile)), n)
@@ -81,16 +85,14 @@ def _law(
     )
 
 
-def _scale_sizes(profile: Profile) -> dict[int, float]:
-    """A typical mean |s| of the users in each bin; the bin's centre where users are in buckets."""
-    if profile.buckets:
-        bins = np.unique(profile.scales.bin)
-        return dict(zip(bins.tolist(), centre(bins), strict=True))
-    rows = profile.scales.row
-    weight = profile.scales.count.astype(float)
-    mean = profile.rows["sum_abs"][rows] / profile.rows["readings"][rows]
-    bins, column = np.unique(profile.scales.bin, return_inverse=True)
-    return dict(zip(bins.tolist(), np.bincount(column, weight * mean) / np.bincount(column, weight), strict=True))
+def _own_means(profile: Profile, members: FloatArray) -> Denominators:
+    """z = mean |s| of each user, as many values as there are different means."""
+    readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
+    users = np.flatnonzero(sizes > 0)
+    size, place = np.unique(sizes[users] / readings[users], return_inverse=True)
+    counts = Counts.gather(users, place, readings[users])
+    inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
+    return _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
 
 
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:

@@ -8,6 +8,9 @@ With n errors in cells of probability p_j the counts are binomial, and the expec
 with phi(lambda) = E log2(K + 1) for K ~ Poisson(lambda), and chi = lambda phi' + lambda^2 phi'' / 2 for the step from
 Poisson to binomial. A histogram of finitely many errors shows less entropy than there is; this is by how much.
 
+Its variance is that of the scores L(lambda_j) = d/dlambda (lambda phi) over the errors, and an excess
+Var[K log2 K] / lambda - L^2 for cells with few errors in them.
+
 Functions of lambda are tabulated on knots 2^e (1 + m/64), so that the bits of a double are the address.
 """
 
@@ -63,12 +66,12 @@ def _tables() -> dict[str, FloatArray]:
         "chi": lam * first + lam**2 * second / 2,
         "score": score,
         "bend": 2 * lam * first + lam**2 * second,
-        "spread": np.concatenate([exact[3], score[~small] ** 2 + inverse / (2 * LN2**2)]),
+        "excess": np.concatenate([exact[3] - score[small] ** 2, inverse / (2 * LN2**2)]),
     }
 
 
 TABLES = _tables()
-PHI, CHI, SCORE, BEND, SPREAD = (TABLES[name] for name in ("phi", "chi", "score", "bend", "spread"))
+PHI, CHI, SCORE, BEND, EXCESS = (TABLES[name] for name in ("phi", "chi", "score", "bend", "excess"))
 
 
 @numba.njit(nogil=True, inline="always")

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.evaluation.denominators import Denominators
-from halfmask.evaluation.expected_entropy import expected_entropy
+from halfmask.evaluation.expected_entropy import EXCESS, SCORE, expected_entropy, lookup
 from halfmask.evaluation.log_grid import BIN_WIDTH
 from halfmask.profiles.bins import FloatArray
 from halfmask.settings.base import Mechanism
@@ -28,22 +28,35 @@ MOST_BINS = 2**17
 SAMPLED = 96
 
 
-def exactly(z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray, reach: float) -> FloatArray:
-    """Expected entropy of each setting on each subset, where z has a `HANDFUL` of values: (settings, subsets)."""
+def exactly(
+    z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """Where z has a `HANDFUL` of values: expected entropy (settings, subsets), and for the average subset n times the
+    variance of the entropy and its covariances with mean and mean square (settings, 3), as `local_kernel` has them.
+    """
     bins = int(min(np.ceil(reach / z.size[0] / BIN_WIDTH) + 1, MOST_BINS))
     near = np.arange(bins + 1) * BIN_WIDTH
-    far = near[-1] * np.exp2(np.arange(1, 64 * 64 + 1) / 64)
-    edges = np.concatenate([near, far])
+    edges = np.concatenate([near, near[-1] * np.exp2(np.arange(1, 64 * 64 + 1) / 64)])
     holds = np.concatenate([np.ones(bins), np.diff(edges[bins:]) / BIN_WIDTH])
-    out = np.empty((len(parameters), len(z.n)))
+    middle = (edges[1:] + edges[:-1]) / 2
+    moments, average, kept = law.moments(parameters), z.share.mean(axis=0), float(keep.mean())
+    n = float(np.exp(np.log(z.n).mean()))
+    entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), 3))
     for row, setting in enumerate(parameters):
         of_value = np.stack([np.diff(law.cdf(setting[None], edges * size)[0]) for size in z.size])
-        of_value[:, 0] += [float(law.cdf(setting[None], np.zeros(1))[0, 0])] * len(z.size)
+        of_value[:, 0] += float(law.cdf(setting[None], np.zeros(1))[0, 0])
         for subset, share in enumerate(z.share):
             p = keep[subset] * (share @ of_value)
             p[0] += 1 - keep[subset]
-            out[row, subset] = expected_entropy(p, z.n[subset], holds)
-    return out
+            entropy[row, subset] = expected_entropy(p, z.n[subset], holds)
+        p = average @ of_value
+        lam = n * kept * p / holds
+        score = lookup(SCORE, lam)
+        given = of_value @ score
+        noise[row, 0] = kept * (p @ (score**2 + lookup(EXCESS, lam)) - average @ given**2)
+        noise[row, 1] = -kept * (p @ (middle * score) - moments[row, 0] * average @ (given / z.size))
+        noise[row, 2] = -kept * (p @ (middle**2 * score) - moments[row, 1] * average @ (given / z.size**2))
+    return entropy, noise
 
 
 def corrections(

@@ -85,15 +85,17 @@ class LocalErrors:
         z, subsets = self.z, len(self.z.n)
         entropy = np.empty((len(parameters), subsets))
         if correction is None:
-            entropy = exactly(z, self.keep, law, parameters, self.largest_noise)
+            entropy, noise = exactly(z, self.keep, law, parameters, self.largest_noise)
         elif self.exact:
             entropy[:, self.single] = self._exact(self.exact, law, parameters, self.single)
         if self.around and correction is not None:
             entropy[:, self.around.which], noise = self._expanded(self.around, law, parameters, moments)
-        else:
+        elif correction is not None:
             _, noise = self._run(self.base, law, parameters, moments, np.array([self.average_n]))
         if correction is not None:
             entropy = np.clip(entropy + correction[:, None], 0, np.log2(z.n))
+        silent = moments[:, 1] == 0  # no noise: every error is 0
+        entropy[silent], noise[silent] = 0, 0
         with np.errstate(over="ignore", invalid="ignore"):
             mean = moments[:, :1] * z.inverse[:, 0] * self.keep
             second = moments[:, 1:2] * z.inverse[:, 1] * self.keep

@@ -6,7 +6,7 @@ Arrays have a row for each law of z and run along the cells, so that the inner l
 import numba
 import numpy as np
 
-from halfmask.evaluation.expected_entropy import BEND, CHI, PHI, SCORE, SPREAD, address
+from halfmask.evaluation.expected_entropy import BEND, CHI, EXCESS, PHI, SCORE, address
 
 NEGLIGIBLE = 1e-15
 
@@ -127,7 +127,7 @@ def expansions(  # type: ignore[no-untyped-def]
                     bent[j] = (BEND[k] + f * (BEND[k + 1] - BEND[k])) / base[j]
                     total += base[j] * (phi - chi / n[a])
                     if a == middle:
-                        variance += base[j] * (SPREAD[k] + f * (SPREAD[k + 1] - SPREAD[k]))
+                        variance += base[j] * (slope[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             values[s, a] = np.log2(n[a]) - total
             if a == middle:
                 score[:size] = slope[:size]
@@ -160,10 +160,11 @@ def _noise(  # type: ignore[no-untyped-def]
         second += cell[j] * cell_error[j] ** 2 * of_cell[j]
     # sum_j (F(i+j+1) - F(i+j)) score_j, summed by parts
     change = np.empty(held + 1)
-    change[0] = score[0] - of_cell[0] if held else 0.0
+    change[0] = score[0] - of_cell[0] if held else score[0]
     for j in range(1, held):
         change[j] = of_cell[j - 1] - of_cell[j]
-    change[held] = of_cell[held - 1] if held else 0.0
+    if held:
+        change[held] = of_cell[held - 1]
     explained = 0.0
     for i in range(share.size):
         mean = _dot(change, cdf[i:], held + 1)
