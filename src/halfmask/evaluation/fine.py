@@ -123,7 +123,7 @@ def _fine(share: FloatArray, low: int, n: float, law: Mechanism, setting: FloatA
     start = float(share @ cdf[: len(share)])
     below = np.concatenate([[start], start + np.cumsum(p)])
     dense = int(np.searchsorted(np.diff(edges), BIN_WIDTH))
-    bins = int(edges[min(dense, cells)] / BIN_WIDTH)
+    bins = int(np.ceil(edges[min(dense, cells)] / BIN_WIDTH))
     at = np.interp(np.arange(1, bins + 1) * BIN_WIDTH, edges, below)
     tail = np.searchsorted(edges, bins * BIN_WIDTH)
     last = p[tail:]
