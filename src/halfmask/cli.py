@@ -240,10 +240,10 @@ def evaluate(
 def main() -> None:
     """Run the program: 0 done, 1 failure, 2 bad input, 130 interrupted; never a traceback unless asked for."""
     if os.environ.get("HALFMASK_TRACEBACK"):
-        app()
+        app(sys.argv[1:])
         return
     try:
-        app(exit_on_error=False, print_error=False)
+        app(sys.argv[1:], exit_on_error=False, print_error=False)
     except HalfmaskError as error:
         _fail(str(error), error.exit_code)
     except CycloptsError as error:

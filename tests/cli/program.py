@@ -1,29 +1,59 @@
-"""The real program, run as a user runs it."""
+"""The program, run as a user runs it: in this process where only its words matter, in one of its own otherwise."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
+
+from halfmask.cli import main
 
 PROGRAM = [sys.executable, "-m", "halfmask.cli"]
 DATA = Path(__file__).parents[3] / "shared" / "data"
+TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1"}
+
+Ended = subprocess.CompletedProcess[str]
 
 
-def halfmask(*arguments: object, cwd: Path | None = None, **limits: object) -> subprocess.CompletedProcess[str]:
-    """Run it to its end; ``limits`` go to `subprocess.run`."""
-    command = [*PROGRAM, *map(str, arguments)]
-    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
-    return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120, **limits
+def process(*arguments: object, before: Callable[[], None] | None = None) -> Ended:
+    """Run it to its end in a process of its own; ``before`` sets limits there."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        env=os.environ | TERMINAL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=before,
     )
 
 
-def refused(*arguments: object, code: int = 2, cwd: Path | None = None) -> str:
-    """Run it to its refusal: nothing but one line on standard error after the notes, and the exit code."""
-    ended = halfmask(*arguments, cwd=cwd)
+def halfmask(*arguments: object, cwd: Path | None = None) -> Ended:
+    """Run its entry point with these arguments here, which spares the start of a process."""
+    out, complaint, code = io.StringIO(), io.StringIO(), 0
+    with (
+        patch.object(sys, "argv", ["halfmask", *map(str, arguments)]),
+        patch.dict(os.environ, TERMINAL),
+        contextlib.chdir(cwd or Path.cwd()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(complaint),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess([], code, out.getvalue(), complaint.getvalue())
+
+
+def refused(*arguments: object, cwd: Path | None = None, run: Callable[..., Ended] = halfmask) -> str:
+    """Run it to its refusal: nothing but one line on standard error after the notes, and exit code 2."""
+    ended = run(*arguments, **({"cwd": cwd} if cwd else {}))
     lines = ended.stderr.splitlines()
     complaints = [line for line in lines if line.startswith("halfmask: ")]
-    assert ended.returncode == code, ended.stderr
+    assert ended.returncode == 2, ended.stderr
     assert len(complaints) == 1, ended.stderr
     assert lines[-1] == complaints[0], ended.stderr
     assert "Traceback" not in ended.stderr

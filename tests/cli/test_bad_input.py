@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.program import halfmask, refused
+from tests.cli.program import halfmask, process, refused
 from tests.profiles.panels import plain, table
 
 HEADER = "user,time,value\n"
@@ -64,6 +64,12 @@ def test_a_bad_source_is_refused(case: str, tmp_path: Path) -> None:
     make, word = BAD[case]
     assert word in refused("profile", make(tmp_path), "-o", tmp_path / "x.profile")
     assert not (tmp_path / "x.profile").exists()
+
+
+@pytest.mark.parametrize("case", ["missing file", "unparsable number", "one broken file"])
+def test_a_bad_source_is_refused_by_the_program_itself(case: str, tmp_path: Path) -> None:
+    make, word = BAD[case]
+    assert word in refused("profile", make(tmp_path), "-o", tmp_path / "x.profile", run=process)
 
 
 GOOD_SOURCES = {
@@ -158,7 +164,7 @@ def test_a_full_disk_is_a_failure_and_leaves_the_old_file(command: str, tmp_path
     target.parent.mkdir()
     target.write_text("old")
     what = {"profile": ("profile", source), "synth": ("synth", "--users", 20, "--days", 50)}[command]
-    ended = halfmask(*what, "-o", target, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000)))
+    ended = process(*what, "-o", target, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000)))
     assert ended.returncode == 1, ended.stderr
     assert ended.stderr.splitlines()[-1].startswith(f"halfmask: cannot write {target}")
     assert "Traceback" not in ended.stderr

