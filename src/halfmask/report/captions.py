@@ -15,6 +15,13 @@ def listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
+def share(value: float) -> str:
+    """A relative error as people read it."""
+    if 0 < value < 1e-4:
+        return "< 0.01 %"
+    return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
+
+
 def algorithm_caption(data: Algorithm, samples: Samples) -> str:
     """Fig. 1."""
     text = (
@@ -39,7 +46,7 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
     facts = []
     for name, curve in data["global_mean"].items():
         middle = float(np.interp(0.5, curve.share, curve.value))
-        facts.append(f"{middle:.2%} with {name} (at most {curve.value[-1]:.1%})")
+        facts.append(f"{share(middle)} with {name} (the largest is {share(float(curve.value[-1]))})")
     return (
         "How often each of the six error metrics is at or below a value, over all samples of all settings of a "
         "mechanism, those too noisy for the menu included. Left: errors of single readings, which privacy is made of. "
@@ -80,7 +87,15 @@ def trajectory_caption(data: Trajectories) -> str:
     if data.large_menu is not None:
         _, low, high = _last(data.large_menu)
         text += f", and between {low:.2f} and {high:.2f} in groups of {data.large}"
-    return f"{text}. The band of the menu is drawn straight from setting to setting."
+    text += ". The band of the menu is drawn straight from setting to setting."
+    if _reach(data.large_mechanisms) < _reach(data.mechanisms):
+        text += " At the right end of the upper left panel only small groups are left, whose totals are least exact."
+    return text
+
+
+def _reach(bands: dict[str, Band]) -> float:
+    """The highest privacy that any of the bands comes to."""
+    return max((float(band.at[-1]) for band in bands.values()), default=1.0)
 
 
 def _last(menu: MenuBand) -> tuple[str, float, float]:
@@ -95,7 +110,7 @@ def users_caption(data: dict[str, Band]) -> str:
         return text
     return (
         f"{text} What to see: the utility of {name} goes from {band.median[0]:.2f} with {band.at[0]:,.0f} users to "
-        f"{band.median[-1]:.2f} with {band.at[-1]:,.0f}; noise cancels out as more users share."
+        f"{band.median[-1]:.2f} with {band.at[-1]:,.0f}."
     )
 
 
@@ -106,7 +121,7 @@ def heatmap_caption(data: HeatMaps) -> str:
     return (
         "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
         f"a row the share that it has, from {percent(data.shares[0])} down to {percent(data.shares[-1])}; the numbers "
-        f"are over {int(data.mixes.sum()):,} evaluated mixes. What to see: privacy follows the dominant setting and "
-        f"differs between mixes by an interquartile range of up to {float(np.nanmax(spread)):.2f}; median utility less "
-        f"its interquartile range is nowhere below {floor:.2f}."
+        f"are over {int(data.mixes.sum()):,} such mixes, repeats counted. What to see: privacy follows the dominant "
+        f"setting and differs between mixes by an interquartile range of up to {float(np.nanmax(spread)):.2f}; median "
+        f"utility less its interquartile range is nowhere below {floor:.2f}."
     )

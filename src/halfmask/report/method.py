@@ -48,10 +48,10 @@ def method_section(inputs: Inputs) -> Markup:
     told = [
         paragraph(
             "A sample is one setting applied once to one random group of users; the same groups serve every setting. "
-            "local error is |masked − true| / |true| of each reading, its global error the same of each period's "
-            "Of both, the mean, the standard deviation and the entropy (Shannon, bits, bins of 0.001) are taken. Each "
-            "is divided by the largest value among all samples of the settings that keep the constraint; privacy is a "
-            "weighted sum of the three local ones, utility 1 less that of the three global ones."
+            f"{_errors(inputs.samples)} Of both, the mean, the standard deviation and the entropy (Shannon, bits, bins "
+            "of 0.001) are taken. Each is divided by the largest value among all samples of the settings that keep the "
+            "constraint; privacy is a weighted sum of the three local ones, utility is 1 less that of the three global "
+            "ones."
         ),
         paragraph(
             "Privacy is cut into equal bins. A setting belongs to the bin of its median privacy and is admissible "
@@ -63,6 +63,20 @@ def method_section(inputs: Inputs) -> Markup:
     if rows:
         told.append(table("Parameters", [], rows))
     return joined(told)
+
+
+def _errors(samples: Samples | None) -> str:
+    """What the local and the global error are, by the study's error function and aggregate."""
+    of = str(samples.about.get("aggregate", "sum")) if samples else "sum"
+    if samples and samples.about.get("error") == "scaled":
+        return (
+            "Its local error is |masked − true| of each reading divided by the user's mean |reading|, its global error "
+            f"that of each period's {of} divided by the mean |{of}| over periods."
+        )
+    return (
+        "Its local error is |masked − true| / |true| of each reading other than zero, its global error the same of "
+        f"each period's {of}."
+    )
 
 
 def _study_rows(samples: Samples | None) -> list[list[str]]:

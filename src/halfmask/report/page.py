@@ -64,10 +64,11 @@ def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], 
     for row in rows:
         first = Markup(f'<th scope="row">{text(row[0])}</th>')
         lines.append(element("tr", joined([first, *map(element, ["td"] * (len(row) - 1), row[1:], kinds[1:])])))
-    body = [element("caption", caption) if caption else "", element("tbody", joined(lines))]
-    if headings:
-        body.insert(1, element("thead", element("tr", head)))
-    return element("div", element("table", joined(body)), "scroll")
+    body = [element("thead", element("tr", head)) if headings else "", element("tbody", joined(lines))]
+    # The caption stands outside of what scrolls, so that it can be read without scrolling.
+    above = paragraph(caption, "caption") if caption else ""
+    labelled = Markup(f'<table aria-label="{escape(caption)}">{joined(body)}</table>')
+    return joined([above, element("div", labelled, "scroll")])
 
 
 def bar(value: float) -> Markup:

@@ -90,6 +90,6 @@ def _what(inputs: Inputs) -> str:
         return "How users can share readings without showing them."
     found = quality(inputs.profile)
     return (
-        f"How {found['users']:,} users can share {found['readings']:,} readings, {found['first']} to {found['last']}, "
-        "without showing them."
+        f"How {found['users']:,} users can share {found['readings']:,} readings, from {found['first'][:10]} to "
+        f"{found['last'][:10]}, without showing them."
     )

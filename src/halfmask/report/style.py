@@ -51,6 +51,7 @@ _SETTINGS: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.8,
     "figure.dpi": 150,
+    "figure.constrained_layout.h_pad": 0.09,
     "svg.hashsalt": "halfmask",
     "pdf.fonttype": 42,
 }

@@ -1,8 +1,8 @@
 """What was found, in plain words: the summary and the menu."""
 
-from halfmask.choice.words import InWords, menu_words
+from halfmask.choice.words import TIMES_OUT_OF_TEN, InWords, menu_words
 from halfmask.evaluation.sampling import population
-from halfmask.report.captions import listed
+from halfmask.report.captions import listed, share
 from halfmask.report.heatmaps import percent
 from halfmask.report.inputs import Inputs
 from halfmask.report.menu import table_1
@@ -25,8 +25,8 @@ def summary(inputs: Inputs) -> Markup:
         paragraph(
             "Each device adds random noise to a reading before it leaves. A single reading then says little about its "
             "user; a total over many users stays close to the truth, because the noise of many cancels out. This "
-            "measures both on the data at hand: privacy, how far single readings are blurred, and utility, how exact "
-            "the totals remain. Both run from 0 to 1."
+            "report measures both on the data at hand: privacy, how far single readings are blurred, and utility, how "
+            "exact the totals remain. Both run from 0 to 1."
         ),
     ]
     findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
@@ -56,8 +56,9 @@ def _search(inputs: Inputs) -> list[str]:
     samples, held = inputs.samples, inputs.samples.scale.constraint
     return [
         f"{len(samples.settings):,} privacy settings ({listed(samples.names())}) were tried on the same groups of "
-        f"{int(samples.kept.sum()):,} of them keep the error of a total below {percent(held.max_mean)} on average, "
-        f"with a standard deviation below {percent(held.max_std)}; the others are too noisy to be useful and left out."
+        f"users. {int(samples.kept.sum()):,} of them keep the error of a total below {percent(held.max_mean)} on "
+        f"average, with a standard deviation below {percent(held.max_std)}; the others are too noisy to be useful and "
+        "are left out."
     ]
 
 
@@ -72,13 +73,12 @@ def _ends(inputs: Inputs) -> list[str]:
         said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
         if each.id in words:
             said += f": {words[each.id].sentence()}{_total(inputs, words[each.id])}"
+        if each.privacy.median < HARDLY:
+            said += (
+                ". It hardly masks anything: in the lowest bin the smallest noise has the highest utility, and wins; "
+                "offer it as what it is"
+            )
         told.append(f"{said}.")
-    weak = [each.id for each in ordered if each.privacy.median < HARDLY]
-    if weak:
-        told.append(
-            f"Setting {listed(weak)} hardly masks anything: its privacy is below {HARDLY}. It wins the lowest bin "
-            "because there the smallest noise has the highest utility; offer it as what it is."
-        )
     return told
 
 
@@ -94,19 +94,13 @@ def _total(inputs: Inputs, words: InWords) -> str:
 def _mixes(inputs: Inputs) -> list[str]:
     if not inputs.mix or not inputs.mix.table.num_rows:
         return []
+    repeats = max(int(inputs.mix.about.get("repeats", 1)), 1)
     utility, privacy = (inputs.mix.table[name].to_numpy() for name in ("utility", "privacy"))
     return [
-        f"Where users choose freely from the menu, over {len(utility):,} evaluated mixes of choices, utility lies "
-        f"between {utility.min():.2f} and {utility.max():.2f} and privacy between {privacy.min():.2f} and "
-        f"{privacy.max():.2f}. What one user's readings show does not depend on what the others choose."
+        f"Where users choose freely from the menu, over {len(utility) // repeats:,} mixes of choices tried {repeats} "
+        f"times each, utility lies between {utility.min():.2f} and {utility.max():.2f} and privacy between "
+        f"{privacy.min():.2f} and {privacy.max():.2f}. What one user's readings show does not depend on what the others choose."
     ]
-
-
-def share(value: float) -> str:
-    """A relative error as people read it."""
-    if 0 < value < 1e-4:
-        return "less than 0.01 %"
-    return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:.1f} %"
 
 
 def menu_section(inputs: Inputs) -> Markup:
@@ -142,13 +136,20 @@ def _plain(inputs: Inputs) -> str:
     everyone = population(inputs.profile)
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
     rows = [
-        [each.id, each.sentence(), *("–" if error is None else share(error) for error in each.errors.values())]
+        [each.id, _shown(each), *("–" if error is None else share(error) for error in each.errors.values())]
         for each in words
     ]
     return table(
-        "Table 2. The same in plain words: what a typical reading (the median) shows as, and by how much a "
-        f"{inputs.profile.period.text}'s total is expected to be off.",
-        ["Id", "A typical reading", *(f"Total of {crowd}" for crowd in crowds)],
+        f"Table 2. The same in plain words: what a typical reading, {words[0].reading:.3g}, shows as {TIMES_OUT_OF_TEN} "
+        f"times out of 10, and by how much a {inputs.profile.period.text}'s total is off on average.",
+        ["Id", f"{words[0].reading:.3g} shows as", *crowds],
         rows,
         numbers=range(2, 2 + len(crowds)),
     )
+
+
+def _shown(words: InWords) -> str:
+    if words.low is None or words.high is None:
+        return "masked by a rule without a noise law"
+    low, high = f"{words.low:.3g}", f"{words.high:.3g}"
+    return "as it is" if low == high else f"{low} to {high}".replace("-", "−")

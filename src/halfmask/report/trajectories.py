@@ -10,7 +10,7 @@ import numpy.typing as npt
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.report.menu import MenuSamples
 from halfmask.report.samples import Samples
-from halfmask.report.style import PALETTE, look, looks, panels, styled
+from halfmask.report.style import PALETTE, PANEL, look, looks, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,7 +149,7 @@ def draw_users(data: dict[str, Band], columns: int = 2) -> "Figure":
 
     with styled():
         figure, (axis,) = panels(1, 1, height=3.6)
-        figure.set_figwidth(7.2 if columns > 1 else 5.0)
+        figure.set_figwidth(2 * PANEL[0] if columns > 1 else 5.0)
         styles = _menu_looks(data)
         for name, band in data.items():
             axis.plot(band.at, band.median, marker="o", markersize=3.5, **styles[name])
