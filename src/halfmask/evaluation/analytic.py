@@ -116,7 +116,9 @@ def _local(
     probe = parameters[np.unique(np.linspace(0, len(block) - 1, PROBES).astype(int))]
     spread = law.moments(parameters)[:, 1]
     largest = parameters[np.argsort(spread)[-3:]]
-    return LocalErrors(denominators(profile, subsets, kind, error), law, probe, _reach(law, parameters, largest))
+    sizes = np.array([subset.size for subset in subsets], np.int64)
+    z = denominators(profile, subsets, kind, error)
+    return LocalErrors(z, sizes, law, probe, _reach(law, parameters, largest))
 
 
 def _reach(law: Mechanism, parameters: FloatArray, largest: FloatArray) -> float:

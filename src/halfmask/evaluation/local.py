@@ -19,7 +19,8 @@ from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.settings.base import Mechanism
 
 PER_OCTAVE = 16
-TOLERANCE = 5e-4  # bits of entropy: how far an expansion may be from the exact sum
+TOLERANCE = 1e-3  # bits of entropy that an expansion may differ from the exact sum,
+SCATTER = 0.05  # or this share of what subsets of one size differ by themselves, whichever is more
 MOST_DIRECTIONS = 12
 NODES = 5
 FEW = 12  # with no more subsets than this, each is computed by itself
@@ -50,10 +51,16 @@ class LocalMetrics:
 
 
 class LocalErrors:
-    """Local errors of one kind of noise on given subsets. ``probe`` are settings to choose the grid by."""
+    """Local errors of one kind of noise on given subsets.
 
-    def __init__(self, z: Denominators, law: Mechanism, probe: FloatArray, largest_noise: float) -> None:
+    ``sizes`` says which subsets were drawn alike; ``probe`` are settings to try the expansion on.
+    """
+
+    def __init__(
+        self, z: Denominators, sizes: IntArray, law: Mechanism, probe: FloatArray, largest_noise: float
+    ) -> None:
         self.z = z
+        self.sizes = sizes
         self.keep = 1 - z.zero
         self.largest_noise = largest_noise
         self.average = base = z.share.mean(axis=0)
@@ -124,8 +131,18 @@ class LocalErrors:
         around = self._around(base, np.arange(len(z.n)))
         expanded, _ = self._expanded(around, law, probe, law.moments(probe))
         exact = self._exact(self._grid(z.share), law, probe, np.arange(len(z.n)))
-        close = np.flatnonzero(np.abs(expanded - exact).max(axis=0) < TOLERANCE)
+        allowed = np.maximum(TOLERANCE, SCATTER * self._scatter(exact))
+        close = np.flatnonzero((np.abs(expanded - exact) < allowed).all(axis=0))
         return self._around(base, close) if len(close) > FEW else None
+
+    def _scatter(self, entropy: FloatArray) -> FloatArray:
+        """Standard deviation of the entropy over the subsets of each one's size, 0 where there are too few to tell."""
+        spread = np.zeros_like(entropy)
+        for size in np.unique(self.sizes):
+            alike = self.sizes == size
+            if alike.sum() >= 3:
+                spread[:, alike] = entropy[:, alike].std(axis=1, keepdims=True)
+        return spread
 
     def _around(self, base: FloatArray, which: IntArray) -> Around:
         z = self.z

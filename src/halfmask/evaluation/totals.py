@@ -28,7 +28,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.settings.base import Mechanism
 
 FEW_READINGS = 64
-MOST_NODES = 4096
+MOST_NODES = 2048
 BIN_WIDTH = 0.001
 GUARD = 1e-9
 _DENSE_BINS = 1 << 16
@@ -127,7 +127,7 @@ def summarise(totals: SubsetTotals, x: FloatArray, a: FloatArray, shift: FloatAr
     """Mean, standard deviation and entropy of the global errors: (settings, 3).
 
     With one term the errors are proportional to sqrt(a), so mean and deviation are computed once; and of more than
-    `MOST_NODES` different a, the entropy is that of the nearest of as many nodes (within 0.1 % for 13 octaves).
+    `MOST_NODES` different a, the entropy is that of the nearest of as many nodes (within 0.25 % for 13 octaves).
     """
     if a.shape[1] > 1:
         return np.asarray(_summaries(totals.x, x, totals.shift, a, shift))
