@@ -7,7 +7,9 @@ whatever place, is known at once.
 import hashlib
 import io
 import json
+import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ from halfmask.profiles.profile import CELL_COLUMNS, ROW_COLUMNS, Counts, Profile
 FORMAT = "halfmask profile"
 VERSION = 1
 PAGE = "profile.json"
-MEMBERS = ("rows", "periods", "cells", "histogram", "scales", "bins")
+CELLS = tuple(f"cells-{name}" for name in CELL_COLUMNS)  # a file each, so that they are packed side by side
+MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "bins")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 _DIGITS = 64
 
@@ -40,18 +43,14 @@ def save_profile(profile: Profile, path: str | Path) -> None:
         "buckets": profile.buckets,
         "about": profile.about,
     }
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
-        archive.comment = b"0" * _DIGITS
-        _write(archive, PAGE, json.dumps(page, indent=2, sort_keys=True).encode())
-        for name, table in _tables(profile).items():
-            sink = pa.BufferOutputStream()
-            pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False)
-            _write(archive, f"{name}.parquet", sink.getvalue())
-    content = whole.getbuffer()
-    content[-_DIGITS:] = _digest(content[:-_DIGITS])
+    tables = _tables(profile)
     with whole_file(path) as temporary:
-        temporary.write_bytes(content)
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive, ThreadPoolExecutor() as pool:
+            archive.comment = b"0" * _DIGITS
+            _write(archive, PAGE, json.dumps(page, indent=2, sort_keys=True).encode())
+            for name, content in zip(tables, pool.map(_packed, tables.values()), strict=True):
+                _write(archive, f"{name}.parquet", content)
+        _seal(temporary)
 
 
 def load_profile(path: str | Path) -> Profile:
@@ -66,19 +65,33 @@ def load_profile(path: str | Path) -> Profile:
     try:
         if content[-_DIGITS:] != _digest(content[:-_DIGITS]):
             raise ValueError
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive, ThreadPoolExecutor() as pool:
             page = _page(archive, path)
-            tables = {name: _read(archive, name) for name in MEMBERS}
+            contents = [archive.read(f"{name}.parquet") for name in MEMBERS]
+            tables = dict(zip(MEMBERS, pool.map(_unpacked, contents), strict=True))
         return _profile(page, tables)
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> pa.Table:
-    """A table, read in this thread: Arrow's own may outlive a short program and bring it down at its end."""
-    source = pa.BufferReader(archive.read(f"{name}.parquet"))
-    return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
+def _packed(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False)
+    return sink.getvalue()
+
+
+def _unpacked(content: bytes) -> pa.Table:
+    """Without Arrow's own threads, which may outlive a short program and bring it down at its end."""
+    return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
+
+
+def _seal(path: Path) -> None:
+    """Put the digest of all that stands before the comment in its place."""
+    with path.open("r+b") as file:
+        digest = _digest(file.read()[:-_DIGITS])
+        file.seek(-_DIGITS, os.SEEK_END)
+        file.write(digest)
 
 
 def _digest(content: bytes | memoryview) -> bytes:
@@ -100,13 +113,12 @@ def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 def _tables(profile: Profile) -> dict[str, pa.Table]:
     cells = profile.cells.reshape(-1, len(CELL_COLUMNS))
-    columns = {name: cells[:, index] for index, name in enumerate(CELL_COLUMNS)}
-    columns["n"] = columns["n"].astype(np.int32)
+    columns = [cells[:, 0].astype(np.int32), *cells[:, 1:].T]
     labels = pa.array(profile.labels.tolist(), pa.string())
     return {
         "rows": pa.table({"label": labels, **{name: profile.rows[name] for name in ROW_COLUMNS}}),
         "periods": pa.table({"start": profile.periods}),
-        "cells": pa.table(columns),
+        **{name: pa.table({"sum": column}) for name, column in zip(CELLS, columns, strict=True)},
         "histogram": _counts_table(profile.histogram),
         "scales": _counts_table(profile.scales),
         "bins": pa.table(
@@ -129,8 +141,8 @@ def _profile(page: dict[str, Any], tables: dict[str, pa.Table]) -> Profile:
     periods = np.asarray(tables["periods"]["start"])
     labels = np.array(rows["label"].to_pylist(), np.str_)
     cells = np.empty((len(labels), len(periods), len(CELL_COLUMNS)))
-    for index, name in enumerate(CELL_COLUMNS):
-        cells[..., index] = np.asarray(tables["cells"][name]).reshape(cells.shape[:2])
+    for index, name in enumerate(CELLS):
+        cells[..., index] = np.asarray(tables[name]["sum"]).reshape(cells.shape[:2])
     return Profile(
         period=Period.parse(page["period"]),
         step=page["step_microseconds"],
