@@ -1,0 +1,134 @@
+"""The analytic engine by independent routes: closed forms, exact sums, its own parts against each other."""
+
+import numpy as np
+import pytest
+from scipy.special import comb
+
+from halfmask.errors import OptionError
+from halfmask.evaluation.analytic import METRICS, evaluate_analytic
+from halfmask.evaluation.denominators import denominators
+from halfmask.evaluation.expected_entropy import expected_entropy
+from halfmask.evaluation.local import LocalErrors, largest_noise
+from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
+from halfmask.evaluation.totals import standard_sums, subset_totals
+from halfmask.profiles.profile import Profile
+from halfmask.settings.grid import Grid, grid
+from halfmask.settings.mechanism import mechanism
+from halfmask.settings.setting import PrivacySetting
+from tests.evaluation.same_answer import awkward, frame, opened
+from tests.statistics import ks_two_sample
+
+MEAN, STD, ENTROPY, GLOBAL_MEAN = (
+    METRICS.index(n) for n in ("local_mean", "local_std", "local_entropy", "global_mean")
+)
+
+
+@pytest.fixture(scope="module")
+def many() -> Profile:
+    """A panel of unlike users: enough of them for expansions."""
+    rng = np.random.default_rng(3)
+    level = np.exp(rng.normal(-1, 0.6, (300, 1)))
+    return opened(frame(level * rng.gamma(1.5, 0.7, (300, 48 * 6)) + 0.001))[1]
+
+
+def one(profile: Profile, setting: str, **options: object) -> np.ndarray:
+    """Metrics (repeats, 6) of one setting on everybody."""
+    subsets = draw_subsets(profile, parse_sizes("all", len(profile)), 200, 1)
+    return evaluate_analytic(profile, Grid.from_settings([PrivacySetting.parse(setting)]), subsets, **options)[0]
+
+
+def test_laplace_on_a_constant_panel_has_closed_forms() -> None:
+    _, profile = opened(awkward("constant"))  # every reading 0.5
+    metrics = one(profile, "laplace:0.1")
+    n, rate = profile.readings, 0.001 * 0.5 / 0.1
+    bins = np.exp(-rate * np.arange(200_000)) * -np.expm1(-rate)
+    assert metrics[:, MEAN].mean() == pytest.approx(0.2, rel=4 / np.sqrt(n * 200))
+    assert metrics[:, STD].mean() == pytest.approx(0.2, rel=1e-2)
+    within = 4 * metrics[:, ENTROPY].std() / np.sqrt(200)
+    assert metrics[:, ENTROPY].mean() == pytest.approx(expected_entropy(bins, n), abs=within)
+    truly = float(-(bins[:50_000] * np.log2(bins[:50_000])).sum())  # without the finite-sample term
+    assert metrics[:, ENTROPY].mean() != pytest.approx(truly, abs=within)
+    total = 0.5 * 48 * 20
+    expected = 0.1 * np.sqrt(2) * np.sqrt(48 * 20) * np.sqrt(2 / np.pi) / total
+    assert metrics[:, GLOBAL_MEAN].mean() == pytest.approx(expected, rel=0.05)
+
+
+def test_sine_variance_is_the_sum_over_pairs_of_powers(many: Profile) -> None:
+    theta = np.array([0.9, 0.3, 0.6, 0.6, 0.3])
+    power = theta ** (2 * np.arange(5) + 1)
+    half = np.add.outer(np.arange(5), np.arange(5)) + 1
+    variance = (np.outer(power, power) * comb(2 * half, half) / 4.0**half).sum()
+    inverse_square = many.rows["inverse2"].sum() / (many.readings - many.rows["zeros"].sum())
+    metrics = one(many, "sine:0.9,0.3,0.6,0.6,0.3")
+    second = (metrics[:, STD] ** 2 + metrics[:, MEAN] ** 2).mean()
+    assert second == pytest.approx(variance * inverse_square, rel=5e-3)
+    assert second != pytest.approx(1.05 * variance * inverse_square, rel=5e-3)
+
+
+def test_laplace_sums_are_gamma_differences() -> None:
+    _, profile = opened(awkward("few users"))
+    law, rng = mechanism("laplace"), np.random.default_rng(5)
+    subsets = draw_subsets(profile, [1], 1500, 1)
+    ours = np.concatenate(
+        [standard_sums(law, subset_totals(profile, s, "sum", "additive", "relative"), "sum", 1) for s in subsets]
+    )
+    sums = rng.laplace(0, 1 / np.sqrt(2), (len(ours), 48)).sum(axis=1) / np.sqrt(48)
+    assert ks_two_sample(ours, sums, 2)
+    assert not ks_two_sample(ours, 1.15 * sums, 2)
+
+
+def test_expansion_is_as_exact_as_stated(many: Profile) -> None:
+    subsets = draw_subsets(many, default_sizes(300), 3, 4)
+    z = denominators(many, subsets, "additive", "relative")
+    law, parameters = mechanism("sine"), grid("sine").blocks[0].parameters[::900]
+    sizes = np.array([s.size for s in subsets])
+    local = LocalErrors(z, sizes, law, parameters[::3], largest_noise(law, parameters))
+    assert local.around is not None
+    expanded, _ = local._expanded(local.around, law, parameters, law.moments(parameters))
+    which = local.around.which
+    exact = local._exact(local._grid(z.share[which]), law, parameters, which)
+    assert np.abs(expanded - exact).max() < 0.005
+
+
+def test_threads_and_company_do_not_change_a_bit(many: Profile) -> None:
+    settings = Grid.from_settings([PrivacySetting.parse(f"laplace:{b}") for b in (0.1, 0.5, 2)])
+    subsets = draw_subsets(many, [50, 300], 3, 9)
+    both = [evaluate_analytic(many, settings, subsets, seed=9, threads=threads) for threads in (1, 3)]
+    assert np.array_equal(both[0], both[1])
+    other = evaluate_analytic(many, settings, subsets, seed=10)
+    assert not np.array_equal(both[0], other)
+
+
+def test_buckets_serve_like_users(many: Profile) -> None:
+    subsets = {p: draw_subsets(p, [300], 1, 2) for p in (many, many.bucketed(40))}
+    settings = Grid.from_settings([PrivacySetting.parse("laplace:0.5")])
+    users, buckets = (evaluate_analytic(p, settings, s)[0, 0] for p, s in subsets.items())
+    np.testing.assert_allclose(buckets, users, rtol=2e-3)
+
+
+def test_what_the_engine_cannot_do_is_said(many: Profile) -> None:
+    subsets = draw_subsets(many, [50], 1, 1)
+    with pytest.raises(OptionError, match="aggregate 'max' has no closed form"):
+        evaluate_analytic(many, grid("laplace:b=1"), subsets, aggregate="max")
+    with pytest.raises(OptionError, match=r"round:0\.5 has no noise law"):
+        evaluate_analytic(many, Grid.from_settings([PrivacySetting.parse("round:0.5")]), subsets)
+    with pytest.raises(OptionError, match="size 301 is not between 1 and the 300 users"):
+        parse_sizes("50,301", 300)
+    with pytest.raises(OptionError, match="'many' is not a number"):
+        parse_sizes("many", 300)
+
+
+def test_a_panel_of_zeros_has_no_errors_to_measure() -> None:
+    _, profile = opened(frame(np.zeros((5, 48))))
+    with pytest.raises(OptionError, match="no non-zero reading"):
+        evaluate_analytic(profile, grid("laplace:b=1"), draw_subsets(profile, [5], 1, 1))
+
+
+def test_default_sizes_are_the_papers() -> None:
+    sizes = default_sizes(6435)
+    assert len(sizes) == 22
+    assert sizes[:3] == [50, 100, 150]
+    assert sizes[9:12] == [500, 1000, 1500]
+    assert sizes[-2:] == [6000, 6435]
+    assert default_sizes(39) == [39]
+    assert default_sizes(1000) == [*range(50, 501, 50), 1000]
