@@ -18,7 +18,7 @@ def listed(words: list[str]) -> str:
 def share(value: float) -> str:
     """A relative error as people read it."""
     if 0 < value < 1e-4:
-        return "< 0.01 %"
+        return "less than 0.01 %"
     return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
 
 
@@ -49,8 +49,8 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
         facts.append(f"{share(middle)} with {name} (the largest is {share(float(curve.value[-1]))})")
     return (
         "How often each of the six error metrics is at or below a value, over all samples of all settings of a "
-        "mechanism, those too noisy for the menu included. Left: errors of single readings, which privacy is made of. "
-        "Right: errors of the totals, which utility is made of. A curve further right means more error. "
+        "mechanism, those too noisy for the menu included. Privacy is made of the local errors, those of single "
+        "readings; utility of the global errors, those of the totals. A curve further right means more error. "
         f"What to see: half of all samples have a mean global error of at most {listed(facts)}. "
         f"Axes of means and deviations are logarithmic and show the upper {DECADES} decades."
     )
@@ -89,7 +89,7 @@ def trajectory_caption(data: Trajectories) -> str:
         text += f", and between {low:.2f} and {high:.2f} in groups of {data.large}"
     text += ". The band of the menu is drawn straight from setting to setting."
     if _reach(data.large_mechanisms) < _reach(data.mechanisms):
-        text += " At the right end of the upper left panel only small groups are left, whose totals are least exact."
+        text += " The highest privacy is reached by small groups only, whose totals are least exact."
     return text
 
 

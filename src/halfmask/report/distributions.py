@@ -64,8 +64,9 @@ def draw_cdfs(data: dict[str, dict[str, Curve]], columns: int = 2) -> "Figure":
             if metric not in IN_BITS and largest > 0:
                 # Some settings hardly mask: without a cut they would press all others to the right edge.
                 axis.set(xscale="log", xlim=(largest / 10**DECADES, largest * 2))
+                axis.minorticks_off()
             axis.set(title=title, ylim=(0, 102))
-            axis.set_xlabel("entropy (bits)" if metric in IN_BITS else "relative error (1 = 100 %)")
+            axis.set_xlabel("entropy (bits)" if metric in IN_BITS else "error (1 = 100 %)")
             axis.set_ylabel("samples below (%)")
         axes[0].legend(loc="upper left")
     return figure

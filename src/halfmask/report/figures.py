@@ -60,7 +60,7 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
             yield Drawing("mixes", "When everyone chooses freely", told, partial(draw_heatmaps, maps))
     if inputs.profile and inputs.profile.readings:
         picture = picture_data(inputs.profile)
-        told = "Left: how large readings are, on a logarithmic axis. Right: the total of each period over time."
+        told = "How large readings are, on a logarithmic axis, and the total of each period over time."
         yield Drawing("readings", "The readings", told, partial(draw_readings, picture))
 
 

@@ -21,6 +21,7 @@ def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
         left.set(title="How large readings are", xlabel="size of a reading, |s|", ylabel="share of readings (%)")
         if len(data.sizes):
             left.set_xscale("log")
+            left.minorticks_off()
         right.plot(data.periods.astype("datetime64[us]"), data.totals, color=PALETTE[1], linewidth=1.3)
         right.set(title="Total of each period", ylabel="sum of all readings")
         dates = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]

@@ -99,7 +99,8 @@ def _mixes(inputs: Inputs) -> list[str]:
     return [
         f"Where users choose freely from the menu, over {len(utility) // repeats:,} mixes of choices tried {repeats} "
         f"times each, utility lies between {utility.min():.2f} and {utility.max():.2f} and privacy between "
-        f"{privacy.min():.2f} and {privacy.max():.2f}. What one user's readings show does not depend on what the others choose."
+        f"{privacy.min():.2f} and {privacy.max():.2f}. What one user's readings show does not depend on what the "
+        "others choose."
     ]
 
 
@@ -136,12 +137,16 @@ def _plain(inputs: Inputs) -> str:
     everyone = population(inputs.profile)
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
     rows = [
-        [each.id, _shown(each), *("–" if error is None else share(error) for error in each.errors.values())]
+        [
+            each.id,
+            _shown(each),
+            *("–" if error is None else share(error).replace("less than", "<") for error in each.errors.values()),
+        ]
         for each in words
     ]
     return table(
-        f"Table 2. The same in plain words: what a typical reading, {words[0].reading:.3g}, shows as {TIMES_OUT_OF_TEN} "
-        f"times out of 10, and by how much a {inputs.profile.period.text}'s total is off on average.",
+        f"Table 2. The same in plain words: what a typical reading, {words[0].reading:.3g}, shows as "
+        f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s total is off on average.",
         ["Id", f"{words[0].reading:.3g} shows as", *crowds],
         rows,
         numbers=range(2, 2 + len(crowds)),

@@ -1,0 +1,239 @@
+"""The page: whole, self-contained, honest about what is missing, the same bytes each time."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from halfmask.choice.menu import Menu, read_menu, write_menu
+from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.study import write_study, write_summary
+from halfmask.profiles.store import load_profile
+from halfmask.report.inputs import read_inputs
+from halfmask.report.method import commands
+from halfmask.report.report import report
+from halfmask.settings.grid import grid
+from halfmask.settings.setting import PrivacySetting
+from tests.report.studies import menu_of
+
+SECTIONS = ["summary", "menu", "costs", "mixes", "data", "method", "limits", "repeat"]
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Tags, references, ids and text of a page; fails where tags do not close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self._note(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def _note(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "srcset", "data", "action"):
+                self.references.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "demo"))
+
+
+def page_of(folder: Path) -> Page:
+    page = Page(report(folder).read_text(encoding="utf-8"))
+    assert page.open == []
+    return page
+
+
+def test_the_report_has_every_section_and_every_figure(folder: Path) -> None:
+    page = page_of(folder)
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+    assert [name for name in page.ids if name.startswith("figure-")] == [
+        f"figure-{name}" for name in ("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings")
+    ]
+    assert "Left out" not in page.text
+    assert f"{60:,} users" in page.text
+    assert "8 times out of 10" in page.text
+
+
+def test_the_report_refers_to_nothing_outside(folder: Path) -> None:
+    text = report(folder).read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.references
+    assert all(reference.startswith("#") for reference in page.references)
+    assert {reference[1:] for reference in page.references} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert not re.search(r"https?://|@import|<script|<link|<iframe", text)
+    assert set(re.findall(r"url\((.)", text)) == {"#"}
+
+
+def test_equal_folders_give_equal_bytes(folder: Path) -> None:
+    first = report(folder).read_bytes()
+    assert report(folder).read_bytes() == first
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_menu_is_told_with_its_numbers(folder: Path) -> None:
+    page, menu = page_of(folder), read_menu(folder / "menu.json")
+    for each in menu.settings:
+        assert f"{each.privacy.median:.2f}" in page.text
+        assert each.setting.mechanism in page.text
+    assert f"Setting {menu.settings[0].id} has privacy" in page.text
+
+
+def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
+    menu, page = read_menu(folder / "menu.json"), page_of(folder)
+    assert page.text.count("No setting for privacy") == len(menu.empty_bins)
+    assert all(each.reason in page.text for each in menu.empty_bins)
+
+
+def test_names_are_escaped(folder: Path) -> None:
+    (folder / "homes.profile").rename(folder / '<b>a&b\'s "homes".profile')
+    text = report(folder).read_text(encoding="utf-8")
+    assert "<b>a&b" not in text
+    assert "&lt;b&gt;a&amp;b" in text
+    assert '<b>a&b\'s "homes"' in Page(text).text
+
+
+@pytest.mark.parametrize(
+    ("file", "command", "gone"),
+    [
+        ("homes.profile", "halfmask profile SOURCE", "figure-readings"),
+        ("study.parquet", "halfmask evaluate", "figure-cdfs"),
+        ("menu.json", "halfmask optimize", "figure-algorithm"),
+        ("mix.parquet", "halfmask mix", "figure-mixes"),
+    ],
+)
+def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
+    file: str, command: str, gone: str, folder: Path
+) -> None:
+    assert gone in page_of(folder).ids
+    (folder / file).unlink()
+    page = page_of(folder)
+    assert gone not in page.ids
+    assert re.search(rf"Left out: .*{command}.* makes it", page.text)
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+
+
+def test_a_profile_alone_makes_a_report(folder: Path) -> None:
+    for file in ("study.parquet", "menu.json", "mix.parquet"):
+        (folder / file).unlink()
+    page = page_of(folder)
+    assert page.text.count("Left out") == 3
+    assert "sampling step" in page.text
+
+
+def test_the_commands_carry_what_was_asked_for(folder: Path) -> None:
+    told = [" ".join(line) for line in commands(read_inputs(folder))]
+    assert any("halfmask evaluate demo/homes.profile" in line and "--seed 7" in line for line in told)
+    assert any("--sizes 20,40,60" in line and "--repeats 3" in line for line in told)
+    assert any("halfmask optimize" in line and "--bins 5" in line and "--omega 0.1" in line for line in told)
+    assert any("halfmask mix" in line and "--step 0.5" in line and "--repeats 2" in line for line in told)
+    assert not any(str(folder.parent) in line for line in told)
+
+
+def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
+    profile = load_profile(folder / "homes.profile")
+    study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), sizes="20,40,60", threads=1)
+    write_summary(study, folder / "study.parquet")
+    page = page_of(folder)
+    assert "figure-trajectories" in page.ids
+    assert "figure-users" not in page.ids
+    assert "--summary" in page.text
+
+
+def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> None:
+    menu = read_menu(folder / "menu.json")
+    inputs = read_inputs(folder)
+    assert inputs.of_menu is not None
+    assert inputs.samples is not None
+    known = next(each for each in menu.settings if each.setting.mechanism != "none")
+    refined = Menu(**{**vars(menu), "settings": (_with(known, "laplace:0.123"), *menu.settings[1:])})
+    write_menu(refined, folder / "menu.json")
+    again = read_inputs(folder).of_menu
+    assert again is not None
+    assert again.absent == []
+    profile = load_profile(folder / "homes.profile")
+    expected = evaluate_grid(profile, grid("laplace:0.123"), sizes="20,40,60", repeats=3, seed=7).metrics[0]
+    assert np.array_equal(again.metrics[0], expected)
+    assert not np.array_equal(again.metrics[0], inputs.of_menu.metrics[0])
+
+
+def test_one_mechanism_and_one_size_do(folder: Path) -> None:
+    profile = load_profile(folder / "homes.profile")
+    write_study(
+        evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1), folder / "study.parquet"
+    )
+    page = page_of(folder)
+    assert "figure-cdfs" in page.ids
+    assert "at equal noise" not in page.text
+
+
+def test_results_of_different_data_are_refused(folder: Path) -> None:
+    menu = menu_of({"A": ("laplace:0.1", 0.2, 0.8)}, fingerprint="other")
+    write_menu(menu, folder / "menu.json")
+    with pytest.raises(OptionError, match=r"different data .*menu\.json other"):
+        report(folder)
+    assert not (folder / "report.html").exists()
+
+
+def test_a_folder_that_is_not_there_or_holds_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="not a folder"):
+        report(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match="holds no profile, study or menu"):
+        report(tmp_path)
+
+
+def test_two_profiles_are_one_too_many(folder: Path) -> None:
+    shutil.copy(folder / "homes.profile", folder / "other.profile")
+    with pytest.raises(OptionError, match=r"several profiles \(homes\.profile, other\.profile\)"):
+        report(folder)
+
+
+def test_a_damaged_study_leaves_the_old_report(folder: Path) -> None:
+    before = report(folder).read_bytes()
+    whole = (folder / "study.parquet").read_bytes()
+    (folder / "study.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match=r"study\.parquet"):
+        report(folder)
+    assert (folder / "report.html").read_bytes() == before
+
+
+def test_figures_come_with_the_report_where_asked_for(folder: Path) -> None:
+    report(folder, formats=("svg",))
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg"}
+    assert pq.read_table(folder / "study.parquet").num_rows > 0
+
+
+def _with(entry: object, setting: str) -> object:
+    return type(entry)(**{**vars(entry), "setting": PrivacySetting.parse(setting)})
