@@ -28,6 +28,19 @@ class Weights:
                 raise OptionError(f"the {name} weights {weights} are not three numbers from 0 that add up to 1")
 
 
+def parse_weights(text: str | None) -> Weights | None:
+    """Six numbers: three of privacy, three of utility. None where nothing is given."""
+    if text is None:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise OptionError(f"weights '{text}' are not numbers separated by commas") from error
+    if len(numbers) != 6:
+        raise OptionError(f"weights '{text}': {len(numbers)} numbers instead of six (privacy, then utility)")
+    return Weights((numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5]))
+
+
 @dataclass(frozen=True)
 class Constraint:
     """Settings whose pooled global error is not below both are left out."""

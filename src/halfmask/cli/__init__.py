@@ -1,0 +1,39 @@
+"""The ``halfmask`` program: one thin function a command, one place where errors become words and exit codes."""
+
+import os
+import sys
+
+from cyclopts import CycloptsError
+
+from halfmask.cli import choices, readings, studies
+from halfmask.cli.app import app
+from halfmask.errors import HalfmaskError
+
+__all__ = ["app", "choices", "main", "readings", "studies"]
+
+
+def main() -> None:
+    """Run the program: 0 done, 1 failure, 2 bad input, 130 interrupted; never a traceback unless asked for."""
+    if os.environ.get("HALFMASK_TRACEBACK"):
+        app(sys.argv[1:])
+        return
+    try:
+        app(sys.argv[1:], exit_on_error=False, print_error=False)
+    except HalfmaskError as error:
+        _fail(str(error), error.exit_code)
+    except CycloptsError as error:
+        _fail(f"{error} (see halfmask --help)", 2)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was half-written", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _fail("out of memory", 1)
+    except Exception as error:  # the edge: a bug still ends in one line and a way to see more
+        _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print("halfmask:", " ".join(message.split()), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,5 @@
+"""``python -m halfmask.cli`` is the program."""
+
+from halfmask.cli import main
+
+main()

@@ -1,0 +1,78 @@
+"""What commands say: notes and progress on standard error, results on standard output."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+def note(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table_of(made: Any) -> None:
+    from rich.console import Console
+
+    from halfmask.profiles.show import print_profile
+
+    print_profile(made, Console())
+
+
+@contextmanager
+def progress(*columns: Any) -> Iterator[Any]:
+    """Progress on standard error, gone when done; silent where it is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), *columns, TimeElapsedColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        yield progress
+
+
+@contextmanager
+def counting(what: str, things: str) -> Iterator[Callable[[int], None]]:
+    """A growing count, where the total is not known: ``advance(n)`` adds."""
+    from rich.progress import TextColumn
+
+    with progress(TextColumn("{task.fields[count]} " + things)) as shown:
+        task = shown.add_task(what, total=None, count="0")
+        done = 0
+
+        def advance(number: int) -> None:
+            nonlocal done
+            done += number
+            shown.update(task, count=f"{done:,}")
+
+        yield advance
+
+
+@contextmanager
+def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left: ``advance(done, total)`` sets it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    with progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done, all_: shown.update(task, completed=done, total=all_)
+
+
+def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """A table, headings first."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading in rows[0]:
+        table.add_column(heading, overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    Console().print(table)
