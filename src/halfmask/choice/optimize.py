@@ -1,7 +1,7 @@
 """From a study to a menu: the best setting of each privacy bin (method: section 4)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,18 @@ def pareto_front(scored: Scored, among: BoolArray) -> IntArray:
     rows = rows[np.lexsort((-scored.utility_median[rows], -scored.privacy_median[rows]))]
     best = np.maximum.accumulate(scored.utility_median[rows]) if len(rows) else np.zeros(0)
     return rows[np.concatenate([[True], best[1:] > best[:-1]])] if len(rows) else rows
+
+
+def front_entries(found: Optimum) -> tuple[MenuSetting, ...]:
+    """The front's settings as entries of a menu, each its own id, to choose among beyond the menu.
+
+    If any admissible setting has more than given median privacy and utility, one of the front has.
+    """
+    entries = []
+    for index in found.front.tolist():
+        bin_ = int(found.bin[index])
+        entries.append(replace(_entry(found.scored, found.edges, bin_, index), id=found.scored.texts[index].as_py()))
+    return tuple(entries)
 
 
 def _check_bins(bins: int, omega: float) -> None:

@@ -7,10 +7,11 @@ under one setting is computed once, and a choice is a sum of such parts:
     global error   the sum of a hand's noise in each period; noises of a period add up over hands
 
 The same draws serve all choices (common random numbers). The scatter of mean and second moment of the local error
-around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out.
+around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out. The
+entropy is within 0.02 bits of the homogeneous engine's (0.0005 of privacy), which looks closer at bounded noise.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,6 @@ from halfmask.profiles.profile import Profile
 from halfmask.settings.setting import PrivacySetting
 
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
-LOCAL_SUMS = 5  # n E e, n E e^2, and n^2 times the variances and the covariance of their means
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class System:
     """What each hand (second axis) does under each setting (first axis).
 
     ``cells``  (G, U, J) local errors expected in each cell; cell j holds ``bins_held[j]`` bins of 0.001
-    ``local``  (G, U, 1 + LOCAL_SUMS) number of local errors, then their sums
+    ``local``  (G, U, 6) number of local errors and their sums, see `_local_sums`
     ``noise``  (G, U, T) error that the hand's noise adds to each period's aggregate
     ``shift``  (G, U, T) what is known of it and subtracted (variance only)
     ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
@@ -88,7 +88,8 @@ def build_systems(
     """One system for each deal; a deal's hands are rows of the profile, disjoint, and as many in every deal."""
     everyone = [rows for hands in deals for rows in hands]
     _check(profile, settings, everyone, aggregate)
-    cells, bins_held, local = _local(profile, settings, everyone, error)
+    subsets = [Subset(number, 0, rows, len(rows)) for number, rows in enumerate(everyone)]
+    cells, bins_held, local = local_parts(settings, lambda kind: denominators(profile, subsets, kind, error))
     for repeat, hands in enumerate(deals):
         own = slice(repeat * len(hands), (repeat + 1) * len(hands))
         noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
@@ -96,29 +97,28 @@ def build_systems(
         yield System(cells[:, own], bins_held, local[:, own], noise, shift, draws)
 
 
-def _local(
-    profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], error: ErrorKind
+def local_parts(
+    settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], Denominators]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``cells``, ``bins_held`` and ``local`` of a system, for all hands at once."""
-    subsets = [Subset(number, 0, rows, len(rows)) for number, rows in enumerate(hands)]
-    local = np.zeros((len(settings), len(hands), 1 + LOCAL_SUMS))
+    """``cells``, ``bins_held`` and ``local`` of a system; ``laws`` tells each hand's law of z for a kind of noise."""
+    local: dict[int, FloatArray] = {}
     parts: dict[int, FloatArray] = {}
     bins_held = np.ones(1)
     for kind in KINDS:
         of_kind = [number for number, each in enumerate(settings) if each.kind == kind]
         if not of_kind:
             continue
-        z = denominators(profile, subsets, kind, error)
+        z = laws(kind)
         grid = _grid(z, [settings[number] for number in of_kind])
         held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
         bins_held = max(bins_held, held, key=len)
         for number in of_kind:
             parts[number] = _cells(settings[number], z, grid)
             local[number] = _local_sums(settings[number], z)
-    cells = np.zeros((len(settings), len(hands), len(bins_held)))
+    cells = np.zeros((len(settings), len(local[0]), len(bins_held)))
     for number, part in parts.items():
         cells[number, :, : part.shape[1]] = part
-    return cells, bins_held, local
+    return cells, bins_held, np.stack([local[number] for number in range(len(settings))])
 
 
 def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], aggregate: str) -> None:

@@ -1,0 +1,157 @@
+"""Is personal advice better than one setting for all? Tried on users whose readings the prior has not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.choice.menu import Menu
+from halfmask.choice.personal import (
+    Law,
+    Prior,
+    interval,
+    personal_laws,
+    personal_privacy,
+    population_prior,
+)
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.profiles.profile import Profile
+
+MOST_USERS = 150
+AT_ONCE = 32
+DRAWS = 40
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How often the wish was met, and at what mean utility, with so many readings of a held-out user to go by.
+
+    ``reachable`` is the share of users whom some setting of the menu serves at all: no advice can do better.
+    """
+
+    readings: int
+    users: int
+    reachable: float
+    met: float
+    utility: float
+    population_met: float
+    population_utility: float
+
+
+def trial_rows(trials: Sequence[Trial]) -> list[list[str]]:
+    """Trials as a table, headings first."""
+    head = [
+        "readings",
+        "users",
+        "can be met",
+        "met by advice",
+        "its utility",
+        "met by one setting for all",
+        "its utility",
+    ]
+    return [head] + [
+        [
+            f"{each.readings:,}",
+            f"{each.users:,}",
+            f"{each.reachable:.0%}",
+            f"{each.met:.0%}",
+            f"{each.utility:.3f}",
+            f"{each.population_met:.0%}",
+            f"{each.population_utility:.3f}",
+        ]
+        for each in trials
+    ]
+
+
+def evaluate_recommendations(
+    profile: Profile,
+    menu: Menu,
+    *,
+    min_privacy: float,
+    readings: Sequence[int] = (48, 480, 4800),
+    held_out: float = 0.25,
+    seed: int = 7,
+    other_data: bool = False,
+) -> list[Trial]:
+    """On held-out users: how often the recommended setting gives the wished privacy, against one setting for all.
+
+    The prior is learned on the other users. Of a held-out user so many readings are drawn from its own histogram (in no
+    order: a profile keeps none, so real histories, which resemble themselves, say a little less), the setting is
+    recommended from them, and its true personal privacy is that of the whole histogram. One setting for all is the
+    most useful one of the menu whose median privacy is what is wished.
+    """
+    menu.check_data(profile, other_data=other_data)
+    if profile.buckets:
+        raise OptionError("held-out users need single users: profile with --buckets 0")
+    if not 0 < held_out < 1:
+        raise OptionError(f"held out {held_out} is not a share between 0 and 1")
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(8,))))
+    order = rng.permutation(np.flatnonzero(profile.rows["sum_abs"] > 0))
+    count = min(max(round(held_out * len(order)), 1), MOST_USERS)
+    if len(order) - count < 2:
+        raise OptionError(f"{len(order)} users are too few to hold {count} out")
+    prior = population_prior(profile.subset(profile.labels[np.sort(order[count:])]), menu)
+    true = _true_privacy(profile, menu, order[:count], prior)
+    everyone = _for_all(menu, min_privacy)
+    utilities = np.array([each.utility.median for each in menu.settings])
+    trials = []
+    for number in readings:
+        advised = _advice(profile, menu, order[:count], number, prior, min_privacy, rng)
+        meets = true[advised, np.arange(count)] >= min_privacy
+        trials.append(
+            Trial(
+                readings=number,
+                users=count,
+                reachable=float((true >= min_privacy).any(axis=0).mean()),
+                met=float(meets.mean()),
+                utility=float(utilities[advised].mean()),
+                population_met=float((true[everyone] >= min_privacy).mean()),
+                population_utility=float(utilities[everyone]),
+            )
+        )
+    return trials
+
+
+def _counts(profile: Profile, rows: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """All bins of the profile, and each user's readings in them and zeros."""
+    bins = np.unique(profile.histogram.bin)
+    own = profile.histogram.of(rows)
+    counts = np.zeros((len(rows), len(bins)))
+    counts[own.row, np.searchsorted(bins, own.bin)] = own.count
+    return bins, counts, profile.rows["zeros"][rows].astype(float)
+
+
+def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) -> FloatArray:
+    """Personal privacy of each setting (first axis) for each user, from all of its readings."""
+    bins, counts, zeros = _counts(profile, rows)
+    held = counts.sum(axis=1)
+    return personal_privacy(menu, Law(bins, counts / held[:, None], zeros / (held + zeros)), prior.errors)
+
+
+def _advice(
+    profile: Profile, menu: Menu, rows: IntArray, readings: int, prior: Prior, wish: float, rng: np.random.Generator
+) -> IntArray:
+    """For each user the most useful setting that gives the wish with 90 % confidence, or the one that comes closest."""
+    bins, counts, zeros = _counts(profile, rows)
+    found = []
+    for first in range(0, len(rows), AT_ONCE):
+        laws = []
+        for user in range(first, min(first + AT_ONCE, len(rows))):
+            every = np.append(counts[user], zeros[user])
+            drawn = rng.multinomial(readings, every / every.sum())
+            laws.append(personal_laws(bins, drawn[:-1].astype(float), int(drawn[-1]), prior, rng, DRAWS))
+        share, nought = (np.concatenate([getattr(law, name) for law in laws]) for name in ("share", "zeros"))
+        scores = personal_privacy(menu, Law(laws[0].bins, share, nought), prior.errors)
+        for own in np.split(scores, len(laws), axis=1):
+            low, _ = interval(own)
+            meeting = np.flatnonzero(low >= wish).tolist()
+            found.append(max(meeting, key=lambda g: menu.settings[g].objective) if meeting else int(np.argmax(low)))
+    return np.array(found, np.int64)
+
+
+def _for_all(menu: Menu, wish: float) -> int:
+    meeting = [g for g, each in enumerate(menu.settings) if each.privacy.median >= wish]
+    if meeting:
+        return max(meeting, key=lambda g: menu.settings[g].objective)
+    return int(np.argmax([each.privacy.median for each in menu.settings]))

@@ -1,0 +1,152 @@
+"""Personal privacy: what a setting does for one producer, whose readings are not the population's.
+
+The same noise protects a small consumer more than a large one, because errors are relative to its readings. Personal
+privacy is the study's q with the producer's own law of readings, at the number of local errors of a typical sample, so
+that it stands on the menu's scale (a short history would otherwise look less private only for its short histogram).
+
+Few readings say little. The law of readings is therefore a Dirichlet distribution around the population's:
+
+    weights ~ Dirichlet(own counts / r + k population shares)
+
+with r readings a period, because readings of one period resemble one another and count as one, and k learned from the
+profile: the variance of log |s| within users over that between users (a user unlike the others soon counts more).
+It breaks where a producer's readings drift: then the last ones are not like the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.choice.menu import Menu
+from halfmask.choice.system import local_parts
+from halfmask.choice.system_kernel import expected_entropies
+from halfmask.errors import OptionError
+from halfmask.evaluation.denominators import Denominators, ErrorKind, NoiseKind
+from halfmask.evaluation.sampling import population
+from halfmask.evaluation.scores import privacy
+from halfmask.profiles.bins import FloatArray, IntArray, bin_of, centre
+from halfmask.profiles.profile import Profile
+
+DRAWS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What a producer may know of the population: shares of |s| in logarithmic bins, and numbers; nobody's own data.
+
+    ``zeros`` share of readings that are zero, ``strength`` k in periods, ``a_period`` readings of a user in a period,
+    ``errors`` local errors in a typical sample of the menu's study.
+    """
+
+    bins: IntArray
+    share: FloatArray
+    zeros: float
+    strength: float
+    a_period: float
+    errors: float
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros."""
+
+    bins: IntArray
+    share: FloatArray
+    zeros: FloatArray
+
+
+def population_prior(profile: Profile, menu: Menu) -> Prior:
+    """The prior that a profile gives, for a menu made from it or from data like it."""
+    histogram = profile.histogram
+    bins, column = np.unique(histogram.bin, return_inverse=True)
+    if not len(bins):
+        raise OptionError("the profile has no non-zero reading: there is nothing to learn from")
+    counts = np.bincount(column, histogram.count)
+    readings, zeros = profile.readings, int(profile.rows["zeros"].sum())
+    cells = profile.cells[..., 0]
+    sizes = menu.provenance.get("sizes", [population(profile)])
+    return Prior(
+        bins=bins,
+        share=counts / counts.sum(),
+        zeros=zeros / readings,
+        strength=_strength(profile),
+        a_period=float(cells[cells > 0].mean() / max(profile.rows["members"].mean(), 1)),
+        errors=float(np.median(sizes)) * (readings - zeros) / population(profile),
+    )
+
+
+def _strength(profile: Profile) -> float:
+    """Variance of log |s| within users over that between their means; between 0.1 and 100."""
+    row, logs, count = profile.histogram.row, np.log(centre(profile.histogram.bin)), profile.histogram.count
+    n = np.bincount(row, count, len(profile))
+    held = n > 0
+    first, second = (np.bincount(row, count * logs**k, len(profile))[held] / n[held] for k in (1, 2))
+    within = float(((second - first**2) * n[held]).sum() / n.sum())
+    between = float(first.var()) * max(float(profile.rows["members"].mean()), 1.0)  # buckets hide how users differ
+    return float(np.clip(within / between if between > 0 else 100.0, 0.1, 100.0))
+
+
+def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
+    """Bins of a producer's non-zero readings, how many are in each, and the number of zeros."""
+    sizes = np.abs(readings)
+    bins, counts = np.unique(bin_of(sizes[sizes > 0]), return_counts=True)
+    return bins, counts.astype(float), int((sizes == 0).sum())
+
+
+def personal_laws(
+    bins: IntArray, counts: FloatArray, zeros: int, prior: Prior, rng: np.random.Generator, draws: int = DRAWS
+) -> Law:
+    """The expected law of a producer's readings in the first row, and draws of what it may be in the others."""
+    every = np.union1d(bins, prior.bins)
+    alpha = np.zeros(len(every))
+    alpha[np.searchsorted(every, bins)] += counts / prior.a_period
+    alpha[np.searchsorted(every, prior.bins)] += prior.strength * prior.share
+    share = rng.standard_gamma(alpha, (draws, len(alpha)))
+    share = np.concatenate([alpha[None], np.maximum(share, 1e-300)])
+    periods = (counts.sum() + zeros) / prior.a_period
+    nought = (zeros / prior.a_period + prior.strength * prior.zeros) / (periods + prior.strength)
+    return Law(every, share / share.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
+
+
+def personal_privacy(menu: Menu, law: Law, errors: float) -> FloatArray:
+    """q of every setting of the menu (first axis) under every law (second), with so many local errors."""
+    error: ErrorKind = menu.provenance.get("error", "relative")
+    settings = [each.setting for each in menu.settings]
+    for setting in settings:
+        if setting.kind == "direct" or setting.inner is not None:
+            raise OptionError(f"setting {setting} has no noise law, so its personal privacy is unknown: leave it out")
+    cells, bins_held, local = local_parts(settings, lambda kind: _denominators(law, kind, error, errors))
+    n = local[..., 0]
+    metrics = np.zeros((*n.shape, 6))
+    metrics[..., 0] = local[..., 1] / n
+    metrics[..., 1] = np.sqrt(np.maximum(local[..., 2] / n - metrics[..., 0] ** 2, 0))
+    entropy = np.empty(n.size)
+    expected_entropies(cells.reshape(n.size, -1), bins_held, n.ravel(), entropy)
+    metrics[..., 2] = entropy.reshape(n.shape)
+    return privacy(metrics, menu.largest, menu.weights)
+
+
+def _denominators(law: Law, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
+    """What the local errors of each law divide by; see `evaluation.denominators`."""
+    laws = len(law.share)
+    n, none = np.full(laws, errors), np.zeros(laws)
+    sizes = centre(law.bins)
+    if kind == "additive" and error == "relative":
+        inverse = np.stack([law.share @ sizes**-k for k in (1.0, 2.0, 3.0, 4.0)], axis=1)
+        return Denominators(sizes, law.share, inverse, n, none)
+    if kind == "additive":
+        mean = (1 - law.zeros) * (law.share @ sizes)
+        order = np.argsort(mean)
+        share = np.zeros((laws, laws))
+        share[order, np.arange(laws)] = 1
+        return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none)
+    if error == "relative":
+        return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none)
+    raise OptionError("personal privacy of relative noise is known for --error relative alone: leave it off the menu")
+
+
+def interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:
+    """10th and 90th percentile over the draws of a law (all but the first column)."""
+    low, high = np.percentile(values[:, 1:], levels, axis=1)
+    return low, high

@@ -1,0 +1,205 @@
+"""Advice to one producer: the setting of the menu that serves a wish, judged on readings that stay where they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from halfmask.choice.menu import Menu, MenuSetting
+from halfmask.choice.peak import peak_shows, split_days
+from halfmask.choice.personal import Prior, interval, own_counts, personal_laws, personal_privacy
+from halfmask.data.sources import open_panel
+from halfmask.errors import OptionError
+from halfmask.profiles.bins import FloatArray, IntArray
+
+FEW = 0.8
+"""Below this weight of the producer's own readings against the population's, the advice says that they are few."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a producer asks for, in plain terms; several wishes must hold together.
+
+    ``min_privacy``  personal privacy at least this, with 90 % confidence
+    ``peak_limit``   "my evening peak must not show": on at most this share of days (see `peak`)
+    ``min_reward``   a reward of at least this, with ``rewards`` by setting id
+    """
+
+    min_privacy: float | None = None
+    peak_limit: float | None = None
+    min_reward: float | None = None
+    rewards: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        wishes = (self.min_privacy, self.peak_limit, self.min_reward)
+        if all(each is None for each in wishes):
+            raise OptionError("there is no wish: give a least privacy, a limit for the evening peak, or a least reward")
+        if any(each is not None and not np.isfinite(each) for each in wishes):
+            raise OptionError(f"the wish {wishes} is not made of finite numbers")
+        if self.peak_limit is not None and not 0 < self.peak_limit <= 1:
+            raise OptionError(f"the peak's limit {self.peak_limit} is not a share of days above 0 and up to 1")
+        if self.min_reward is not None and not self.rewards:
+            raise OptionError("a least reward needs the reward of each setting")
+
+    def shortfall(self, low: float, peak: float | None, reward: float | None) -> float:
+        """By how much a setting misses the wishes, added up; 0 where it meets them."""
+        missing = 0.0
+        if self.min_privacy is not None:
+            missing += max(self.min_privacy - low, 0.0)
+        if self.peak_limit is not None and peak is not None:
+            missing += max(peak - self.peak_limit, 0.0)
+        if self.min_reward is not None:
+            got = -np.inf if reward is None else reward
+            missing += max(self.min_reward - got, 0.0) / max(abs(self.min_reward), 1e-12)
+        return missing
+
+
+@dataclass(frozen=True, eq=False)
+class OwnReadings:
+    """One producer's readings; ``times`` are microseconds of local time, or None where they are not known."""
+
+    values: FloatArray
+    times: IntArray | None = None
+
+
+@dataclass(frozen=True)
+class Personal:
+    """A setting as it is for this producer: personal privacy with its 80 % interval, beside the population's."""
+
+    entry: MenuSetting
+    privacy: float
+    low: float
+    high: float
+    peak: float | None
+    reward: float | None
+    shortfall: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """``chosen`` serves the wish; where none does, it comes closest and ``meets`` is False.
+
+    ``own_weight`` is how much the producer's own readings count against the population's (0 to 1).
+    """
+
+    chosen: Personal
+    meets: bool
+    settings: tuple[Personal, ...]
+    readings: int
+    own_weight: float
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[list[str]]:
+        """Every setting for this producer as a table, headings first."""
+        head = ["", "id", "setting", "your privacy", "80 % sure between", "others' privacy", "utility"]
+        peaks = self.settings[0].peak is not None
+        rewards = any(each.reward is not None for each in self.settings)
+        table = [head + ["peak shows"] * peaks + ["reward"] * rewards]
+        for each in self.settings:
+            mark = ("take this" if self.meets else "closest") if each is self.chosen else ""
+            row = [
+                mark,
+                each.entry.id,
+                str(each.entry.setting),
+                f"{each.privacy:.2f}",
+                f"{each.low:.2f} to {each.high:.2f}",
+            ]
+            row += [f"{each.entry.privacy.median:.2f}", f"{each.entry.utility.median:.2f}"]
+            row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
+            row += ["-" if each.reward is None else f"{each.reward:g}"] * rewards
+            table.append(row)
+        return table
+
+
+def own_readings(source: Any, *, producer: str | None = None, **options: Any) -> OwnReadings:
+    """One producer's usable readings from an array, or from any source that `open_panel` takes (with its options)."""
+    if isinstance(source, np.ndarray | list | tuple):
+        values = np.asarray(source, float).ravel()
+        return OwnReadings(values[np.isfinite(values)])
+    panel = open_panel(source, **options)
+    table = panel.collect(panel.frame)
+    users = np.array([str(user) for user in table.column("user").to_pylist()])
+    named = sorted(set(users.tolist()))
+    if producer is None and len(named) > 1:
+        raise OptionError(
+            f"{panel.source} holds {len(named)} producers ({named[0]}, {named[1]}, ...): name one of them"
+        )
+    if producer is not None and producer not in named:
+        raise OptionError(f"{panel.source} has no readings of '{producer}'")
+    values = table.column("value").to_numpy().astype(float)
+    times = table.column("time").to_pandas().to_numpy()
+    kept = np.isfinite(values) & (users == (producer or named[0])) & ~np.isnan(times.astype(float))
+    return OwnReadings(values[kept], times[kept].astype(np.int64))
+
+
+def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: int = 7) -> Recommendation:
+    """The setting of the menu that serves a producer's wish best.
+
+    Of those that meet it, the one with the highest utility; where only a least reward is asked for, the one with the
+    highest personal privacy. Of none, the one that misses by least.
+    """
+    if not len(own.values):
+        raise OptionError("the producer has no usable reading: there is nothing to judge by")
+    for id in wish.rewards or {}:
+        menu[id]
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(7,))))
+    bins, counts, zeros = own_counts(own.values)
+    scores = personal_privacy(menu, personal_laws(bins, counts, zeros, prior, rng), prior.errors)
+    peaks = _peaks(menu, own, wish, rng)
+    settings = _judged(menu, scores, peaks, wish)
+    chosen = _serving(settings, wish)
+    periods = len(own.values) / prior.a_period
+    weight = periods / (periods + prior.strength)
+    return Recommendation(chosen, chosen.shortfall == 0, settings, len(own.values), weight, _notes(own, weight, chosen))
+
+
+def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -> list[float | None]:
+    if wish.peak_limit is None:
+        return [None] * len(menu.settings)
+    if own.times is None:
+        raise OptionError("whether the evening peak shows needs the times of the readings: give a source with times")
+    days = split_days(own.values, own.times)
+    return [peak_shows(days, each.setting, rng) for each in menu.settings]
+
+
+def _judged(menu: Menu, scores: FloatArray, peaks: Sequence[float | None], wish: Wish) -> tuple[Personal, ...]:
+    low, high = interval(scores)
+    rewards = wish.rewards or {}
+    judged = []
+    for number, entry in enumerate(menu.settings):
+        reward = rewards.get(entry.id)
+        missing = wish.shortfall(float(low[number]), peaks[number], reward)
+        judged.append(
+            Personal(
+                entry,
+                float(scores[number, 0]),
+                float(low[number]),
+                float(high[number]),
+                peaks[number],
+                reward,
+                missing,
+            )
+        )
+    return tuple(judged)
+
+
+def _serving(settings: Sequence[Personal], wish: Wish) -> Personal:
+    meeting = [each for each in settings if each.shortfall == 0]
+    if not meeting:
+        return min(settings, key=lambda each: each.shortfall)
+    if wish.min_privacy is None and wish.peak_limit is None:
+        return max(meeting, key=lambda each: each.privacy)
+    return max(meeting, key=lambda each: each.entry.objective)
+
+
+def _notes(own: OwnReadings, weight: float, chosen: Personal) -> tuple[str, ...]:
+    notes = []
+    if weight < FEW:
+        notes.append(
+            f"only {len(own.values):,} readings: the advice rests for {1 - weight:.0%} on the population's, "
+            f"and your privacy may be anything from {chosen.low:.2f} to {chosen.high:.2f}"
+        )
+    if chosen.shortfall > 0:
+        notes.append(f"no setting of the menu serves the wish; {chosen.entry.id} comes closest")
+    return tuple(notes)

@@ -1,0 +1,263 @@
+"""Requirements: producers ask for a change of privacy, the consumer for one of utility (the paper's relations 3 and 4).
+
+Homogeneous, relation 3: with (q, u) the current setting's median privacy and utility, find the best setting with
+q* > q + delta and u* > u + c. Heterogeneous, relation 4: every producer n has a delta of its own and gets the cheapest
+setting (highest utility) with q* > q + delta_n; the system's utility under that very assignment is then measured and
+compared with u + c. Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from halfmask.choice.menu import Menu, MenuSetting
+from halfmask.choice.system import build_systems
+from halfmask.errors import OptionError, SourceError
+from halfmask.evaluation.sampling import eligible
+from halfmask.evaluation.scores import privacy, utility
+from halfmask.profiles.profile import Profile
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer to relation 3.
+
+    ``chosen`` is None where no setting meets both; then ``most_useful`` comes closest on the consumer's side (private
+    enough, highest utility) and ``most_private`` on the producers' side (useful enough, highest privacy). Either is
+    None where no setting meets even its own side.
+    """
+
+    current: MenuSetting
+    privacy_above: float
+    utility_above: float
+    chosen: MenuSetting | None
+    most_useful: MenuSetting | None
+    most_private: MenuSetting | None
+
+    def rows(self) -> list[list[str]]:
+        """The answer as a table, headings first."""
+        named = [("now", self.current), ("chosen", self.chosen)]
+        if self.chosen is None:
+            named += [
+                ("private enough, most useful", self.most_useful),
+                ("useful enough, most private", self.most_private),
+            ]
+        return [["", "id", "setting", "privacy", "utility"]] + [[what, *_cells(each)] for what, each in named]
+
+
+def choose(menu: Menu, current: str, *, delta: float, c: float, among: Sequence[MenuSetting] = ()) -> Choice:
+    """The best setting (largest objective) that meets both changes, from the menu or from ``among``.
+
+    ``current`` is an id of the menu or the text of one of the settings.
+    """
+    _finite(delta=delta, c=c)
+    settings = tuple(among) or menu.settings
+    now = _current(menu, settings, current)
+    q, u = now.privacy.median + delta, now.utility.median + c
+    private = [each for each in settings if each.privacy.median > q]
+    useful = [each for each in settings if each.utility.median > u]
+    both = [each for each in private if each.utility.median > u]
+    return Choice(
+        current=now,
+        privacy_above=q,
+        utility_above=u,
+        chosen=max(both, key=_best, default=None),
+        most_useful=max(private, key=_best, default=None),
+        most_private=max(useful, key=lambda each: (each.privacy.median, each.objective), default=None),
+    )
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The answer to relation 4.
+
+    ``settings`` maps each producer to its setting's id. ``unmet`` producers ask for more privacy than any setting has,
+    and have the most private one; ``kept`` named no delta, and keep the current one. ``utility`` is the system's median
+    over repeats; where it is not enough, ``eased`` is by how much every delta would have to come down (None: no way).
+    """
+
+    current: MenuSetting
+    settings: Mapping[str, str]
+    unmet: tuple[str, ...]
+    kept: int
+    utility_above: float
+    privacy: float
+    utility: float
+    eased: float | None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every producer's wish and the consumer's are met."""
+        return not self.unmet and self.utility > self.utility_above
+
+    def rows(self) -> list[list[str]]:
+        """How many producers have each setting, headings first; then the system's utility against what was asked."""
+        ids = list(self.settings.values())
+        counted = [[id, f"{ids.count(id):,}", f"{ids.count(id) / len(ids):.1%}"] for id in sorted(set(ids))]
+        met = "met" if self.utility > self.utility_above else "not met"
+        ending = [
+            ["system's privacy", f"{self.privacy:.4f}", ""],
+            ["system's utility", f"{self.utility:.4f}", f"above {self.utility_above:.4f} asked: {met}"],
+            ["producers unmet", f"{len(self.unmet):,}", ", ".join(self.unmet[:3])],
+        ]
+        if self.utility <= self.utility_above:
+            ease = "no common reduction does" if self.eased is None else f"every delta lower by {self.eased:.2f} does"
+            ending.append(["closest", ease, ""])
+        return [["setting", "producers", "share"], *counted, *ending]
+
+
+def assign(
+    profile: Profile,
+    menu: Menu,
+    current: str,
+    deltas: Mapping[str, float],
+    *,
+    c: float,
+    repeats: int = 10,
+    seed: int = 7,
+    other_data: bool = False,
+) -> Assignment:
+    """Every producer's cheapest setting that meets its delta, and the utility that this yields."""
+    menu.check_data(profile, other_data=other_data)
+    _finite(c=c)
+    for label, delta in deltas.items():
+        if not np.isfinite(delta):
+            raise OptionError(f"the delta of producer '{label}', {delta}, is not a finite number")
+    if profile.buckets:
+        raise OptionError("producers in hash buckets cannot be assigned one by one: profile with --buckets 0")
+    people = eligible(profile)
+    labels = [str(label) for label in profile.labels[people]]
+    unknown = sorted(set(deltas) - set(map(str, profile.labels)))
+    if unknown:
+        raise OptionError(f"producer '{unknown[0]}' is not in the profile ({len(unknown)} unknown of {len(deltas)})")
+    now = _current(menu, menu.settings, current)
+    chosen = np.array([_cheapest(menu, now, deltas.get(label)) for label in labels])
+    q, u = _measure(profile, menu, people, chosen, repeats, seed)
+    above = now.utility.median + c
+    eased = None
+    if u <= above:
+        eased = _ease(profile, menu, now, labels, deltas, above, repeats, seed)
+    most = max(each.privacy.median for each in menu.settings)
+    return Assignment(
+        current=now,
+        settings={label: menu.ids[number] for label, number in zip(labels, chosen, strict=True)},
+        unmet=tuple(x for x in labels if x in deltas and now.privacy.median + deltas[x] >= most),
+        kept=sum(label not in deltas for label in labels),
+        utility_above=above,
+        privacy=q,
+        utility=u,
+        eased=eased,
+    )
+
+
+def read_deltas(path: str | Path) -> dict[str, float]:
+    """Deltas of a CSV with the columns ``user,delta`` (first row: headings), one producer a row."""
+    deltas: dict[str, float] = {}
+    for number, row in read_rows(path):
+        if number == 1 and len(row) == 2 and row[1].lower() == "delta":
+            continue
+        if len(row) != 2:
+            raise SourceError(f"{path}, row {number}: {len(row)} values instead of user,delta")
+        try:
+            delta = float(row[1])
+        except ValueError as error:
+            raise SourceError(f"{path}, row {number}: delta '{row[1]}' of '{row[0]}' is not a number") from error
+        if row[0] in deltas or not np.isfinite(delta):
+            raise SourceError(f"{path}, row {number}: '{row[0]}' comes twice, or its delta is not finite")
+        deltas[row[0]] = delta
+    if not deltas:
+        raise SourceError(f"{path}: there are no deltas in it: write rows of user,delta")
+    return deltas
+
+
+def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
+    """Rows of a CSV with their numbers from 1, cells stripped; empty rows fall away."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
+            rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(csv.reader(lines), 1)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise SourceError(f"cannot read {path}: {reason}") from error
+    return [(number, row) for number, row in rows if any(row)]
+
+
+def _measure(
+    profile: Profile, menu: Menu, people: np.ndarray, chosen: np.ndarray, repeats: int, seed: int
+) -> tuple[float, float]:
+    """Median privacy and utility of the system over repeats of the noise; the assignment is fixed."""
+    used = np.unique(chosen)
+    hands = [people[chosen == number] for number in used]
+    systems = build_systems(
+        profile,
+        [each.setting for each in menu.settings],
+        [hands] * repeats,
+        aggregate=menu.provenance.get("aggregate", "sum"),
+        error=menu.provenance.get("error", "relative"),
+        seed=seed,
+    )
+    metrics = np.concatenate([system.metrics(used[None]) for system in systems])
+    q, u = (float(np.median(score(metrics, menu.largest, menu.weights))) for score in (privacy, utility))
+    return q, u
+
+
+def _ease(
+    profile: Profile,
+    menu: Menu,
+    now: MenuSetting,
+    labels: Sequence[str],
+    deltas: Mapping[str, float],
+    above: float,
+    repeats: int,
+    seed: int,
+) -> float | None:
+    """The smallest reduction of every delta (to 0.01) with which the system's utility is above what is asked."""
+    people = eligible(profile)
+
+    def enough(hundredths: int) -> bool:
+        less = {label: delta - hundredths / 100 for label, delta in deltas.items()}
+        chosen = np.array([_cheapest(menu, now, less.get(label)) for label in labels])
+        return _measure(profile, menu, people, chosen, repeats, seed)[1] > above
+
+    low, high = 0, int(100 * (1 + max(deltas.values(), default=0.0))) + 1
+    if not enough(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high / 100
+
+
+def _cheapest(menu: Menu, now: MenuSetting, delta: float | None) -> int:
+    """The number of the setting with the highest utility that is private enough, or of the most private one."""
+    if delta is None:
+        return menu.settings.index(now)
+    private = [each for each in menu.settings if each.privacy.median > now.privacy.median + delta]
+    if private:
+        return menu.settings.index(max(private, key=lambda each: (each.utility.median, each.objective)))
+    return menu.settings.index(max(menu.settings, key=lambda each: each.privacy.median))
+
+
+def _current(menu: Menu, settings: Sequence[MenuSetting], current: str) -> MenuSetting:
+    for each in (*menu.settings, *settings):
+        if current in (each.id, str(each.setting)):
+            return each
+    raise OptionError(f"the current setting '{current}' is not on the menu: it has {', '.join(menu.ids)}")
+
+
+def _best(each: MenuSetting) -> tuple[float, float]:
+    return each.objective, each.privacy.median
+
+
+def _cells(each: MenuSetting | None) -> list[str]:
+    if each is None:
+        return ["-", "none", "", ""]
+    return [each.id, str(each.setting), f"{each.privacy.median:.3f}", f"{each.utility.median:.3f}"]
+
+
+def _finite(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not np.isfinite(value):
+            raise OptionError(f"{name} {value} is not a finite number")

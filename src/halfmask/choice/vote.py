@@ -1,0 +1,154 @@
+"""Collective choice of one setting for all: plurality, Borda, approval, Condorcet, and the median voter.
+
+A file of preferences has one row a voter, with ids of the menu, best first (`C,B,A`); under approval the order does not
+count. Rows may be of different lengths: what a voter leaves out ranks below all that it names. A first row whose
+first cell is ``voter`` is a heading, and says that the first column names the voters.
+
+Ties, under every rule: the tied setting with the higher median privacy wins, so that nobody is exposed by a tie.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Literal, get_args
+
+from halfmask.choice.menu import Menu, MenuSetting
+from halfmask.choice.requirements import read_rows
+from halfmask.errors import OptionError, SourceError
+
+Rule = Literal["plurality", "borda", "approval", "condorcet", "median"]
+Ballot = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Election:
+    """Who won and by what tally; ``tied`` are the settings that the tie rule decided between (none: no tie).
+
+    The tally is of first choices (plurality), points (Borda), approvals, pairwise wins less losses (Condorcet), or of
+    voters whose first choice it is, in order of privacy (median). ``note`` says what a reader should know of it.
+    """
+
+    rule: Rule
+    winner: MenuSetting
+    tally: dict[str, float]
+    voters: int
+    tied: tuple[str, ...]
+    note: str = ""
+
+    def rows(self) -> list[list[str]]:
+        """The tally as a table, headings first."""
+        marks = {self.winner.id: "wins"} | {id: "tied" for id in self.tied if id != self.winner.id}
+        return [["id", "tally", ""]] + [[id, f"{count:g}", marks.get(id, "")] for id, count in self.tally.items()]
+
+
+def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Election:
+    """The setting that the voters choose together."""
+    if rule not in get_args(Rule):
+        raise OptionError(f"rule '{rule}' is none of {', '.join(get_args(Rule))}")
+    if not ballots:
+        raise OptionError("there are no voters: a vote needs at least one ballot")
+    for number, ballot in enumerate(ballots, 1):
+        _check(menu, ballot, f"ballot {number}")
+    return _RULES[rule](menu, ballots)
+
+
+def read_preferences(path: str | Path, menu: Menu) -> list[list[str]]:
+    """Ballots of a CSV, as this module's docstring says; an unknown setting is a SourceError that names the row."""
+    rows = read_rows(path)
+    named = bool(rows) and rows[0][1][0].lower() == "voter"
+    ballots = []
+    for number, row in rows[1:] if named else rows:
+        ballot = [cell for cell in row[1 if named else 0 :] if cell]
+        _check(menu, ballot, f"{path}, row {number}")
+        ballots.append(ballot)
+    if not ballots:
+        raise SourceError(f"{path}: there are no voters in it: write one row each, ids best first, like C,B,A")
+    return ballots
+
+
+def _check(menu: Menu, ballot: Ballot, place: str) -> None:
+    for id in ballot:
+        if id not in menu.ids:
+            raise SourceError(f"{place}: '{id}' is not on the menu, which has {', '.join(menu.ids)}")
+    if not ballot or len(set(ballot)) != len(ballot):
+        raise SourceError(f"{place}: a ballot names at least one setting, and each once, not '{','.join(ballot)}'")
+
+
+def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int, note: str = "") -> Election:
+    """The largest tally wins; the higher privacy where several have it."""
+    top = max(tally.values())
+    first = [id for id in menu.ids if tally[id] == top]
+    winner = max((menu[id] for id in first), key=lambda each: each.privacy.median)
+    return Election(rule, winner, tally, voters, tuple(first) if len(first) > 1 else (), note)
+
+
+def _plurality(menu: Menu, ballots: Sequence[Ballot]) -> Election:
+    tally = {id: float(sum(ballot[0] == id for ballot in ballots)) for id in menu.ids}
+    return _elected(menu, "plurality", tally, len(ballots))
+
+
+def _approval(menu: Menu, ballots: Sequence[Ballot]) -> Election:
+    tally = {id: float(sum(id in ballot for ballot in ballots)) for id in menu.ids}
+    return _elected(menu, "approval", tally, len(ballots))
+
+
+def _borda_points(menu: Menu, ballots: Sequence[Ballot]) -> dict[str, float]:
+    """m - 1 points for the first of m settings, one less for each place; those left out share what remains evenly."""
+    last = len(menu.ids) - 1
+    tally = dict.fromkeys(menu.ids, 0.0)
+    for ballot in ballots:
+        for place, id in enumerate(ballot):
+            tally[id] += last - place
+        for id in set(menu.ids) - set(ballot):
+            tally[id] += (last - len(ballot)) / 2
+    return tally
+
+
+def _borda(menu: Menu, ballots: Sequence[Ballot]) -> Election:
+    return _elected(menu, "borda", _borda_points(menu, ballots), len(ballots))
+
+
+def _condorcet(menu: Menu, ballots: Sequence[Ballot]) -> Election:
+    """The setting that beats every other in pairs; without one, most wins less losses (Copeland), then Borda points."""
+    ranks = [{id: place for place, id in enumerate(ballot)} for ballot in ballots]
+    last = len(menu.ids)
+    tally = dict.fromkeys(menu.ids, 0.0)
+    for one, other in combinations(menu.ids, 2):
+        lead = sum(
+            (rank.get(one, last) < rank.get(other, last)) - (rank.get(other, last) < rank.get(one, last))
+            for rank in ranks
+        )
+        tally[one] += (lead > 0) - (lead < 0)
+        tally[other] += (lead < 0) - (lead > 0)
+    top = max(tally.values())
+    if top == last - 1:
+        return _elected(menu, "condorcet", tally, len(ballots))
+    first = [id for id in menu.ids if tally[id] == top]
+    points = _borda_points(menu, ballots)
+    among = _elected(menu, "condorcet", {id: points[id] if id in first else -1.0 for id in menu.ids}, len(ballots))
+    note = "no setting beats every other: the most pairwise wins less losses decide, then Borda points"
+    return Election("condorcet", among.winner, tally, len(ballots), tuple(first) if len(first) > 1 else (), note)
+
+
+def _median(menu: Menu, ballots: Sequence[Ballot]) -> Election:
+    """First choices in order of privacy: the middle voter's wins (of two middle ones, the more private).
+
+    No other setting would win against it in pairs if every voter likes settings less the farther they are from its
+    first choice.
+    """
+    order = sorted(menu.settings, key=lambda each: each.privacy.median)
+    tally = {each.id: float(sum(ballot[0] == each.id for ballot in ballots)) for each in order}
+    voters = [each for each in order for _ in range(int(tally[each.id]))]
+    low, high = voters[(len(voters) - 1) // 2], voters[len(voters) // 2]
+    tied = (low.id, high.id) if low.id != high.id else ()
+    return Election("median", high, tally, len(ballots), tied)
+
+
+_RULES: dict[Rule, Callable[[Menu, Sequence[Ballot]], Election]] = {
+    "plurality": _plurality,
+    "borda": _borda,
+    "approval": _approval,
+    "condorcet": _condorcet,
+    "median": _median,
+}
