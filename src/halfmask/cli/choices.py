@@ -77,7 +77,7 @@ def optimize(
             words = menu_words(menu, readings)
             crowds = [f"{users:,} users" for users in words[0].errors]
             errors = [["-" if error is None else f"{error:.2%}" for error in each.errors.values()] for each in words]
-            told = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
+            lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
             period = menu.provenance.get("period", "period")
             print_rows(
                 [["id", "a typical reading", *crowds], *told], f"\nIn words, and the error of a {period}'s total"
@@ -187,7 +187,10 @@ def choose(
 
     made = read_menu(menu)
     if deltas is None:
-        print_rows(find_setting(made, current, delta=delta, c=c).rows())
+        found = find_setting(made, current, delta=delta, c=c)
+        print_rows(found.rows())
+        if found.chosen is None:
+            note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")
         return
     if profile is None:
         raise OptionError("--deltas assigns a setting to every producer: name their profile with --profile")

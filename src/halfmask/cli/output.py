@@ -70,9 +70,12 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    console = Console()
+    if title:
+        console.print(title, style="bold", markup=False, highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in rows[0]:
         table.add_column(heading, overflow="fold")
     for row in rows[1:]:
         table.add_row(*(Text(str(cell)) for cell in row))
-    Console().print(table)
+    console.print(table)
