@@ -80,7 +80,7 @@ def optimize(
             lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
             period = menu.provenance.get("period", "period")
             print_rows(
-                [["id", "a typical reading", *crowds], *told], f"\nIn words, and the error of a {period}'s total"
+                [["id", "a typical reading", *crowds], *lines], f"\nIn words, and the error of a {period}'s total"
             )
         for empty in menu.empty_bins:
             note(f"bin {empty.bin[0]:g} to {empty.bin[1]:g} is empty: {empty.reason}")
