@@ -77,7 +77,7 @@ def build_profile(
         repeated = keep(panel.engine, _repeated(panel, plan, suspects))
         surplus = int(panel.collect(repeated.select((nw.col("count") - 1).sum())).column(0)[0].as_py() or 0)
         if surplus:
-            mended = _without_duplicates(panel, plan, repeated, surplus, policies.duplicates)
+            mended = without_duplicates(panel, plan, repeated, surplus, policies.duplicates)
             about = {**about, "duplicates": surplus}
             if tally is None:
                 profile = expressions.measure(mended, plan, cut, buckets, about)[0]
@@ -147,7 +147,7 @@ def _repeated(panel: Panel, plan: Plan, suspects: Frame) -> Frame:
     return among.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
 
 
-def _without_duplicates(panel: Panel, plan: Plan, repeated: Frame, surplus: int, policy: Duplicates) -> Panel:
+def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, surplus: int, policy: Duplicates) -> Panel:
     """The same panel with one reading for each user and time."""
     keys = ["user", "time"]
     if policy == "error":
