@@ -8,7 +8,23 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["evaluate", "load_profile", "profile", "read_study", "save_profile", "synth"]
+__all__ = [
+    "assign",
+    "choose",
+    "evaluate",
+    "load_profile",
+    "mix",
+    "optimize",
+    "profile",
+    "read_menu",
+    "read_mix",
+    "read_study",
+    "save_profile",
+    "synth",
+    "vote",
+    "write_menu",
+    "write_mix",
+]
 
 
 def __getattr__(name: str) -> Any:

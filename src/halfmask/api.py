@@ -4,6 +4,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from halfmask.choice.menu import read_menu, write_menu
+from halfmask.choice.mix import mix, read_mix, write_mix
+from halfmask.choice.optimize import optimize
+from halfmask.choice.requirements import assign, choose
+from halfmask.choice.vote import vote
 from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
@@ -16,7 +21,23 @@ from halfmask.profiles.store import load_profile, save_profile
 from halfmask.settings.grid import Grid, grid, read_settings
 from halfmask.settings.setting import PrivacySetting
 
-__all__ = ["evaluate", "load_profile", "profile", "read_study", "save_profile", "synth"]
+__all__ = [
+    "assign",
+    "choose",
+    "evaluate",
+    "load_profile",
+    "mix",
+    "optimize",
+    "profile",
+    "read_menu",
+    "read_mix",
+    "read_study",
+    "save_profile",
+    "synth",
+    "vote",
+    "write_menu",
+    "write_mix",
+]
 
 
 def profile(
