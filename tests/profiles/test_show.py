@@ -1,0 +1,68 @@
+"""What a profile says about itself: quantiles, advice, pictures in blocks."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from halfmask.profiles.quality import QUANTILES, advice, quality, quantiles, step_text
+from halfmask.profiles.show import bars, picture_data, print_profile, table_rows
+from tests.profiles.oracle import Reading
+from tests.profiles.panels import START, plain, profile_of, series
+
+
+def test_quantiles_are_the_readings_own_to_within_a_bin() -> None:
+    rng = np.random.default_rng(4)
+    values = np.concatenate([rng.lognormal(0, 1, 4000), -rng.lognormal(0, 1, 1500), np.zeros(400)])
+    readings: list[Reading] = [("a", START + i * 60_000_000, v) for i, v in enumerate(values.tolist())]
+    found = quantiles(profile_of(readings), QUANTILES)
+    wanted = np.quantile(values, QUANTILES, method="inverted_cdf")
+    assert found == pytest.approx(wanted.tolist(), rel=0.011)
+    assert found != pytest.approx((wanted * 1.03).tolist(), rel=0.011)
+
+
+def test_the_means_and_sums_of_a_known_panel() -> None:
+    found = quality(profile_of([*series("a", [1.0, 2.0, math.nan]), *series("b", [0.0, 0.0])]))
+    assert found["mean"] == 0.75
+    assert (found["zeros"], found["all_zero_users"], found["nonfinite"], found["readings"]) == (2, 1, 1, 4)
+    assert (found["first"], found["last"]) == ("2026-03-01 00:00:00", "2026-03-01 00:30:00")
+
+
+def test_advice_where_relative_errors_break() -> None:
+    assert advice(profile_of(plain(3, 100))) == []
+    assert "signs are mixed" in advice(profile_of(series("a", [1.0] * 99 + [-1.0])))[0]
+    assert "are zero" in advice(profile_of(series("a", [1.0] * 90 + [0.0] * 10)))[0]
+    lonely = [*series("a", [1.0, 2.0, 3.0]), *series("a", [1.0, 2.0], start=START + 10**12)]
+    assert "more readings are missing" in advice(profile_of(lonely))[0]
+    assert "name no user" in advice(profile_of([*plain(1, 9), (None, START, 1.0)]))[0]
+
+
+def test_a_sum_of_parts_with_different_policies_is_shown() -> None:
+    both = profile_of(series("a", [1.0, 2.0])) + profile_of(series("b", [1.0, 2.0]), duplicates="last")
+    console = Console(file=io.StringIO(), width=100)
+    print_profile(both, console)
+    assert dict(table_rows(both))["duplicates"] == "0 (by part, first, last or mean kept)"
+
+
+def test_bars_are_as_high_as_their_values() -> None:
+    assert bars(np.array([0.0, 1.0, 2.0]), 10, 2) == ["  █", " ██"]
+    assert bars(np.array([-1e300, -2e300]), 10, 1) == [""]
+    assert bars(np.array([math.inf, math.nan, 1.0]), 10, 1) == ["█"]
+    assert len(bars(np.arange(1000.0), 72, 5)[-1]) == 72
+
+
+def test_the_picture_holds_every_reading_but_zeros() -> None:
+    profile = profile_of([*series("a", [1.0, 1.01, 8.0, 0.0]), *series("b", [3.0], start=START + 10**11)])
+    data = picture_data(profile)
+    assert data.shares.sum() == pytest.approx(0.8)
+    assert data.shares[[0, -1]].tolist() == pytest.approx([0.4, 0.2])
+    assert data.totals.tolist() == pytest.approx([10.01, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("step", "text"), [(None, "unknown"), (1_800_000_000, "30 min"), (86_400_000_000, "1 d"), (500_000, "0.5 s")]
+)
+def test_a_step_in_words(step: int | None, text: str) -> None:
+    assert step_text(step) == text
