@@ -1,16 +1,16 @@
 """Every figure draws, alone and to files, without warnings and with the same bytes each time."""
 
-import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 from halfmask.errors import OptionError
-from halfmask.report.figures import drawings, save_figures
+from halfmask.report.figures import drawings, save_figures, write_figures
 from halfmask.report.inputs import read_inputs
-from halfmask.report.style import INK, inline_svg, looks, save
+from halfmask.report.style import FORMATS, INK, inline_svg, looks, save
 
 NAMES = {"algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings"}
 
@@ -35,7 +35,7 @@ def test_a_figure_draws_wide_and_narrow(name: str, drawn: dict) -> None:
     assert any(axis.get_ylabel() for axis in panels)
 
 
-def test_drawing_leaves_the_callers_settings_alone(drawn: dict, tmp_path: Path) -> None:
+def test_drawing_leaves_the_callers_settings_alone(drawn: dict) -> None:
     with matplotlib.rc_context({"font.size": 31, "axes.edgecolor": "#ff00ff"}):
         before = dict(matplotlib.rcParams)
         loud = inline_svg(drawn["noise"].draw(2), "noise", "label")
@@ -56,20 +56,28 @@ def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
     assert text.count("url(#") == text.count("url(#one-")
 
 
-def test_figures_are_saved_in_every_format_with_the_same_bytes(made: Path, tmp_path: Path) -> None:
+def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
-    written = save_figures(folder)
-    assert {path.name for path in written} == {f"{name}.{kind}" for name in NAMES for kind in ("png", "svg", "pdf")}
+    written = save_figures(folder, ("pdf",))
+    assert {path.relative_to(folder).as_posix() for path in written} == {f"figures/{name}.pdf" for name in NAMES}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in written)
+
+
+def test_saved_figures_have_the_same_bytes_each_time(made: Path, tmp_path: Path) -> None:
     heads = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-    assert all(path.read_bytes().startswith(heads[path.suffix]) for path in written)
-    first = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in written}
-    again = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in save_figures(folder)}
-    assert again == first
-    assert len(set(first.values())) == len(first)
+    runs = []
+    for run in ("one", "two"):
+        inputs = replace(read_inputs(made), folder=tmp_path / run)
+        inputs.folder.mkdir()
+        few = [drawing for drawing in drawings(inputs) if drawing.name in ("users", "noise")]
+        runs.append({path.name: path.read_bytes() for path in write_figures(inputs, few, FORMATS)})
+    assert runs[0] == runs[1]
+    assert len(set(runs[0].values())) == 6
+    assert all(content.startswith(heads[Path(name).suffix]) for name, content in runs[0].items())
 
 
 @pytest.mark.parametrize("kind", ["jpg", "PNG", ""])
-def test_an_unknown_format_is_refused_before_anything_is_written(kind: str, made: Path, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused_before_anything_is_written(kind: str, made: Path) -> None:
     with pytest.raises(OptionError, match="png, svg, pdf"):
         save_figures(made, ("png", kind))
     assert not (made / "figures").exists()

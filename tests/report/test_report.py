@@ -2,21 +2,22 @@
 
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
-from halfmask.choice.menu import Menu, read_menu, write_menu
+from halfmask.choice.menu import EmptyBin, Score, read_menu, write_menu
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.profiles.store import load_profile
+from halfmask.report.figures import drawings
 from halfmask.report.inputs import read_inputs
 from halfmask.report.method import commands
-from halfmask.report.report import report
+from halfmask.report.report import page_of, report
 from halfmask.settings.grid import grid
 from halfmask.settings.setting import PrivacySetting
 from tests.report.studies import menu_of
@@ -42,7 +43,7 @@ class Page(HTMLParser):
             self.open.append(tag)
         self._note(attrs)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
         self._note(attrs)
 
     def handle_endtag(self, tag: str) -> None:
@@ -69,25 +70,29 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "demo"))
 
 
-def page_of(folder: Path) -> Page:
-    page = Page(report(folder).read_text(encoding="utf-8"))
+def words_of(folder: Path) -> tuple[Page, set[str]]:
+    """The page of a folder without drawing its figures, and the names of those that it would have."""
+    inputs = read_inputs(folder)
+    page = Page(page_of(inputs, []))
     assert page.open == []
-    return page
+    return page, {drawing.name for drawing in drawings(inputs)}
 
 
-def test_the_report_has_every_section_and_every_figure(folder: Path) -> None:
-    page = page_of(folder)
+def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
+    page = Page((reported / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
     assert [name for name in page.ids if name in SECTIONS] == SECTIONS
     assert [name for name in page.ids if name.startswith("figure-")] == [
         f"figure-{name}" for name in ("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings")
     ]
     assert "Left out" not in page.text
-    assert f"{60:,} users" in page.text
+    assert "How 60 users can share" in page.text
     assert "8 times out of 10" in page.text
+    assert "Figure 7. The readings." in page.text
 
 
-def test_the_report_refers_to_nothing_outside(folder: Path) -> None:
-    text = report(folder).read_text(encoding="utf-8")
+def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
+    text = (reported / "report.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.references
     assert all(reference.startswith("#") for reference in page.references)
@@ -97,14 +102,18 @@ def test_the_report_refers_to_nothing_outside(folder: Path) -> None:
     assert set(re.findall(r"url\((.)", text)) == {"#"}
 
 
-def test_equal_folders_give_equal_bytes(folder: Path) -> None:
-    first = report(folder).read_bytes()
-    assert report(folder).read_bytes() == first
+def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
+    assert report(folder).read_bytes() == (reported / "report.html").read_bytes()
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
-def test_the_menu_is_told_with_its_numbers(folder: Path) -> None:
-    page, menu = page_of(folder), read_menu(folder / "menu.json")
+def test_figures_come_with_the_report_where_asked_for(reported: Path) -> None:
+    assert len(list((reported / "figures").iterdir())) == 7
+    assert {path.suffix for path in (reported / "figures").iterdir()} == {".svg"}
+
+
+def test_the_menu_is_told_with_its_numbers(made: Path) -> None:
+    (page, _), menu = words_of(made), read_menu(made / "menu.json")
     for each in menu.settings:
         assert f"{each.privacy.median:.2f}" in page.text
         assert each.setting.mechanism in page.text
@@ -112,35 +121,41 @@ def test_the_menu_is_told_with_its_numbers(folder: Path) -> None:
 
 
 def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
-    menu, page = read_menu(folder / "menu.json"), page_of(folder)
-    assert page.text.count("No setting for privacy") == len(menu.empty_bins)
-    assert all(each.reason in page.text for each in menu.empty_bins)
+    menu = read_menu(folder / "menu.json")
+    empty = EmptyBin((0.2, 0.4), PrivacySetting.parse("laplace:3"), Score(0.3, 0.1), "its <privacy> disperses")
+    write_menu(replace(menu, empty_bins=(empty,)), folder / "menu.json")
+    page, _ = words_of(folder)
+    assert "No setting for privacy 0.2 to 0.4: the nearest is laplace:3, but its <privacy> disperses." in page.text
 
 
 def test_names_are_escaped(folder: Path) -> None:
-    (folder / "homes.profile").rename(folder / '<b>a&b\'s "homes".profile')
-    text = report(folder).read_text(encoding="utf-8")
-    assert "<b>a&b" not in text
+    name = '<b>a&b\'s "homes"'
+    (folder / "homes.profile").rename(folder / f"{name}.profile")
+    inputs = read_inputs(folder)
+    text = page_of(inputs, [])
+    assert name not in text
     assert "&lt;b&gt;a&amp;b" in text
-    assert '<b>a&b\'s "homes"' in Page(text).text
+    assert name in Page(text).text
 
 
 @pytest.mark.parametrize(
     ("file", "command", "gone"),
     [
-        ("homes.profile", "halfmask profile SOURCE", "figure-readings"),
-        ("study.parquet", "halfmask evaluate", "figure-cdfs"),
-        ("menu.json", "halfmask optimize", "figure-algorithm"),
-        ("mix.parquet", "halfmask mix", "figure-mixes"),
+        ("homes.profile", "halfmask profile SOURCE", "readings"),
+        ("study.parquet", "halfmask evaluate", "cdfs"),
+        ("menu.json", "halfmask optimize", "algorithm"),
+        ("mix.parquet", "halfmask mix", "mixes"),
     ],
 )
 def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
     file: str, command: str, gone: str, folder: Path
 ) -> None:
-    assert gone in page_of(folder).ids
+    page, figures = words_of(folder)
+    assert gone in figures
+    assert "Left out" not in page.text
     (folder / file).unlink()
-    page = page_of(folder)
-    assert gone not in page.ids
+    page, figures = words_of(folder)
+    assert gone not in figures
     assert re.search(rf"Left out: .*{command}.* makes it", page.text)
     assert [name for name in page.ids if name in SECTIONS] == SECTIONS
 
@@ -148,9 +163,10 @@ def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
 def test_a_profile_alone_makes_a_report(folder: Path) -> None:
     for file in ("study.parquet", "menu.json", "mix.parquet"):
         (folder / file).unlink()
-    page = page_of(folder)
+    page = Page(report(folder).read_text(encoding="utf-8"))
     assert page.text.count("Left out") == 3
     assert "sampling step" in page.text
+    assert "figure-readings" in page.ids
 
 
 def test_the_commands_carry_what_was_asked_for(folder: Path) -> None:
@@ -166,10 +182,11 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
     study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), sizes="20,40,60", threads=1)
     write_summary(study, folder / "study.parquet")
-    page = page_of(folder)
-    assert "figure-trajectories" in page.ids
-    assert "figure-users" not in page.ids
+    page, figures = words_of(folder)
+    assert figures == {"algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"}
     assert "--summary" in page.text
+    for drawing in drawings(read_inputs(folder)):
+        assert drawing.draw(2).axes
 
 
 def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> None:
@@ -177,9 +194,8 @@ def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> Non
     inputs = read_inputs(folder)
     assert inputs.of_menu is not None
     assert inputs.samples is not None
-    known = next(each for each in menu.settings if each.setting.mechanism != "none")
-    refined = Menu(**{**vars(menu), "settings": (_with(known, "laplace:0.123"), *menu.settings[1:])})
-    write_menu(refined, folder / "menu.json")
+    refined = replace(menu.settings[0], setting=PrivacySetting.parse("laplace:0.123"))
+    write_menu(menu.with_setting(refined), folder / "menu.json")
     again = read_inputs(folder).of_menu
     assert again is not None
     assert again.absent == []
@@ -191,12 +207,12 @@ def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> Non
 
 def test_one_mechanism_and_one_size_do(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
-    write_study(
-        evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1), folder / "study.parquet"
-    )
-    page = page_of(folder)
-    assert "figure-cdfs" in page.ids
-    assert "at equal noise" not in page.text
+    study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1)
+    write_study(study, folder / "study.parquet")
+    drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
+    assert {"cdfs", "noise", "users"} <= set(drawn)
+    assert "than sine" not in drawn["noise"].caption
+    assert all(drawing.draw(1).axes for drawing in drawn.values())
 
 
 def test_results_of_different_data_are_refused(folder: Path) -> None:
@@ -221,19 +237,9 @@ def test_two_profiles_are_one_too_many(folder: Path) -> None:
 
 
 def test_a_damaged_study_leaves_the_old_report(folder: Path) -> None:
-    before = report(folder).read_bytes()
+    (folder / "report.html").write_text("old")
     whole = (folder / "study.parquet").read_bytes()
     (folder / "study.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FileFormatError, match=r"study\.parquet"):
         report(folder)
-    assert (folder / "report.html").read_bytes() == before
-
-
-def test_figures_come_with_the_report_where_asked_for(folder: Path) -> None:
-    report(folder, formats=("svg",))
-    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg"}
-    assert pq.read_table(folder / "study.parquet").num_rows > 0
-
-
-def _with(entry: object, setting: str) -> object:
-    return type(entry)(**{**vars(entry), "setting": PrivacySetting.parse(setting)})
+    assert (folder / "report.html").read_text() == "old"

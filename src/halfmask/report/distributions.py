@@ -8,7 +8,7 @@ import numpy as np
 from halfmask.evaluation.metrics import METRICS
 from halfmask.profiles.bins import FloatArray
 from halfmask.report.samples import Samples
-from halfmask.report.style import looks, panels, styled
+from halfmask.report.style import looks, panels, plain_log, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,8 +63,8 @@ def draw_cdfs(data: dict[str, dict[str, Curve]], columns: int = 2) -> "Figure":
             largest = max((float(curve.value[-1]) for curve in by_mechanism.values()), default=0.0)
             if metric not in IN_BITS and largest > 0:
                 # Some settings hardly mask: without a cut they would press all others to the right edge.
-                axis.set(xscale="log", xlim=(largest / 10**DECADES, largest * 2))
-                axis.minorticks_off()
+                plain_log(axis)
+                axis.set_xlim(largest / 10**DECADES, largest * 2)
             axis.set(title=title, ylim=(0, 102))
             axis.set_xlabel("entropy (bits)" if metric in IN_BITS else "error (1 = 100 %)")
             axis.set_ylabel("samples below (%)")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask.profiles.show import ProfilePicture
-from halfmask.report.style import PALETTE, panels, styled
+from halfmask.report.style import PALETTE, panels, plain_log, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,8 +20,7 @@ def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
         left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color=PALETTE[0])
         left.set(title="How large readings are", xlabel="size of a reading, |s|", ylabel="share of readings (%)")
         if len(data.sizes):
-            left.set_xscale("log")
-            left.minorticks_off()
+            plain_log(left)
         right.plot(data.periods.astype("datetime64[us]"), data.totals, color=PALETTE[1], linewidth=1.3)
         right.set(title="Total of each period", ylabel="sum of all readings")
         dates = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]

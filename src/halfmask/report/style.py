@@ -84,6 +84,13 @@ def panels(count: int, columns: int, height: float = PANEL[1], **sharing: Any) -
     return figure, axes[:count]
 
 
+def plain_log(axis: "Axes") -> None:
+    """A logarithmic x axis with a tick a decade, in plain figures: quicker to read than powers, and to draw."""
+    axis.set_xscale("log")
+    axis.minorticks_off()
+    axis.xaxis.set_major_formatter("{x:,g}")
+
+
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
     """Colour and dashes of each mechanism: those of the paper always have the same, the others in their order."""
     order = [*_KNOWN, *(name for name in names if name not in _KNOWN)]
