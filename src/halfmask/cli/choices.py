@@ -41,8 +41,10 @@ def optimize(
     weights
         Six numbers: mean, std and entropy of the local error for privacy, then of the global error for utility
         (0.2,0.4,0.4,0.6,0.2,0.2).
-    max_mean, max_std
-        Settings with a larger pooled global error are left out (0.1 and 0.1).
+    max_mean
+        Settings with a larger mean of the pooled global error are left out (0.1).
+    max_std
+        Settings with a larger standard deviation of the pooled global error are left out (0.1).
     refine
         Continue from the winners by continuous optimisation of their parameters.
     unit
@@ -107,8 +109,10 @@ def mix(
 
     Parameters
     ----------
-    profile, menu
-        Files that 'halfmask profile' and 'halfmask optimize' wrote.
+    profile
+        A file that 'halfmask profile' wrote.
+    menu
+        A file that 'halfmask optimize' wrote.
     output
         The table of mixes to write (Parquet).
     step
@@ -250,8 +254,10 @@ def demo(*, folder: Path = Path("demo"), users: int = 1000, days: int = 120, see
     ----------
     folder
         Where the files go.
-    users, days
-        Size of the panel.
+    users
+        How many users the panel has.
+    days
+        How many days it covers.
     seed
         The same seed gives the same files.
     """
