@@ -127,9 +127,8 @@ def own_readings(source: Any, *, producer: str | None = None, **options: Any) ->
         )
     if producer is not None and producer not in named:
         raise OptionError(f"{panel.source} has no readings of '{producer}'")
-    values = table.column("value").to_numpy().astype(float)
-    times = table.column("time").to_pandas().to_numpy()
-    kept = np.isfinite(values) & (users == (producer or named[0])) & ~np.isnan(times.astype(float))
+    values, times = (np.asarray(table.column(name).to_numpy(), float) for name in ("value", "time"))
+    kept = np.isfinite(values) & np.isfinite(times) & (users == (producer or named[0]))
     return OwnReadings(values[kept], times[kept].astype(np.int64))
 
 

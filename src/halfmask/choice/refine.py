@@ -18,7 +18,7 @@ from halfmask.evaluation.denominators import ErrorKind
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.evaluation.scores import pooled, privacy, utility
-from halfmask.evaluation.totals import coefficients, subset_totals
+from halfmask.evaluation.totals import coefficients, period_sums, subset_totals
 from halfmask.profiles.bins import FloatArray
 from halfmask.profiles.profile import Profile
 from halfmask.settings.grid import Block
@@ -144,7 +144,8 @@ class Bench:
         room = Block(setting.mechanism, np.stack([start, start * ROOM ** (1 / max(2 * len(start) - 1, 1))]))
         self.most = float(self.law.moments(room.parameters)[:, 1].max())
         self.local = analytic._local(profile, subsets, self.law, self.kind, room, error)
-        self.totals = [subset_totals(profile, subset, self.aggregate, self.kind, error) for subset in subsets]
+        sums = zip(subsets, period_sums(profile, subsets), strict=True)
+        self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
 
     def metrics(self, parameters: tuple[float, ...]) -> FloatArray:
         """The six metrics of one setting on every subset: (1, subsets, 6)."""

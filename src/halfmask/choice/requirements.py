@@ -18,6 +18,7 @@ from halfmask.choice.system import build_systems
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
+from halfmask.profiles.bins import IntArray
 from halfmask.profiles.profile import Profile
 
 
@@ -185,7 +186,7 @@ def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
 
 
 def _measure(
-    profile: Profile, menu: Menu, people: np.ndarray, chosen: np.ndarray, repeats: int, seed: int
+    profile: Profile, menu: Menu, people: IntArray, chosen: IntArray, repeats: int, seed: int
 ) -> tuple[float, float]:
     """Median privacy and utility of the system over repeats of the noise; the assignment is fixed."""
     used = np.unique(chosen)

@@ -1,0 +1,231 @@
+"""Advice to single producers: personal privacy against masking, the peak's game, and wishes."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from halfmask.choice.held_out import evaluate_recommendations, trial_rows
+from halfmask.choice.peak import HOUR, peak_shows, split_days
+from halfmask.choice.personal import (
+    Law,
+    Prior,
+    own_counts,
+    personal_laws,
+    personal_privacy,
+    population_prior,
+)
+from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
+from halfmask.errors import OptionError
+from halfmask.evaluation.metrics import local_error, summary
+from halfmask.evaluation.scores import privacy
+from halfmask.settings.setting import PrivacySetting
+from tests.choice.cases import homes, menu
+from tests.evaluation.direct_cases import household
+
+
+@pytest.fixture(scope="module")
+def prior() -> Prior:
+    return population_prior(homes().profile, menu())
+
+
+def readings_of(number: int) -> OwnReadings:
+    """Everything that one of the homes has."""
+    mine = homes().users == f"user-{number:03d}"
+    hours = np.tile(np.arange(0, 24 * 12, 2), 30)[mine]
+    return OwnReadings(homes().values[mine], hours.astype(np.int64) * HOUR)
+
+
+def test_personal_privacy_is_what_masking_ones_own_readings_gives() -> None:
+    """Metrics of 40 maskings against the law's, and a producer of twice the size is told from it."""
+    values = np.random.default_rng(4).lognormal(0, 0.6, 4000)
+    bins, counts, _ = own_counts(values)
+    law = Law(bins, counts[None] / counts.sum(), np.zeros(1))
+    expected = personal_privacy(menu(), law, len(values))[:, 0]
+    other = personal_privacy(menu(), Law(bins + 64, law.share, law.zeros), len(values))[:, 0]
+    rng = np.random.default_rng(5)
+    for number, each in enumerate(menu().settings[:-1]):
+        found = []
+        for _ in range(40):
+            errors = local_error(each.setting.mask(values, rng), values)
+            metrics = np.array([*summary(errors), 0, 0, 0])
+            found.append(privacy(metrics, menu().largest, menu().weights))
+        mean, spread = float(np.mean(found)), float(np.std(found)) / 40**0.5
+        assert abs(mean - expected[number]) < 5 * spread + 0.003, each.id
+        assert abs(mean - other[number]) > 5 * spread + 0.003, each.id
+    assert expected[-1] == 0
+
+
+def test_the_same_noise_protects_a_small_consumer_more() -> None:
+    bins, counts, _ = own_counts(np.random.default_rng(4).lognormal(0, 0.6, 2000))
+    shares = Law(bins, counts[None] / counts.sum(), np.zeros(1))
+    large = Law(bins + 128, shares.share, shares.zeros)
+    small, big = (personal_privacy(menu(), law, 1e5)[:-1, 0] for law in (shares, large))
+    assert (small > big).all()
+
+
+def test_under_the_scaled_error_the_mean_counts() -> None:
+    """All errors divide by one number, so a producer with the same mean has the same privacy, whatever its spread."""
+    scaled = menu().__class__(**{**vars(menu()), "provenance": {"error": "scaled"}})
+    bins = np.array([0, 64])
+    even = Law(np.array([32]), np.ones((1, 1)), np.zeros(1))
+    sizes = 2 ** ((bins + 0.5) / 64)
+    mean = 2 ** (32.5 / 64)
+    weight = (mean - sizes[0]) / (sizes[1] - sizes[0])
+    wide = Law(bins, np.array([[1 - weight, weight]]), np.zeros(1))
+    one, other = (personal_privacy(scaled, law, 1e4) for law in (even, wide))
+    assert one == pytest.approx(other, abs=1e-9)
+    with_zeros = Law(bins, wide.share, np.full(1, 0.5))
+    assert (personal_privacy(scaled, with_zeros, 1e4)[:-1] > one[:-1]).all()
+
+
+def test_few_readings_rest_on_the_population_and_many_on_themselves(prior: Prior) -> None:
+    rng = np.random.default_rng(6)
+    values = rng.lognormal(3, 0.2, 50_000)
+    weights, spreads = [], []
+    for number in (12, 600, 50_000):
+        found = recommend(menu(), OwnReadings(values[:number]), Wish(min_privacy=0.1), prior)
+        weights.append(found.own_weight)
+        spreads.append(found.chosen.high - found.chosen.low)
+        assert found.chosen.low <= found.chosen.privacy + 0.02
+    assert weights == sorted(weights)
+    assert weights[0] < 0.9 < weights[2]
+    none, many = (
+        personal_privacy(menu(), personal_laws(*own_counts(values[:n]), prior, rng, 60), 1e5) for n in (1, 50_000)
+    )
+    assert np.ptp(none[0, 1:]) > 3 * np.ptp(many[0, 1:])
+    own = Law(*_shares(values))
+    assert many[:, 0] == pytest.approx(personal_privacy(menu(), own, 1e5)[:, 0], rel=0.1, abs=0.02)
+
+
+def _shares(values: np.ndarray) -> tuple:
+    bins, counts, _ = own_counts(values)
+    return bins, counts[None] / counts.sum(), np.zeros(1)
+
+
+def test_the_prior_is_the_populations_and_knows_how_users_differ() -> None:
+    found = population_prior(homes().profile, menu())
+    values = np.abs(homes().values)
+    assert found.share.sum() == pytest.approx(1)
+    assert found.zeros == pytest.approx(np.mean(values == 0))
+    assert found.a_period == pytest.approx(12)
+    logs = [np.log(values[(homes().users == user) & (values > 0)]) for user in np.unique(homes().users)]
+    within, between = np.mean([each.var() for each in logs]), np.var([each.mean() for each in logs])
+    assert found.strength == pytest.approx(within / between, rel=0.05)
+    assert found.errors == pytest.approx(20 * np.sum(values > 0) / 30)
+
+
+def test_a_wish_for_privacy_gets_the_most_useful_setting_that_gives_it(prior: Prior) -> None:
+    for number in (0, 7, 13):
+        found = recommend(menu(), readings_of(number), Wish(min_privacy=0.3), prior)
+        meeting = [each for each in found.settings if each.low >= 0.3]
+        assert found.meets == bool(meeting)
+        if meeting:
+            assert found.chosen.entry.objective == max(each.entry.objective for each in meeting)
+    greedy = recommend(menu(), readings_of(0), Wish(min_privacy=50), prior)
+    assert not greedy.meets
+    assert greedy.chosen.low == max(each.low for each in greedy.settings)
+    assert any("no setting" in note for note in greedy.notes)
+
+
+def test_a_wish_for_reward_gets_the_most_private_setting_that_pays_it(prior: Prior) -> None:
+    pay = {id: float(number) for number, id in enumerate(menu().ids)}
+    found = recommend(menu(), readings_of(2), Wish(min_reward=1.0, rewards=pay), prior)
+    paid = [each for each in found.settings if each.reward is not None and each.reward >= 1]
+    assert found.chosen.privacy == max(each.privacy for each in paid)
+    assert found.rows()[0][-1] == "reward"
+    both = recommend(menu(), readings_of(2), Wish(min_privacy=50, min_reward=1.0, rewards=pay), prior)
+    assert not both.meets
+
+
+def test_the_evening_peak_hides_with_noise_and_the_game_is_fair() -> None:
+    """A flat day with one evening hour: without noise always named, with very much as often as by guessing."""
+    hours = np.arange(24 * 40)
+    values = np.where(hours % 24 == 19, 2.0, 1.0)
+    days = split_days(values, hours * HOUR)
+    rng = np.random.default_rng(8)
+    assert peak_shows(days, PrivacySetting.parse("none"), rng) == 1
+    assert days.guessing == pytest.approx(1 / 24)
+    drowned = peak_shows(days, PrivacySetting.parse("laplace:1000"), rng)
+    assert drowned == pytest.approx(1 / 24, abs=5 * (1 / 24 / 4000) ** 0.5)
+    assert 2 / 24 < peak_shows(days, PrivacySetting.parse("laplace:0.3"), rng) < 0.95
+    # one uniform noise each: P(peak named) = P(2 + U0 > max of 23 (1 + U)), U in [-1, 1]: F = E[min((U0+2)/2, 1)^23]
+    u = (np.arange(20_000) + 0.5) / 10_000 - 1
+    exact = np.mean(np.minimum((u + 2) / 2, 1) ** 23)
+    assert peak_shows(days, PrivacySetting.parse("uniform:1"), rng) == pytest.approx(exact, abs=0.04)
+    assert abs(exact - 0.3) > 0.04
+
+
+def test_the_wish_to_hide_the_peak_is_served(prior: Prior) -> None:
+    found = recommend(menu(), readings_of(3), Wish(peak_limit=0.15), prior)
+    shows = {each.entry.id: each.peak for each in found.settings}
+    assert shows["N"] is not None
+    assert all(shows[id] <= shows["N"] + 0.05 for id in shows)
+    meeting = [each for each in found.settings if each.peak is not None and each.peak <= 0.15]
+    assert found.meets == bool(meeting)
+    assert "peak shows" in found.rows()[0]
+    with pytest.raises(OptionError, match="times"):
+        recommend(menu(), OwnReadings(np.ones(5)), Wish(peak_limit=0.2), prior)
+    with pytest.raises(OptionError, match="evening"):
+        split_days(np.ones(3), np.array([1, 2, 3]) * HOUR)
+
+
+def test_readings_come_from_arrays_and_any_source(tmp_path: Path) -> None:
+    assert own_readings([1.0, np.nan, 2.0]).values.tolist() == [1.0, 2.0]
+    path = tmp_path / "mine.csv"
+    path.write_text("user,time,value\nme,2024-01-01 00:00,1.5\nme,2024-01-01 01:00,2.5\nme,2024-01-01 02:00,\n")
+    mine = own_readings(str(path))
+    assert mine.values.tolist() == [1.5, 2.5]
+    assert mine.times is not None
+    assert np.diff(mine.times).tolist() == [HOUR]
+    with pytest.raises(OptionError, match="30 producers"):
+        own_readings(homes().table)
+    with pytest.raises(OptionError, match="no readings of 'me'"):
+        own_readings(homes().table, producer="me")
+    one = own_readings(homes().table, producer="user-004")
+    assert sorted(one.values.tolist()) == sorted(readings_of(4).values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({}, "no wish"),
+        ({"min_privacy": float("nan")}, "finite"),
+        ({"peak_limit": 0.0}, "share of days"),
+        ({"min_reward": 1.0}, "reward of each setting"),
+    ],
+)
+def test_wishes_that_are_none_are_refused(wish: dict[str, float], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        Wish(**wish)  # type: ignore[arg-type]
+
+
+def test_advice_without_readings_or_for_unknown_settings_is_refused(prior: Prior) -> None:
+    with pytest.raises(OptionError, match="no usable reading"):
+        recommend(menu(), OwnReadings(np.zeros(0)), Wish(min_privacy=0.1), prior)
+    with pytest.raises(OptionError, match="no setting 'Q'"):
+        recommend(menu(), readings_of(0), Wish(min_reward=1, rewards={"Q": 2.0}), prior)
+
+
+def test_advice_meets_the_wish_of_held_out_users_more_often_than_one_setting_for_all() -> None:
+    """Users differ by far more than the menu's bins; and more readings never serve at a higher cost."""
+    case = household(users=60, days=20, step=2)
+    trials = evaluate_recommendations(case.profile, menu(), min_privacy=0.35, readings=(12, 240), other_data=True)
+    few, many = trials
+    assert few.users == many.users == 15
+    assert few.met >= few.population_met
+    assert few.met >= 0.85 * few.reachable
+    assert many.met >= 0.85 * many.reachable
+    assert many.utility >= few.utility - 0.02
+    assert len(trial_rows(trials)) == 3
+    for options in ({"held_out": 0.0}, {"held_out": 0.99}):
+        with pytest.raises(OptionError, match=r"held|hold"):
+            evaluate_recommendations(homes().profile, menu(), min_privacy=0.3, **options)
+    with pytest.raises(OptionError, match="--buckets 0"):
+        evaluate_recommendations(homes().profile.bucketed(4), menu(), min_privacy=0.3, other_data=True)
+
+
+def test_frames_need_no_file() -> None:
+    table = pa.table({"user": ["a"] * 3, "time": ["2024-01-01", "2024-01-02", "2024-01-03"], "value": [1.0, 2.0, 3.0]})
+    assert own_readings(table).values.tolist() == [1.0, 2.0, 3.0]
