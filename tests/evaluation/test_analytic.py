@@ -10,7 +10,7 @@ from halfmask.evaluation.denominators import denominators
 from halfmask.evaluation.expected_entropy import expected_entropy
 from halfmask.evaluation.local import LocalErrors, largest_noise
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
-from halfmask.evaluation.totals import standard_sums, subset_totals
+from halfmask.evaluation.totals import period_sums, standard_sums, subset_totals
 from halfmask.profiles.profile import Profile
 from halfmask.settings.grid import Grid, grid
 from halfmask.settings.mechanism import mechanism
@@ -69,9 +69,11 @@ def test_laplace_sums_are_gamma_differences() -> None:
     _, profile = opened(awkward("few users"))
     law, rng = mechanism("laplace"), np.random.default_rng(5)
     subsets = draw_subsets(profile, [1], 1500, 1)
-    ours = np.concatenate(
-        [standard_sums(law, subset_totals(profile, s, "sum", "additive", "relative"), "sum", 1) for s in subsets]
-    )
+    periods = [
+        subset_totals(*each, "sum", "additive", "relative")
+        for each in zip(subsets, period_sums(profile, subsets), strict=True)
+    ]
+    ours = np.concatenate([standard_sums(law, each, "sum", 1) for each in periods])
     sums = rng.laplace(0, 1 / np.sqrt(2), (len(ours), 48)).sum(axis=1) / np.sqrt(48)
     assert ks_two_sample(ours, sums, 2)
     assert not ks_two_sample(ours, 1.15 * sums, 2)

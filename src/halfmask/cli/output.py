@@ -56,10 +56,15 @@ def counting(what: str, things: str) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left: ``advance(done, total)`` sets it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+    """A bar with rate and time left: ``advance(done, total)`` sets it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
+    from rich.text import Text
 
-    with progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    with progress(BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()) as shown:
         task = shown.add_task(what, total=total)
         yield lambda done, all_: shown.update(task, completed=done, total=all_)
 

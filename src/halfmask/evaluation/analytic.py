@@ -15,6 +15,7 @@ from halfmask.evaluation.totals import (
     SubsetTotals,
     coefficients,
     needs_single_draws,
+    period_sums,
     standard_sums,
     subset_totals,
     summarise,
@@ -63,7 +64,7 @@ def evaluate_analytic(
         )
     out = np.empty((len(grid), len(subsets), len(METRICS)), np.float32 if single else np.float64)
     notes = notes if notes is not None else Notes()
-    start = 0
+    start, sums = 0, period_sums(profile, subsets)
     with ThreadPoolExecutor(threads or 2) as pool:
         for block in grid.blocks:
             law = mechanism(block.mechanism)
@@ -72,7 +73,9 @@ def evaluate_analytic(
                 notes.estimated.add(law.name)
             part = out[start : start + len(block)]
             local = _local(profile, subsets, law, kind, block, error)
-            totals = [subset_totals(profile, subset, aggregate, kind, error) for subset in subsets]
+            totals = [
+                subset_totals(s, part_sums, aggregate, kind, error) for s, part_sums in zip(subsets, sums, strict=True)
+            ]
             notes.excluded_periods = max(notes.excluded_periods, sum(t.excluded for t in totals))
             correction = local.corrections(law, block.parameters)
             jobs = [

@@ -15,6 +15,7 @@ X_t is exact for Laplace (a difference of gamma variables) and Gaussian noise, a
 holds `FEW_READINGS` or more; the noises of smaller periods are drawn one by one. The same X_t serve every setting.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
@@ -50,9 +51,20 @@ class SubsetTotals:
     excluded: int
 
 
-def subset_totals(profile: Profile, subset: Subset, aggregate: str, noise: str, error: ErrorKind) -> SubsetTotals:
-    """The periods of one subset that have an error."""
-    n, s1, s2, s3, s4 = np.moveaxis(profile.cells[subset.rows].sum(axis=0), -1, 0)
+def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
+    """Number of readings and sums of s^k of each period and subset: (subsets, periods, 5), one matrix product."""
+    members = np.zeros((len(subsets), len(profile)))
+    for index, subset in enumerate(subsets):
+        members[index, subset.rows] = 1
+    cells = profile.cells.reshape(len(profile), -1)
+    if not np.isfinite(cells).all():  # 0 x infinity is no number: add up those alone that belong
+        return np.stack([profile.cells[subset.rows].sum(axis=0) for subset in subsets])
+    return (members @ cells).reshape(len(subsets), *profile.cells.shape[1:])
+
+
+def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, error: ErrorKind) -> SubsetTotals:
+    """The periods of one subset that have an error, from its `period_sums`."""
+    n, s1, s2, s3, s4 = np.moveaxis(sums, -1, 0)
     held = n > 0
     n, s1, s2, s3, s4 = n[held], s1[held], s2[held], s3[held], s4[held]
     mean = s1 / n
