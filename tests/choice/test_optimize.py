@@ -8,14 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from halfmask.api import profile
 from halfmask.choice.optimize import optimize, pareto_front
 from halfmask.choice.words import menu_rows, menu_words, noise_quantile, shown, total_error, typical_reading
 from halfmask.errors import FileFormatError, OptionError
+from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
+from halfmask.settings.grid import grid
 from halfmask.settings.setting import PrivacySetting
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 
+SWISS = Path(__file__).parents[3] / "shared" / "data" / "ch_households_halfhourly.parquet"
 scores = st.floats(0.001, 0.999)
 
 
@@ -128,6 +132,16 @@ def test_a_summary_gives_the_menu_of_its_samples_and_no_other(tmp_path: Path) ->
     optimize(tmp_path / "summary.parquet", max_mean=0.1, weights=Weights())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not SWISS.is_file(), reason="the Swiss households are not beside the repository")
+def test_the_menu_of_real_households_is_as_the_method_found_it() -> None:
+    """The method's page: privacy .085/.20/.40/.60/.80 with utility 1.00/.999/.82/.70/.59, of other random settings."""
+    made = evaluate_grid(profile(SWISS), grid("paper"))
+    entries = optimize(as_read(made)).menu.settings[:-1]
+    assert [each.privacy.median for each in entries[1:]] == pytest.approx([0.2, 0.4, 0.6, 0.8], abs=0.01)
+    assert [each.utility.median for each in entries] == pytest.approx([1.0, 0.999, 0.82, 0.70, 0.59], abs=0.03)
+
+
 @pytest.mark.parametrize("options", [{"omega": 0.21}, {"omega": 0}, {"omega": math.nan}, {"bins": 0}, {"bins": 26}])
 def test_bins_and_omega_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=r"omega|bins"):
@@ -156,6 +170,13 @@ def test_one_mechanism_works_and_is_noted() -> None:
     assert not any(
         "one mechanism" in note for note in optimize(study_of({**TOP, "laplace:1": TOP["gaussian:9"]})).notes
     )
+
+
+def test_settings_that_nobody_need_choose_are_noted() -> None:
+    found = optimize(study_of({**TOP, "laplace:1": samples([0.001], [0.9]), "laplace:2": samples([0.3], [0.95])}))
+    assert any("A, laplace:1, hides next to nothing" in note for note in found.notes)
+    assert any("B has more privacy and more utility than A" in note for note in found.notes)
+    assert not any("than B" in note for note in found.notes)
 
 
 def test_damaged_studies_are_refused() -> None:

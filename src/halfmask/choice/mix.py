@@ -254,6 +254,29 @@ class Keeping:
         """The mix with the highest median privacy among those that keep the utility."""
         return self.blends[0] if self.blends else None
 
+    def rows(self, most: int = 10) -> list[list[str]]:
+        """The most private mixes that keep the utility as a table, headings first; the closest one where none does."""
+        shown = self.blends[:most] or (self.closest,)
+        return [[*self.closest.shares, "privacy", "lowest utility"]] + [
+            [*(f"{share:.1%}" for share in each.shares.values()), f"{each.privacy:.3f}", f"{each.lowest_utility:.3f}"]
+            for each in shown
+        ]
+
+
+def mix_rows(made: Mix) -> list[list[str]]:
+    """Median and interquartile range of privacy and utility by dominant setting and its share, headings first."""
+    keys = list(zip(*(made.table.column(name).to_pylist() for name in ("dominant", "dominant_share")), strict=True))
+    scores = [made.table.column(name).to_numpy() for name in ("privacy", "utility")]
+    rows = [["dominant", "share", "mixes", "privacy", "its IQR", "utility", "its IQR"]]
+    for name, share in sorted({key for key in keys if key[0] is not None}, key=lambda key: (key[0], -key[1])):
+        held = np.array([key == (name, share) for key in keys])
+        cells = []
+        for values in scores:
+            low, middle, high = np.percentile(values[held], (25, 50, 75))
+            cells += [f"{middle:.3f}", f"{high - low:.3f}"]
+        rows.append([name, f"{share:.1%}", f"{held.sum() // int(made.about['repeats']):,}", *cells])
+    return rows
+
 
 def keeping(made: Mix, bar: float) -> Keeping:
     """Which mixes keep utility above ``bar`` in every repeat, and which of them has the highest median privacy."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
     *("settings", "readings"),
 )
+NEXT_TO_NOTHING = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,5 +207,16 @@ def _notes(scored: Scored, menu: Menu) -> list[str]:
     notes += [
         f"bin {each.bin[0]:g} to {each.bin[1]:g} is empty; nearest is {each.nearest}: {each.reason}"
         for each in menu.empty_bins
+    ]
+    masking = menu.settings[:-1]
+    notes += [
+        f"{each.id}, {each.setting}, hides next to nothing: its privacy is {each.privacy.median:.2g}"
+        for each in masking
+        if each.privacy.median < NEXT_TO_NOTHING
+    ]
+    notes += [
+        f"{other.id} has more privacy and more utility than {each.id}: nobody need choose {each.id}"
+        for each, other in combinations(masking, 2)
+        if other.objective >= each.objective
     ]
     return notes
