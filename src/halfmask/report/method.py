@@ -39,6 +39,7 @@ def quality_section(inputs: Inputs) -> Markup:
     if inputs.profile is None:
         return Markup("")
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
+    rows = [[name, words.replace("   ", " · ")] for name, words in rows]
     notes = [paragraph(note[:1].upper() + note[1:] + ".", "note") for note in advice(inputs.profile)]
     return joined([table("", [], rows), *notes])
 
@@ -156,7 +157,7 @@ def repeat_section(inputs: Inputs) -> Markup:
     lines = "\n".join(" ".join(map(_quoted, command)) for command in commands(inputs))
     return joined(
         [
-            paragraph("Same data, same seeds and same versions give the same files, byte for byte."),
+            paragraph(f"With halfmask {__version__}: same data and same seeds give the same files, byte for byte."),
             element("pre", element("code", lines)),
         ]
     )
@@ -167,7 +168,7 @@ def commands(inputs: Inputs) -> list[list[str]]:
     at = inputs.folder.resolve().name
     files = (f"{inputs.name}.profile", "study.parquet", "menu.json", "mix.parquet")
     profile, study, menu, mix = (f"{at}/{file}" for file in files)
-    lines = [["pip", "install", f"halfmask=={__version__}"]]
+    lines: list[list[str]] = []
     if inputs.profile:
         lines.append(["halfmask", "profile", *_sources(inputs), "-o", profile, "--period", inputs.profile.period.text])
         policies = inputs.profile.about.get("policies", {})

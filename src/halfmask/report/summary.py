@@ -41,12 +41,12 @@ def _facts(inputs: Inputs) -> list[tuple[str, str]]:
         facts += [
             ("Users", f"{inputs.profile.users:,}"),
             ("Readings", f"{inputs.profile.readings:,}"),
-            ("Periods", f"{len(inputs.profile.periods):,} of one {inputs.profile.period.text}"),
+            (f"Periods of one {inputs.profile.period.text}", f"{len(inputs.profile.periods):,}"),
         ]
     if inputs.samples:
         facts.append(("Settings tried", f"{len(inputs.samples.settings):,}"))
     if inputs.menu:
-        facts.append(("On the menu", f"{len(inputs.menu.settings) - 1} and “none”"))
+        facts.append(("Settings on the menu", f"{len(inputs.menu.settings) - 1}"))
     return facts
 
 
