@@ -53,8 +53,16 @@ def claim(text: str, findings: Mapping[str, Finding]) -> Claim:
     return Claim(text, measured, verdict, " ".join(reasons))
 
 
+def found(measured: str, verdict: Verdict, why: str) -> Finding:
+    """A finding that gives the reason only where the claim does not hold entirely."""
+    return Finding(measured, verdict, "" if verdict == "holds" else why)
+
+
+def judged(holds: bool, in_part: bool) -> Verdict:
+    """The verdict of two conditions, the stronger first."""
+    return "holds" if holds else "holds in part" if in_part else "does not hold"
+
+
 def graded(met: int, of: int, enough: int | None = None) -> Verdict:
     """Holds where ``enough`` (default all) of the conditions are met, does not where none is, else in part."""
-    if met >= (of if enough is None else enough):
-        return "holds"
-    return "holds in part" if met else "does not hold"
+    return judged(met >= (of if enough is None else enough), met > 0)
