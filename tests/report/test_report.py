@@ -210,7 +210,9 @@ def test_one_mechanism_and_one_size_do(folder: Path) -> None:
     study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1)
     write_study(study, folder / "study.parquet")
     drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
-    assert {"cdfs", "noise", "users"} <= set(drawn)
+    assert {"cdfs", "noise", "trajectories"} <= set(drawn)
+    assert "users" not in drawn
+    assert len(drawn["trajectories"].draw(2).axes) == 2
     assert "than sine" not in drawn["noise"].caption
     assert all(drawing.draw(1).axes for drawing in drawn.values())
 

@@ -93,7 +93,7 @@ def draw_algorithm(data: Algorithm, columns: int = 2) -> "Figure":
         figure, axes = panels(4, columns, sharex=True, sharey=True)
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
         _ellipses(axes[1], data, facecolors="none", edgecolors="#0072B2")
-        scored = _ellipses(axes[2], data, cmap=_shades(), edgecolors=INK, alpha=0.85)
+        scored = _ellipses(axes[2], data, cmap=_shades(), edgecolors=INK, linewidths=0.4, alpha=0.85)
         _ellipses(axes[3], data, facecolors="none", edgecolors=QUIET, alpha=0.5)
         _winners(axes[3], data, scored)
         titles = ("1  Each setting, tried", "2  Privacy cut into bins", "3  Fitness of each", "4  The best of each bin")
@@ -125,10 +125,10 @@ def _ellipses(axis: "Axes", data: Algorithm, **how: Any) -> "EllipseCollection":
     # The large ones go below; and an ellipse needs some area to be seen, whatever its spread.
     order = np.argsort(-data.width * data.height, kind="stable")
     centres = np.column_stack([data.privacy, data.utility])[order]
-    width, height = np.maximum(2 * data.width[order], 0.012), np.maximum(2 * data.height[order], 0.012)
+    width, height = np.maximum(2 * data.width[order], 0.016), np.maximum(2 * data.height[order], 0.018)
     drawn = EllipseCollection(
         width, height, np.zeros(len(width)), units="xy", offsets=centres, offset_transform=axis.transData,
-        linewidths=0.8, **how,
+        **{"linewidths": 0.8} | how,
     )  # fmt: skip
     if "cmap" in how:
         drawn.set_array(data.fitness[order])

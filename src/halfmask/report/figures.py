@@ -39,7 +39,7 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
         steps = algorithm_data(samples, menu)
         told = captions.algorithm_caption(steps, samples)
         yield Drawing("algorithm", "How the menu is chosen", told, partial(draw_algorithm, steps))
-    if inputs.of_menu:
+    if inputs.of_menu and len(set(inputs.of_menu.users.tolist())) > 1:
         growth = users_data(inputs.of_menu)
         told = captions.users_caption(growth)
         yield Drawing("users", "More users, better totals", told, partial(draw_users, growth))

@@ -103,14 +103,14 @@ def draw_noise(data: dict[str, NoiseCurve], columns: int = 2) -> "Figure":
             axis.set(title=score.capitalize(), ylabel=f"median {score}")
             axis.set_xlabel("total |noise| on 100,000 readings (units of the data)")
             axis.set_xlim(left=0)
-            axis.xaxis.set_major_formatter(_thousands)
+            axis.xaxis.set_major_formatter(_short_number)
             axis.xaxis.set_major_locator(_few_ticks())
         axes[0].legend(loc="best")
     return figure
 
 
-def _thousands(value: float, _: float) -> str:
-    return f"{value:,.0f}"
+def _short_number(value: float, _: float) -> str:
+    return f"{value / 1e6:,g} M" if value >= 1e6 else f"{value:,.0f}"
 
 
 def _few_ticks() -> "MaxNLocator":

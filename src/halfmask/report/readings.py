@@ -9,6 +9,7 @@ from halfmask.profiles.show import ProfilePicture
 from halfmask.report.style import PALETTE, panels, plain_log, styled
 
 DATES = 4
+LONG = 400
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
         left.set(title="How large readings are", xlabel="size of a reading, |s|", ylabel="share of readings (%)")
         if len(data.sizes):
             plain_log(left)
-        right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3)
+        right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
         right.set_xticks(*_dates(data.periods))
         right.set(title="Total of each period", ylabel="sum of all readings")
         right.yaxis.set_major_formatter("{x:,.6g}")

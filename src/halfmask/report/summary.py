@@ -54,12 +54,14 @@ def _search(inputs: Inputs) -> list[str]:
     if not inputs.samples:
         return []
     samples, held = inputs.samples, inputs.samples.scale.constraint
-    return [
-        f"{len(samples.settings):,} privacy settings ({listed(samples.names())}) were tried on the same groups of "
-        f"users. {int(samples.kept.sum()):,} of them keep the error of a total below {percent(held.max_mean)} on "
-        f"average, with a standard deviation below {percent(held.max_std)}; the others are too noisy to be useful and "
-        "are left out."
-    ]
+    count, kept = len(samples.settings), int(samples.kept.sum())
+    which = "All of them" if kept == count else f"{kept:,} of them"
+    told = (
+        f"{count:,} privacy settings ({listed(samples.names())}) were tried on the same groups of users. {which} keep "
+        f"the error of a total below {percent(held.max_mean)} on average, with a standard deviation below "
+        f"{percent(held.max_std)}"
+    )
+    return [f"{told}." if kept == count else f"{told}; the others are too noisy to be useful and are left out."]
 
 
 def _ends(inputs: Inputs) -> list[str]:
@@ -116,8 +118,8 @@ def menu_section(inputs: Inputs) -> Markup:
             "themselves or together."
         ),
         table(
-            "Table 1. The menu. Parameters: the scale of laplace noise; the coefficients of sine noise, lowest power "
-            "first. Privacy and utility are medians over all groups of users tried.",
+            "Table 1. The menu. Parameters are in the mechanism's own order; the coefficients of sine noise are "
+            "printed lowest power first. Privacy and utility are medians over all groups of users tried.",
             ["Id", "Mechanism", "Parameters", "Privacy", "Utility"],
             rows,
         ),

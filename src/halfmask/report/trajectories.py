@@ -55,18 +55,15 @@ class MenuBand:
 
 
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
-    """Everything that Fig. 4 draws; without a menu, or in a summary, the parts that need it are empty."""
+    """Everything that Fig. 4 draws; parts that need a menu, or samples of several sizes, are empty without."""
     every = np.ones(len(samples.users), bool)
     if not samples.sized:
         return Trajectories(_by_mechanism(samples, every), None, {}, None, "")
     large, words = samples.large()
-    return Trajectories(
-        _by_mechanism(samples, every),
-        menu_band(menu, every) if menu else None,
-        _by_mechanism(samples, large),
-        menu_band(menu, large) if menu else None,
-        words,
-    )
+    whole = _by_mechanism(samples, every), menu_band(menu, every) if menu else None
+    if large.all():
+        return Trajectories(*whole, {}, None, "")
+    return Trajectories(*whole, _by_mechanism(samples, large), menu_band(menu, large) if menu else None, words)
 
 
 def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = STEP) -> Band:
