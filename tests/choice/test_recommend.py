@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from halfmask.choice.held_out import evaluate_recommendations, trial_rows
-from halfmask.choice.peak import HOUR, peak_shows, split_days
+from halfmask.choice.peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.personal import (
     Law,
     Prior,
@@ -140,35 +140,40 @@ def test_a_wish_for_reward_gets_the_most_private_setting_that_pays_it(prior: Pri
 
 
 def test_the_evening_peak_hides_with_noise_and_the_game_is_fair() -> None:
-    """A flat day with one evening hour: without noise always named, with very much as often as by guessing."""
+    """One evening hour stands out: without noise always named, with very much as often as by guessing."""
     hours = np.arange(24 * 40)
-    values = np.where(hours % 24 == 19, 2.0, 1.0)
-    days = split_days(values, hours * HOUR)
+    values = np.where(hours % 24 == 19, 2.0, 1.0) + 50.0 * (hours % 24 < 6)  # nights do not matter
+    evenings = split_evenings(values, hours * HOUR)
     rng = np.random.default_rng(8)
-    assert peak_shows(days, PrivacySetting.parse("none"), rng) == 1
-    assert days.guessing == pytest.approx(1 / 24)
-    drowned = peak_shows(days, PrivacySetting.parse("laplace:1000"), rng)
-    assert drowned == pytest.approx(1 / 24, abs=5 * (1 / 24 / 4000) ** 0.5)
-    assert 2 / 24 < peak_shows(days, PrivacySetting.parse("laplace:0.3"), rng) < 0.95
-    # one uniform noise each: P(peak named) = P(2 + U0 > max of 23 (1 + U)), U in [-1, 1]: F = E[min((U0+2)/2, 1)^23]
+    assert peak_shows(evenings, PrivacySetting.parse("none"), rng) == 1
+    assert evenings.guessing == pytest.approx(1 / 6)
+    drowned = peak_shows(evenings, PrivacySetting.parse("laplace:1000"), rng)
+    assert drowned == pytest.approx(1 / 6, abs=5 * (1 / 6 / 4000) ** 0.5)
+    # P(2 + U0 > max of five 1 + U), all U uniform on [-1, 1]: the mean of min((U0 + 2)/2, 1)^5
     u = (np.arange(20_000) + 0.5) / 10_000 - 1
-    exact = np.mean(np.minimum((u + 2) / 2, 1) ** 23)
-    assert peak_shows(days, PrivacySetting.parse("uniform:1"), rng) == pytest.approx(exact, abs=0.04)
-    assert abs(exact - 0.3) > 0.04
+    exact = float(np.mean(np.minimum((u + 2) / 2, 1) ** 5))
+    error = (exact * (1 - exact) / 4000) ** 0.5
+    found = peak_shows(evenings, PrivacySetting.parse("uniform:1"), rng)
+    assert found == pytest.approx(exact, abs=5 * error)
+    assert abs(peak_shows(evenings, PrivacySetting.parse("uniform:1.3"), rng) - exact) > 5 * error
+    half_hours = split_evenings(np.repeat(values, 2), np.repeat(hours, 2) * HOUR)
+    assert peak_shows(half_hours, PrivacySetting.parse("uniform:1"), rng) > found
 
 
 def test_the_wish_to_hide_the_peak_is_served(prior: Prior) -> None:
-    found = recommend(menu(), readings_of(3), Wish(peak_limit=0.15), prior)
+    found = recommend(menu(), readings_of(3), Wish(peak_limit=0.5), prior)
     shows = {each.entry.id: each.peak for each in found.settings}
-    assert shows["N"] is not None
-    assert all(shows[id] <= shows["N"] + 0.05 for id in shows)
-    meeting = [each for each in found.settings if each.peak is not None and each.peak <= 0.15]
-    assert found.meets == bool(meeting)
+    assert shows["N"] == 1
+    meeting = [each for each in found.settings if each.peak is not None and each.peak <= 0.5]
+    assert found.meets
+    assert found.chosen.entry.objective == max(each.entry.objective for each in meeting)
     assert "peak shows" in found.rows()[0]
     with pytest.raises(OptionError, match="times"):
-        recommend(menu(), OwnReadings(np.ones(5)), Wish(peak_limit=0.2), prior)
+        recommend(menu(), OwnReadings(np.ones(5)), Wish(peak_limit=0.5), prior)
+    with pytest.raises(OptionError, match="chance of guessing"):
+        recommend(menu(), readings_of(3), Wish(peak_limit=0.1), prior)
     with pytest.raises(OptionError, match="evening"):
-        split_days(np.ones(3), np.array([1, 2, 3]) * HOUR)
+        split_evenings(np.ones(3), np.array([1, 2, 17]) * HOUR)
 
 
 def test_readings_come_from_arrays_and_any_source(tmp_path: Path) -> None:

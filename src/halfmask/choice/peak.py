@@ -1,9 +1,9 @@
-"""Does the evening peak show? A game with an onlooker who sees one day of masked readings.
+"""Does the evening peak show? A game with an onlooker who sees one evening of masked readings.
 
-The onlooker averages the masked readings of each hour and names the hour with the largest average as the day's evening
-peak. The peak *shows* on a day if the hour named is the hour between 17:00 and 22:00 with the largest true average. The
-probability of that, over days and noise, lies between 1/hours (by guessing) and what the readings show unmasked. Over
-many days of the same habit noise averages out, and more shows: this is about a single day.
+The onlooker averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
+The peak *shows* on a day if that is the hour with the largest true average. Its probability, over days and noise, is 1
+where readings are shared unmasked and 1/hours where nothing can be told and the onlooker guesses. Over many days of the
+same habit noise averages out, and more shows: this is about a single evening.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.settings.setting import PrivacySetting
 
 HOUR = 3_600_000_000
-EVENING = range(17, 22)
+EVENING = range(17, 23)
 GAMES = 4000
-"""Days played at the least, each with noise of its own: a standard error below 0.01."""
+"""Evenings played at the least, each with noise of its own: a standard error below 0.01."""
 
 
 @dataclass(frozen=True, eq=False)
-class Days:
-    """Readings of days with an evening, in order: where each hour's readings ``start``, its ``day`` and ``hour``."""
+class Evenings:
+    """Readings of evenings, in order: where each hour's readings ``start``, and its ``day`` and ``hour``."""
 
     values: FloatArray
     start: IntArray
@@ -31,43 +31,40 @@ class Days:
 
     @property
     def count(self) -> int:
-        """How many days there are."""
+        """How many evenings there are."""
         return int(self.day[-1]) + 1
 
     @property
     def guessing(self) -> float:
         """The chance of naming the right hour without looking."""
-        return self.count / len(self.hour)
+        return float(np.mean(1 / np.bincount(self.day)))
 
-    def largest(self, values: FloatArray, hours: range) -> IntArray:
-        """The hour, of those given, with the largest average of each day."""
+    def peak(self, values: FloatArray) -> IntArray:
+        """The hour with the largest average of each evening."""
         average = np.add.reduceat(values, self.start) / np.diff(self.start, append=len(values))
         table = np.full((self.count, 24), -np.inf)
         table[self.day, self.hour] = average
-        return np.asarray(table[:, hours.start : hours.stop].argmax(axis=1) + hours.start)
+        return np.asarray(table.argmax(axis=1))
 
 
-def split_days(values: FloatArray, times: IntArray) -> Days:
-    """Days that have an evening hour and another one, from readings with local times in microseconds."""
+def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
+    """Evenings with readings in two hours at least, from readings with local times in microseconds."""
     order = np.argsort(times, kind="stable")
     values, hours = values[order], times[order] // HOUR
-    day, hour = hours // 24, hours % 24
-    evening = np.isin(hour, list(EVENING))
-    whole = np.intersect1d(day[evening], day[~evening])
-    kept = np.isin(day, whole)
+    evening = np.isin(hours % 24, list(EVENING))
+    held, count = np.unique(np.unique(hours[evening]) // 24, return_counts=True)
+    kept = evening & np.isin(hours // 24, held[count > 1])
     values, hours = values[kept], hours[kept]
     if not len(values):
-        raise OptionError(
-            "no day has readings both in the evening (17 to 22) and outside it: the peak cannot be judged"
-        )
+        raise OptionError("no day has readings in two hours of the evening (17 to 23): the peak cannot be judged")
     start = np.flatnonzero(np.concatenate([[True], np.diff(hours) != 0]))
-    _, number = np.unique(hours[start] // 24, return_inverse=True)
-    return Days(values, start, number.astype(np.int64), hours[start] % 24)
+    _, day = np.unique(hours[start] // 24, return_inverse=True)
+    return Evenings(values, start, day.astype(np.int64), hours[start] % 24)
 
 
-def peak_shows(days: Days, setting: PrivacySetting, rng: np.random.Generator) -> float:
-    """The probability that the onlooker names the evening peak, played out at least `GAMES` times."""
-    true = days.largest(days.values, EVENING)
-    games = 1 if setting.mechanism == "none" else -(-GAMES // days.count)
-    won = [days.largest(setting.mask(days.values, rng), range(24)) == true for _ in range(games)]
+def peak_shows(evenings: Evenings, setting: PrivacySetting, rng: np.random.Generator) -> float:
+    """The probability that the onlooker names the evening's peak, played out at least `GAMES` times."""
+    true = evenings.peak(evenings.values)
+    games = 1 if setting.mechanism == "none" else -(-GAMES // evenings.count)
+    won = [evenings.peak(setting.mask(evenings.values, rng)) == true for _ in range(games)]
     return float(np.mean(won))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from halfmask.choice.menu import Menu, MenuSetting
-from halfmask.choice.peak import peak_shows, split_days
+from halfmask.choice.peak import peak_shows, split_evenings
 from halfmask.choice.personal import Prior, interval, own_counts, personal_laws, personal_privacy
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
@@ -158,8 +158,12 @@ def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -
         return [None] * len(menu.settings)
     if own.times is None:
         raise OptionError("whether the evening peak shows needs the times of the readings: give a source with times")
-    days = split_days(own.values, own.times)
-    return [peak_shows(days, each.setting, rng) for each in menu.settings]
+    evenings = split_evenings(own.values, own.times)
+    if wish.peak_limit < evenings.guessing:
+        raise OptionError(
+            f"the peak's limit {wish.peak_limit} is below {evenings.guessing:.2f}, the chance of guessing it: raise it"
+        )
+    return [peak_shows(evenings, each.setting, rng) for each in menu.settings]
 
 
 def _judged(menu: Menu, scores: FloatArray, peaks: Sequence[float | None], wish: Wish) -> tuple[Personal, ...]:
