@@ -1,0 +1,183 @@
+"""What the documents say exists, runs and is complete."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from halfmask.cli import app
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS]
+COMMANDS = sorted(name for name in app if not name.startswith("-"))
+
+
+def options(command: str) -> dict[str, bool]:
+    """Every name an option of the command goes by, and whether a value follows it."""
+    found = {}
+    for argument in app[command].assemble_argument_collection():
+        for name in argument.names:
+            found[name] = argument.hint is not bool and name not in argument.negatives
+    return found
+
+
+def section(text: str, heading: str) -> str:
+    """What stands under a heading of the second level; nothing where there is none."""
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True)).get(heading, "")
+
+
+def undocumented(text: str, command: str) -> set[str]:
+    """Options of a command that its section does not name in code style."""
+    words = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(re.findall(r"`([^`]+)`", section(text, command)))))
+    return options(command).keys() - words
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_is_documented(command: str) -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    assert section(text, command), f"docs/commands.md has no section '## {command}'"
+    assert undocumented(text, command) == set()
+    assert f"`halfmask {command}" in (ROOT / "README.md").read_text()
+
+
+def test_a_missing_option_would_be_noticed() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    assert undocumented(text.replace("`--omega`", "omega"), "optimize") == {"--omega"}
+    assert undocumented(text.replace("`--setting`", "`--settings`"), "evaluate") == {"--setting"}
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors that a page's headings make."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """Relative links of a page that lead to no file, or to no heading of it."""
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name) if name else page
+        if not target.exists() or (anchor and anchor not in headings(target)):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    assert broken_links(page, page.read_text()) == []
+
+
+def test_a_broken_link_would_be_noticed() -> None:
+    text = "[a](docs/nowhere.md) [b](docs/commands.md#no-such-heading) [c](docs/commands.md#grids)"
+    assert broken_links(ROOT / "README.md", text) == ["docs/nowhere.md", "docs/commands.md#no-such-heading"]
+
+
+def test_every_document_is_reached_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\(docs/([\w.]+\.md)\)", (ROOT / "README.md").read_text()))
+    assert {page.name for page in DOCS} <= linked
+
+
+def missing_name(dotted: str) -> bool:
+    """Whether ``halfmask.x.y.name`` is neither a module nor something in one."""
+    parts = dotted.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[split:]:
+            if not hasattr(found, part):
+                return True
+            found = getattr(found, part)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_name_in_the_documents_exists(page: Path) -> None:
+    # a name of our own, not the group of entry points
+    names = set(re.findall(r"(?<![\w./])halfmask(?:\.[a-zA-Z_]\w*)+", page.read_text())) - {"halfmask.mechanisms"}
+    if page.name == "method.md":
+        assert len(names) > 30
+    assert sorted(filter(missing_name, names)) == []
+
+
+def test_a_missing_name_would_be_noticed() -> None:
+    assert missing_name("halfmask.evaluation.local.no_such_function")
+    assert missing_name("halfmask.no_such_module.f")
+    assert not missing_name("halfmask.profiles.profile.Profile.subset")
+
+
+def test_every_test_named_in_the_documents_exists() -> None:
+    wrong = []
+    for page in PAGES:
+        text = page.read_text()
+        wrong += [name for name in re.findall(r"`(tests/[\w/]+\.py)`", text) if not (ROOT / name).exists()]
+        for name, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text):
+            if not (ROOT / name).exists() or f"def {test}(" not in (ROOT / name).read_text():
+                wrong.append(f"{name}::{test}")
+    assert wrong == []
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """Commands of ours that a page shows: lines of code blocks, and code in a sentence."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        yield from (line for line in block.splitlines() if line.startswith("halfmask "))
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    yield from (code.replace("\n", " ") for code in re.findall(r"`(halfmask [^`]+)`", prose))
+
+
+def wrong_with(line: str) -> str:
+    """Why the program would not understand a command line; nothing where it would."""
+    _, command, *words = shlex.split(re.sub(r"\[(-.*?)\]", r"\1", line), comments=True)
+    if command in ("--help", "--version"):
+        return ""
+    if command not in COMMANDS:
+        return f"{command} is no command"
+    known, rest = options(command), iter(words)
+    for word in rest:
+        if word.startswith("-"):
+            if word not in known:
+                return f"{command} has no option {word}"
+            if known[word] and next(rest, None) is None:
+                return f"{word} is without a value"
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_line_is_understood(page: Path) -> None:
+    lines = list(command_lines(page.read_text()))
+    if page.name in ("README.md", "tutorial.md"):
+        assert len(lines) >= 8
+    assert {line: wrong for line in lines if (wrong := wrong_with(line))} == {}
+
+
+def test_a_wrong_command_line_would_be_noticed() -> None:
+    assert wrong_with("halfmask optimise study.parquet") == "optimise is no command"
+    assert wrong_with("halfmask optimize study.parquet --omege 0.1") == "optimize has no option --omege"
+    assert wrong_with("halfmask mix a b --keep") == "--keep is without a value"
+    assert wrong_with("halfmask choose menu.json --from C --c -0.05") == ""
+
+
+def test_the_example_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "README.md").read_text()
+    example, printed = re.search(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL).groups()  # type: ignore[union-attr]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    said = capsys.readouterr().out.splitlines()
+    # which of two equally good settings wins may hang on the last digit, what the menu offers may not
+    assert [line.split()[0] for line in said] == [line.split()[0] for line in printed.splitlines()]
+    for ours, theirs in zip(said, printed.splitlines(), strict=True):
+        numbers = [[float(n) for n in re.findall(r"\d\.\d\d(?=,|$)", line)] for line in (ours, theirs)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=0.02)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["panel.parquet", "panel.profile", "study.parquet"]
