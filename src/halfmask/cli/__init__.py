@@ -5,11 +5,13 @@ import sys
 
 from cyclopts import CycloptsError
 
-from halfmask.cli import choices, readings, studies
+from halfmask.cli import advice, choices, readings, studies
 from halfmask.cli.app import app
 from halfmask.errors import HalfmaskError
 
-__all__ = ["app", "choices", "main", "readings", "studies"]
+__all__ = ["advice", "app", "choices", "main", "readings", "studies"]
+
+INTERRUPTED = "interrupted; nothing was half-written"
 
 
 def main() -> None:
@@ -24,13 +26,15 @@ def main() -> None:
     except CycloptsError as error:
         _fail(f"{error} (see halfmask --help)", 2)
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was half-written", 130)
+        _fail(INTERRUPTED, 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
         _fail("out of memory", 1)
     except Exception as error:  # the edge: a bug still ends in one line and a way to see more
+        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+            _fail(INTERRUPTED, 130)
         _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
 
 
