@@ -12,6 +12,7 @@ import pytest
 from halfmask.choice.menu import EmptyBin, Score, read_menu, write_menu
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.profiles.store import load_profile
 from halfmask.report.figures import drawings
@@ -176,6 +177,15 @@ def test_the_commands_carry_what_was_asked_for(folder: Path) -> None:
     assert any("halfmask optimize" in line and "--bins 5" in line and "--omega 0.1" in line for line in told)
     assert any("halfmask mix" in line and "--step 0.5" in line and "--repeats 2" in line for line in told)
     assert not any(str(folder.parent) in line for line in told)
+
+
+def test_the_commands_name_what_is_not_the_default(folder: Path) -> None:
+    menu = read_menu(folder / "menu.json")
+    about = {**menu.provenance, "refined": {}}
+    weights = Weights((0.5, 0.25, 0.25), (1.0, 0.0, 0.0))
+    write_menu(replace(menu, provenance=about, weights=weights), folder / "menu.json")
+    told = next(line for line in commands(read_inputs(folder)) if line[1] == "optimize")
+    assert told[-5:] == ["--weights", "0.5,0.25,0.25,1,0,0", "--refine", "--profile", "demo/homes.profile"]
 
 
 def test_a_study_in_summary_makes_a_report(folder: Path) -> None:

@@ -178,6 +178,8 @@ def commands(inputs: Inputs) -> list[list[str]]:
         lines.append(["halfmask", "evaluate", profile, "-o", study, *_evaluate_options(inputs.samples.about)])
     if inputs.menu:
         lines.append(["halfmask", "optimize", study, "-o", menu, *_optimize_options(inputs)])
+        if "refined" in inputs.menu.provenance:
+            lines[-1] += ["--refine", "--profile", profile]
     if inputs.mix:
         asked = inputs.mix.about
         options = [

@@ -46,7 +46,7 @@ def _facts(inputs: Inputs) -> list[tuple[str, str]]:
     if inputs.samples:
         facts.append(("Settings tried", f"{len(inputs.samples.settings):,}"))
     if inputs.menu:
-        facts.append(("Settings on the menu", f"{len(inputs.menu.settings) - 1}"))
+        facts.append(("On the menu", f"{len(inputs.menu.settings) - 1}"))
     return facts
 
 
