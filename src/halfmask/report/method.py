@@ -185,7 +185,7 @@ def commands(inputs: Inputs) -> list[list[str]]:
         options = [
             word
             for name in ("step", "repeats", "seed")
-            if asked.get(name)
+            if asked.get(name) is not None
             for word in (f"--{name}", f"{asked[name]:g}")
         ]
         lines.append(["halfmask", "mix", profile, menu, "-o", mix, *options])
