@@ -64,5 +64,5 @@ def judged(holds: bool, in_part: bool) -> Verdict:
 
 
 def graded(met: int, of: int, enough: int | None = None) -> Verdict:
-    """Holds where ``enough`` (default all) of the conditions are met, does not where none is, else in part."""
-    return judged(met >= (of if enough is None else enough), met > 0)
+    """Holds where ``enough`` (default all) of the conditions are met, in part where at least half are."""
+    return judged(met >= (of if enough is None else enough), met >= of / 2)

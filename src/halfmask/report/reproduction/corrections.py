@@ -50,16 +50,16 @@ def harmless_coefficients(samples: Samples) -> Finding:
     local, total = samples.metrics[rows, :, 0].mean(axis=1), samples.metrics[rows, :, 3].mean(axis=1)
     steps = _single_steps(theta, total)
     rises = float((steps > 0).mean())
+    raised = int((steps > 0).sum())
     together = rank_correlation(local, total)
     measured = (
-        f"Of {len(steps):,} steps in one coefficient, {rises:.1%} raise the mean global error; over all sine settings "
+        f"{raised:,} of {len(steps):,} steps in one coefficient raise the mean global error; over all sine settings "
         f"its rank correlation with the mean local error is {together:.3f}."
     )
     verdict = judged(0.45 <= rises <= 0.55, rises <= 0.95)
     why = (
         "A larger coefficient raises the noise's standard deviation, and both errors are in proportion to the noise: "
-        "mean local error to E|psi|, mean global error to sigma. Steps that do not raise it are of noise too small "
-        "for double precision, or of draws that differ by chance."
+        "mean local error to E|psi|, mean global error to sigma."
     )
     return found(measured, verdict, why)
 
@@ -85,8 +85,8 @@ def ten_thousand_settings(values: int = VALUES, coefficients: int = COEFFICIENTS
     measured = f"{values}^{coefficients} = {count + 1:,}: {count:,} settings without the one that is all zero."
     why = (
         "0, 0.03, ..., 0.30, 0.6, ..., 1.8 are 16 values, and all combinations for five coefficients a hundred "
-        "times as many as said. The grid `paper` takes the coarse product and the fine singles and pairs, 17,661 settings "
-        "with the paper's own low-noise winner among them; the grid `full` takes all."
+        "times as many as said. The grid `paper` takes the coarse product and the fine singles and pairs, "
+        "17,661 settings with the paper's own low-noise winner among them; the grid `full` takes all."
     )
     return found(measured, verdict, why)
 
@@ -109,6 +109,7 @@ def variance_cancels(trial: Trial) -> Finding:
     verdict = judged(raw[1] < 0.75 * raw[0], False)
     why = (
         "Var(s + psi) = Var(s) + sigma^2, whatever the number of readings: noise adds to a variance and does not "
-        "cancel. The noise's law is public, so a consumer can subtract sigma^2, and then the error does fall with the users."
+        "cancel. The noise's law is public, so a consumer can subtract sigma^2, and then the error does "
+        "fall with the users."
     )
     return found(measured, verdict, why)

@@ -7,9 +7,9 @@ from halfmask.choice.menu import NONE_ID, Menu
 from halfmask.evaluation.metrics import METRICS
 from halfmask.profiles.bins import FloatArray
 from halfmask.report.menu import MenuSamples
-from halfmask.report.noise import difference, mean_noise, noise_data
+from halfmask.report.noise import READINGS, NoiseCurve, difference, noise_data
 from halfmask.report.reproduction.claim import Finding, found, graded, judged
-from halfmask.report.samples import Samples
+from halfmask.report.samples import LARGE, Samples
 from halfmask.report.trajectories import trajectory_data
 from halfmask.settings.mechanism import mechanism
 
@@ -33,11 +33,15 @@ def wider_range(samples: Samples) -> Finding:
     )
     measured = (
         f"Range of sine over range of Laplace: {shown}: wider in {wider} of {len(METRICS)} metrics. "
-        f"Among settings that keep the constraint: wider in {int((ratios['kept'] > 1).sum())}."
+        f"Among settings that keep the constraint: wider in {int((ratios['kept'] > 1).sum())}, ratios "
+        f"{ratios['kept'].min():.2f} to {ratios['kept'].max():.2f}."
     )
-    why = "The entropies are bounded by the number of readings and days, so that both mechanisms reach the same end."
-    verdict = graded(wider, len(METRICS), enough=len(METRICS) - 1)
-    return Finding(measured, verdict, "" if wider == len(METRICS) else why)
+    why = (
+        "Sine's grid goes further (to a mean |noise| of 79, Laplace's to 10), which is a choice of grids; "
+        "the constraint on the global error cuts both at the same bound, and then neither is much wider. "
+        "Entropies are bounded by the number of readings and days, which both reach."
+    )
+    return Finding(measured, graded(wider, len(METRICS), enough=len(METRICS) - 1), why)
 
 
 def lower_errors(samples: Samples) -> Finding:
@@ -77,34 +81,39 @@ def equal_noise(samples: Samples) -> Finding:
     Holds where Laplace has 0.005 to 0.02 more privacy and sine as much more utility; in part where one does, or where
     both signs are right.
     """
-    gap = difference(noise_data(samples))
+    curves = noise_data(samples)
+    gap = difference(curves)
     if gap is None:
         return Finding("The two mechanisms share no range of noise.", "does not hold", "Nothing can be compared.")
     low, high = ABOUT_ONE_PERCENT
     private, useful = gap.privacy, -gap.utility
     right = (low <= private <= high, low <= useful <= high)
     signs = private > 0 and useful > 0
-    measured = (
-        f"At equal noise Laplace has {private:+.2%} privacy, sine {useful:+.2%} utility (points of a scale of 1)."
-    )
-    ratio = {name: _deviation_per_noise(samples, name) for name in ("laplace", "sine")}
+    halves = " and ".join(_half(samples, curves, upper) for upper in (False, True))
+    measured = f"On average Laplace has {private:+.2%} privacy, sine {useful:+.2%} utility. Of the noise: {halves}."
     why = (
-        "At equal mean |noise| the global error goes with the noise's standard deviation, and the local error's "
-        f"dispersion with it: standard deviation over mean |noise| is {ratio['laplace']:.2f} for Laplace and "
-        f"{ratio['sine']:.2f} for the middle one of the sine settings, from 1.11 for a plain sine upwards as high "
-        "powers gain weight. The size of the gap is that of the grid and of the normalisers."
+        "At equal mean |noise| the global error goes with the noise's standard deviation. Over the mean |noise| that "
+        "is 1.41 for Laplace, always; for sine it goes from 1.11 for a plain sine to 1.66 for a ninth power. Sine is "
+        "the more useful where low powers make the noise, Laplace where high powers do, as they must in loud settings."
     )
     verdict = judged(all(right), signs or any(right))
     return found(measured, verdict, why)
 
 
-def _deviation_per_noise(samples: Samples, name: str) -> float:
-    """Median over the kept settings of sqrt(E psi^2) / E|psi|."""
-    rows = np.flatnonzero(samples.kept & (samples.mechanisms == name))
-    parameters = [samples.parameters[row] for row in rows]
-    mean = mean_noise(name, parameters)
-    second = mechanism(name).moments(np.array(parameters, float))[:, 1]
-    return float(np.median(np.sqrt(second[mean > 0]) / mean[mean > 0]))
+def _half(samples: Samples, curves: dict[str, NoiseCurve], upper: bool) -> str:
+    """The gaps in one half of the noise that both reach, and the mean of sigma / E|psi| over sine's settings there."""
+    middle = min(curve.total.max() for curve in curves.values()) / 2
+    parts = {}
+    for name, curve in curves.items():
+        inside = (curve.total > middle) == upper
+        parts[name] = NoiseCurve(curve.total[inside], curve.privacy[inside], curve.utility[inside])
+    rows = np.flatnonzero(samples.kept & (samples.mechanisms == "sine"))
+    moments = mechanism("sine").moments(np.array([samples.parameters[row] for row in rows], float))
+    inside = (moments[:, 0] * READINGS > middle) == upper
+    ratio = np.mean(np.sqrt(moments[inside, 1]) / moments[inside, 0]) if inside.any() else np.nan
+    gap = difference(parts) if all(len(part.total) for part in parts.values()) else None
+    told = f"{gap.privacy:+.2%} and {-gap.utility:+.2%}" if gap else "no common range"
+    return f"{'louder' if upper else 'softer'} half {told} (sine's deviation over mean |noise| {ratio:.2f})"
 
 
 def trade_off(samples: Samples) -> Finding:
@@ -152,12 +161,14 @@ def menu_values(menu: Menu) -> Finding:
         met += abs(each.utility.median - utility) <= NEAR
         told.append(
             f"{name} `{each.setting}` {each.privacy.median:.3f} / {each.utility.median:.3f} "
-            f"(paper {privacy:.2f} / {utility:.2f})"
+            f"(paper {privacy:.2f} / {utility:.2f}; noise deviates by {each.noise_std or 0:.2g})"
         )
     why = (
         "The winner of a bin lies at its lower edge, because utility falls with privacy: the privacies follow from the "
-        "bins. The utilities depend on the readings, on the users in the subsets and on the largest error "
-        "in the study, by which all are divided."
+        "bins. In the lowest bin that is the least noise of the grid, too little to mask anything where the grid has a "
+        "ninth power of 0.03; the paper's winner deviates by 0.0033, although the grid it states holds that one too. "
+        "Utilities depend on the readings, on the users in the subsets and on the largest errors of the study, by "
+        "which all are divided."
     )
     count = 2 * len(PAPER_MENU)
     measured = f"Privacy / utility: {'; '.join(told)}. {met} of {count} numbers within {NEAR}."
@@ -171,7 +182,7 @@ def dispersion_grows(of_menu: MenuSamples) -> Finding:
     spread = of_menu.utility[rows].std(axis=1)
     rises = int((np.diff(spread) > 0).sum())
     told = ", ".join(f"{of_menu.ids[row]} {value:.3f}" for row, value in zip(rows, spread, strict=True))
-    between = np.mean([_between_sizes(of_menu.users, of_menu.utility[row]) for row in rows])
+    between = _between_sizes(of_menu.users, of_menu.utility[rows])
     measured = (
         f"Standard deviation of utility: {told}: rises in {rises} of {len(rows) - 1} steps. "
         f"{between:.0%} of that variance is between sizes of subsets, the rest within a size."
@@ -182,16 +193,22 @@ def dispersion_grows(of_menu: MenuSamples) -> Finding:
 
 
 def dispersion_shrinks(of_menu: MenuSamples, large: npt.NDArray[np.bool_], words: str) -> Finding:
-    """Whether the standard deviation of utility is smaller over the large subsets than over all, for each setting."""
+    """Whether the standard deviation of utility is smaller over the large subsets than over all, for each setting.
+
+    Where no subset has more than 1,000 users, the largest ones stand in and the claim holds in part at best.
+    """
     rows = _by_privacy(of_menu)
     every, few = of_menu.utility[rows].std(axis=1), of_menu.utility[rows][:, large].std(axis=1)
     told = ", ".join(f"{of_menu.ids[row]} {a:.3f} to {b:.3f}" for row, a, b in zip(rows, every, few, strict=True))
     shrinks = int((few < every).sum())
-    verdict = graded(shrinks, len(rows))
-    why = "" if verdict == "holds" else "Small noise hardly disperses utility at any size."
-    if not words.startswith("more than 1,000"):
-        why = f"{why} A dataset without subsets above 1,000 users is judged on those of {words}.".strip()
-    return Finding(f"Standard deviation of utility, all sizes to {words}: {told}.", verdict, why)
+    enough = int(of_menu.users[large].min()) > LARGE
+    verdict = judged(shrinks == len(rows) and enough, shrinks >= len(rows) / 2)
+    why = "Small noise hardly disperses utility at any size."
+    if not enough:
+        why = (
+            f"A dataset without subsets above {LARGE:,} users is judged on those of {words}, and holds in part at best."
+        )
+    return found(f"Standard deviation of utility, all sizes to {words}: {told}.", verdict, why)
 
 
 def _by_privacy(of_menu: MenuSamples) -> list[int]:
@@ -201,6 +218,7 @@ def _by_privacy(of_menu: MenuSamples) -> list[int]:
 
 
 def _between_sizes(users: npt.NDArray[np.int64], values: FloatArray) -> float:
-    """Share of the variance of values that lies between the means of the sizes."""
-    means = np.array([values[users == size].mean() for size in users])
-    return float(means.var() / values.var()) if values.var() > 0 else 0.0
+    """Share of the variance within rows of values that lies between the means of the sizes."""
+    means = np.stack([values[:, users == size].mean(axis=1) for size in users], axis=1)
+    whole = values.var(axis=1).sum()
+    return float(means.var(axis=1).sum() / whole) if whole > 0 else 0.0

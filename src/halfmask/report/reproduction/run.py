@@ -74,7 +74,7 @@ CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Finding]], ...] = (
      lambda e: corrections.harmless_coefficients(e.samples)),
     (WRONG, "All combinations of the stated values for five coefficients are around 10,000 settings.",
      lambda _: corrections.ten_thousand_settings()),
-    (WRONG, "The variance is an aggregate like the total: noise cancels in it.",
+    (WRONG, "The variance is an aggregate like total and average, named beside them: noise cancels in it (implied).",
      lambda e: corrections.variance_cancels(e.trial)),
 )  # fmt: skip
 
@@ -114,7 +114,7 @@ def gather(name: str, source: Any, plan: Plan, tell: Tell) -> Evidence:
     """Profile, study, menu, mixes and trial of one dataset."""
     tell(f"{name}: profile")
     panel = open_panel(source)
-    profile = build_profile(panel, period="day", buckets=0)
+    profile = build_profile(panel, period="day")
     with tempfile.TemporaryDirectory(prefix="halfmask-") as folder:
         file = Path(folder) / "study.parquet"
         tell(f"{name}: study")
