@@ -143,7 +143,7 @@ def test_an_interrupt_leaves_no_file(command: str, after: float, larger: Path, t
     if command == "profile":
         assert running.stderr.readline().startswith("user = ")  # the source is open, the pass begins
     else:
-        while not list(tmp_path.iterdir()):  # the file is begun
+        while not any(path.stat().st_size for path in tmp_path.iterdir()):  # the first rows are written
             assert running.poll() is None
             time.sleep(0.02)
     time.sleep(after)
