@@ -59,7 +59,8 @@ def harmless_coefficients(samples: Samples) -> Finding:
     verdict = judged(0.45 <= rises <= 0.55, rises <= 0.95)
     why = (
         "A larger coefficient raises the noise's standard deviation, and both errors are in proportion to the noise: "
-        "mean local error to E|psi|, mean global error to sigma."
+        "mean local error to E|psi|, mean global error to sigma. That it is to sigma, masking shows "
+        "in the claim before."
     )
     return found(measured, verdict, why)
 

@@ -5,6 +5,7 @@ import numpy as np
 from halfmask.choice.menu import Menu
 from halfmask.profiles.bins import FloatArray
 from halfmask.report.heatmaps import HeatMaps, percent
+from halfmask.report.menu import MenuSamples
 from halfmask.report.reproduction.claim import Finding, found, judged
 
 PRIVACY_IQR = 0.16
@@ -12,6 +13,7 @@ BIN = 0.2
 UTILITY_FLOOR = 0.76
 FALSE_ALARM = 0.001
 APART = 0.01
+HUNDREDS = 500
 ROUNDING = 1e-9
 
 
@@ -49,15 +51,19 @@ def privacy_dispersion(maps: HeatMaps) -> Finding:
     return found(measured, verdict, why)
 
 
-def utility_floor(maps: HeatMaps) -> Finding:
-    """Whether utility less its interquartile range stays above 0.76 in every cell; in part where in most."""
+def utility_floor(maps: HeatMaps, of_menu: MenuSamples) -> Finding:
+    """Whether utility less its interquartile range stays above 0.76 in every cell; in part where in most.
+
+    Beside it, the utility of the worst cell's setting in the study: with about 500 users, and with all.
+    """
     lower = maps.cells["utility_median"] - maps.cells["utility_iqr"]
     row, column, least = _extreme(-lower)
     cells = lower[np.isfinite(lower)]
     above = float((cells > UTILITY_FLOOR).mean())
     measured = (
         f"Least {-least:.3f}, where {maps.settings[column]} has {percent(maps.shares[row])}; "
-        f"above {UTILITY_FLOOR} in {above:.0%} of the cells."
+        f"above {UTILITY_FLOOR} in {above:.0%} of the cells. In the study, all users having "
+        f"{maps.settings[column]}: {_over_users(of_menu, maps.settings[column])}."
     )
     verdict = judged(above == 1, above > 0.5)
     why = (
@@ -65,6 +71,13 @@ def utility_floor(maps: HeatMaps) -> Finding:
         "a few hundred users fall below where thousands do not."
     )
     return found(measured, verdict, why)
+
+
+def _over_users(of_menu: MenuSamples, name: str) -> str:
+    values = of_menu.utility[of_menu.ids.index(name)]
+    sizes = np.unique(of_menu.users)
+    some = sorted({int(sizes[np.argmin(np.abs(sizes - HUNDREDS))]), int(sizes[-1])})
+    return ", ".join(f"{values[of_menu.users == size].mean():.2f} with {size:,} users" for size in some)
 
 
 def _extreme(cells: FloatArray) -> tuple[int, int, float]:

@@ -90,7 +90,9 @@ def equal_noise(samples: Samples) -> Finding:
     right = (low <= private <= high, low <= useful <= high)
     signs = private > 0 and useful > 0
     halves = " and ".join(_half(samples, curves, upper) for upper in (False, True))
-    measured = f"On average Laplace has {private:+.2%} privacy, sine {useful:+.2%} utility. Of the noise: {halves}."
+    measured = (
+        f"Over the noise that both reach, Laplace has {private:+.2%} privacy, sine {useful:+.2%} utility: {halves}."
+    )
     why = (
         "At equal mean |noise| the global error goes with the noise's standard deviation. Over the mean |noise| that "
         "is 1.41 for Laplace, always; for sine it goes from 1.11 for a plain sine to 1.66 for a ninth power. Sine is "
@@ -113,7 +115,7 @@ def _half(samples: Samples, curves: dict[str, NoiseCurve], upper: bool) -> str:
     ratio = np.mean(np.sqrt(moments[inside, 1]) / moments[inside, 0]) if inside.any() else np.nan
     gap = difference(parts) if all(len(part.total) for part in parts.values()) else None
     told = f"{gap.privacy:+.2%} and {-gap.utility:+.2%}" if gap else "no common range"
-    return f"{'louder' if upper else 'softer'} half {told} (sine's deviation over mean |noise| {ratio:.2f})"
+    return f"in its {'louder' if upper else 'softer'} half {told} (sine's deviation over mean |noise| {ratio:.2f})"
 
 
 def trade_off(samples: Samples) -> Finding:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from halfmask.report.reproduction.claim import Claim
 
 KNOWN = {
-    "stand-in": "drawn by `halfmask synth` after the published figures of the paper's data, which may not be passed on",
+    "stand-in": "drawn by `halfmask synth` after published figures of the paper's data, which is given out on signed "
+    "request only",
     "swiss": "the Swiss households (537 homes, 49 days; CC BY-SA 4.0, cran/ResidentialEnergyConsumption)",
 }
 
@@ -13,7 +14,8 @@ HEAD = """# The paper's claims, measured
 
 This page is written by a command. Each claim of the paper is measured on every dataset below from the tables that
 `profile`, `evaluate`, `optimize` and `mix` make; what theory alone would decide is measured by masking readings one by
-one. What counts as holding was fixed in the code, claim by claim, and nothing was fitted to agree.
+one. What counts as holding stands in the docstring of each measure (`src/halfmask/report/reproduction`); no setting,
+grid or weight was fitted to agree.
 """
 
 AGAIN = """## How to make this page anew
@@ -52,5 +54,7 @@ def _dataset(name: str, text: str) -> str:
 
 def _section(number: int, each: Claim) -> str:
     told = [f"- {name}: {measured}" for name, measured in each.measured.items()]
+    if len(told) > 1 and len(set(each.measured.values())) == 1:
+        told = [f"- every dataset: {next(iter(each.measured.values()))}"]
     why = [f"\n{'Why' if each.verdict != 'holds' else 'Note'}: {each.why}"] if each.why else []
     return "\n".join([f"\n### {number}. {each.verdict.capitalize()}\n", f"> {each.text}\n", *told, *why, ""])

@@ -65,7 +65,7 @@ CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Finding]], ...] = (
     (FREE, "The interquartile range of privacy reaches up to 0.16, less than the width of a bin.",
      lambda e: heterogeneous.privacy_dispersion(heatmap_data(e.mix, e.menu))),
     (FREE, "Utility stays above 0.76 even less its interquartile range.",
-     lambda e: heterogeneous.utility_floor(heatmap_data(e.mix, e.menu))),
+     lambda e: heterogeneous.utility_floor(heatmap_data(e.mix, e.menu), e.of_menu)),
     (FREE, "The privacy of an individual does not change with the choices of the others.",
      lambda e: heterogeneous.individual_privacy(e.trial.alone, e.trial.again, e.trial.among)),
     (WRONG, "The noise is symmetric around zero, so the mean of the global error approximates zero.",
