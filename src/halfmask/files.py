@@ -1,9 +1,9 @@
 """Files that are either whole or not there."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from halfmask.errors import RunError
@@ -17,25 +17,17 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     (an exception, Ctrl-C, a full disk). ``OSError`` becomes a ``RunError`` that names the file.
     """
     target = Path(path)
+    if target.is_dir():
+        raise RunError(f"cannot write {target}: it is a folder")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
-    except OSError as error:
-        raise RunError(f"cannot write {target}: {error.strerror or error}") from error
-    temporary = Path(name)
-    try:
+        temporary.touch(exist_ok=False)
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
         raise RunError(f"cannot write {target}: {error.strerror or error}; the old file, if any, is intact") from error
     finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

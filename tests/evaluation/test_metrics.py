@@ -104,5 +104,6 @@ def test_decay_needs_two_sizes() -> None:
 
 def test_verdicts_differ() -> None:
     assert "noise cancels" in verdict("sum", -0.49)
-    assert "in part" in verdict("median", -0.25)
+    assert "in part" in verdict("mean", -0.25)
+    assert "does not cancel" in verdict("max", -0.43)
     assert "does not cancel" in verdict("max", 0.02)

@@ -96,7 +96,8 @@ def evaluate_recommendations(
     everyone = _for_all(menu, min_privacy)
     utilities = np.array([each.utility.median for each in menu.settings])
     trials = []
-    for number in readings:
+    most = int(np.median(profile.rows["readings"][order]))
+    for number in sorted({min(number, most) for number in readings}):
         advised = _advice(profile, menu, order[:count], number, prior, min_privacy, rng)
         meets = true[advised, np.arange(count)] >= min_privacy
         trials.append(

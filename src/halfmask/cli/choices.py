@@ -231,7 +231,9 @@ def vote(
 
 
 @app.command
-def report(folder: Path, *, figures: list[Literal["png", "svg", "pdf"]] | None = None) -> None:
+def report(
+    folder: Path, *, figures: Annotated[list[Literal["png", "svg", "pdf"]] | None, Parameter(negative="")] = None
+) -> None:
     """All results of a folder on one page that opens offline: folder/report.html.
 
     Parameters

@@ -1,7 +1,9 @@
 """Commands from a profile to a study."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from halfmask.cli.app import Flag, Output, app
 from halfmask.cli.output import bar, note
@@ -13,7 +15,7 @@ def evaluate(
     *,
     output: Output,
     grid: str | None = None,
-    setting: list[str] | None = None,
+    setting: Annotated[list[str] | None, Parameter(negative="")] = None,
     settings: Path | None = None,
     sizes: str = "default",
     repeats: int = 3,

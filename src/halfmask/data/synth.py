@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.special import ndtr, ndtri
 
 from halfmask.errors import OptionError
@@ -243,6 +242,8 @@ def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float
     step = np.sqrt(1 - memory**2)
     noise = rng.standard_normal(shape)
     noise[:, 0] /= step
+    from scipy.signal import lfilter  # here, because it takes a second to import
+
     process: Floats = lfilter([step], [1, -memory], noise)
     return process
 

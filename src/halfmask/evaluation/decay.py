@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import ANALYTIC
 
 
 class Decay(NamedTuple):
@@ -40,8 +41,15 @@ def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
 
 
 def verdict(aggregate: str, exponent: float) -> str:
-    """What the exponent says about an aggregate, in a sentence."""
+    """What the exponent says about an aggregate, in a sentence.
+
+    Noise cancels in sums, means and variances alone. Another aggregate may come closer all the same where it grows with
+    the number of users itself, as the maximum of a heavy-tailed panel does.
+    """
     measured = f"global error of {aggregate} goes with the number of users to the power {exponent:.2f}"
+    if aggregate not in ANALYTIC:
+        helps = "the true value grows or settles with more users" if exponent <= -0.15 else "more users do not help"
+        return f"{measured}: noise does not cancel in it, and {helps}."
     if exponent <= -0.35:
         return f"{measured}: noise cancels (-0.50 in theory), so more users make it more accurate."
     if exponent <= -0.15:

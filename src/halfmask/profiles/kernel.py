@@ -182,11 +182,16 @@ class _Tables:
 
     def runs(self, users: pa.Array) -> tuple[IntArray, IntArray]:
         """Runs of rows with the same user: the user's number (-1 where the source names none) and the run's end."""
-        runs = pc.run_end_encode(users)
-        encoded = runs.values.dictionary_encode()
+        if pa.types.is_integer(users.type) and not users.null_count:
+            plain = np.asarray(users)
+            ends = np.append(np.flatnonzero(plain[1:] != plain[:-1]) + 1, len(plain))
+            heads = pa.array(plain[ends - 1])
+        else:
+            runs = pc.run_end_encode(users)
+            ends, heads = np.asarray(runs.run_ends).astype(np.int64), runs.values
+        encoded = heads.dictionary_encode()
         known = [self.numbers.setdefault(user, len(self.numbers)) for user in encoded.dictionary.to_pylist()]
         of_run = np.array([*known, -1], np.int64)[np.asarray(pc.fill_null(encoded.indices, len(known)))]
-        ends = np.asarray(runs.run_ends).astype(np.int64)
         self.unnamed += int(np.diff(ends, prepend=0)[of_run < 0].sum())
         return of_run, ends
 
@@ -259,6 +264,11 @@ class _Tables:
         )
 
 
+def _times(column: pa.Array) -> IntArray:
+    """Times as plain numbers; a copy only where some are missing."""
+    return np.asarray(pc.fill_null(column, NO_TIME) if column.null_count else column)
+
+
 def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
     """Start and size of a range that holds the old one and ``low..high``; twice as large where it has to grow."""
     if size and start <= low and high < start + size:
@@ -278,7 +288,7 @@ def count(
     with _threads(tables.add) as (deal, settle):
         for batch in batches:
             users, ends = tables.runs(batch.column(0))
-            times = np.asarray(pc.fill_null(batch.column(1), NO_TIME))
+            times = _times(batch.column(1))
             values = batch.column(2).to_numpy(zero_copy_only=False)
             chunks, bins = tables.room_for(times, values)
             if tables.outgrown(chunks, bins):
