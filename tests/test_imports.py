@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
 FLOW = [
-    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "report"),
+    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "reports"),
     *("sharing", "web", "api", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}

@@ -19,6 +19,7 @@ __all__ = [
     "read_menu",
     "read_mix",
     "read_study",
+    "report",
     "save_profile",
     "synth",
     "vote",

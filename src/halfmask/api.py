@@ -18,6 +18,7 @@ from halfmask.evaluation.study import Study, read_study, write_study, write_summ
 from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
+from halfmask.reports.report import report
 from halfmask.settings.grid import Grid, grid, read_settings
 from halfmask.settings.setting import PrivacySetting
 
@@ -32,6 +33,7 @@ __all__ = [
     "read_menu",
     "read_mix",
     "read_study",
+    "report",
     "save_profile",
     "synth",
     "vote",

@@ -243,7 +243,7 @@ def report(
     figures
         Also draw every figure to folder/figures in this format; may be repeated.
     """
-    from halfmask.report.report import report as write_report
+    from halfmask.reports.report import report as write_report
 
     note(f"wrote {write_report(folder, figures or ())}")
 

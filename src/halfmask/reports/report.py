@@ -6,11 +6,11 @@ from pathlib import Path
 from halfmask import __version__
 from halfmask.files import whole_file
 from halfmask.profiles.quality import quality
-from halfmask.report.figures import Drawing, check_formats, drawings, write_figures
-from halfmask.report.inputs import Inputs, read_inputs
-from halfmask.report.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
-from halfmask.report.page import Markup, Section, document, element, figure, joined, paragraph
-from halfmask.report.summary import menu_section, summary
+from halfmask.reports.figures import Drawing, check_formats, drawings, write_figures
+from halfmask.reports.inputs import Inputs, read_inputs
+from halfmask.reports.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
+from halfmask.reports.page import Markup, Section, document, element, figure, joined, paragraph
+from halfmask.reports.summary import menu_section, summary
 
 KIND = "Privacy and utility report"
 NAMES = {"profile": "a profile", "study": "a study", "menu": "a menu", "mix": "mixes"}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
-from halfmask.report.figures import Drawing
-from halfmask.report.style import inline_svg
+from halfmask.reports.figures import Drawing
+from halfmask.reports.style import inline_svg
 
 
 class Markup(str):
@@ -91,7 +91,7 @@ def figure(drawing: Drawing, number: int) -> Markup:
 
 def document(title: str, kind: str, what: str, sections: Sequence[Section], foot: str) -> str:
     """The whole page. Its policy forbids the browser to fetch anything at all."""
-    style = resources.files("halfmask.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = resources.files("halfmask.reports").joinpath("page.css").read_text(encoding="utf-8")
     links = [element("li", Markup(f'<a href="#{each.id}">{escape(each.title)}</a>')) for each in sections]
     parts = [
         Markup(f'<section id="{each.id}">\n<h2>{escape(each.title)}</h2>\n{each.body}\n</section>') for each in sections

@@ -6,9 +6,9 @@ from typing import Literal
 
 from halfmask.choice.menu import Menu
 from halfmask.choice.mix import Mix
-from halfmask.report.menu import MenuSamples
-from halfmask.report.reproduction.trial import Trial
-from halfmask.report.samples import Samples
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.reproduction.trial import Trial
+from halfmask.reports.samples import Samples
 
 Verdict = Literal["holds", "holds in part", "does not hold"]
 

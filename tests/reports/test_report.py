@@ -15,13 +15,13 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.profiles.store import load_profile
-from halfmask.report.figures import drawings
-from halfmask.report.inputs import read_inputs
-from halfmask.report.method import commands
-from halfmask.report.report import page_of, report
+from halfmask.reports.figures import drawings
+from halfmask.reports.inputs import read_inputs
+from halfmask.reports.method import commands
+from halfmask.reports.report import page_of, report
 from halfmask.settings.grid import grid
 from halfmask.settings.setting import PrivacySetting
-from tests.report.studies import menu_of
+from tests.reports.studies import menu_of
 
 SECTIONS = ["summary", "menu", "costs", "mixes", "data", "method", "limits", "repeat"]
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.profiles.bins import FloatArray, IntArray
-from halfmask.report.menu import MenuSamples
-from halfmask.report.samples import Samples
-from halfmask.report.style import PALETTE, PANEL, look, looks, panels, styled
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.samples import Samples
+from halfmask.reports.style import PALETTE, PANEL, look, looks, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,9 +1,9 @@
-"""``python -m halfmask.report.reproduction OUT.md NAME=SOURCE ...``."""
+"""``python -m halfmask.reports.reproduction OUT.md NAME=SOURCE ...``."""
 
 import sys
 
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.report.reproduction.run import reproduce
+from halfmask.reports.reproduction.run import reproduce
 
 
 def main(words: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(words: list[str]) -> int:
 def parse(words: list[str]) -> tuple[str, dict[str, str]]:
     """The page to write, and sources by name."""
     if not words:
-        raise OptionError("nothing to write: python -m halfmask.report.reproduction OUT.md NAME=SOURCE ...")
+        raise OptionError("nothing to write: python -m halfmask.reports.reproduction OUT.md NAME=SOURCE ...")
     panels: dict[str, str] = {}
     for word in words[1:]:
         name, equals, source = word.partition("=")

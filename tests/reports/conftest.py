@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.report.report import report
-from tests.report.studies import whole_folder
+from halfmask.reports.report import report
+from tests.reports.studies import whole_folder
 
 
 @pytest.fixture(scope="session")

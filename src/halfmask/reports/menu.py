@@ -9,7 +9,7 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.profiles.profile import Profile
-from halfmask.report.samples import Samples
+from halfmask.reports.samples import Samples
 from halfmask.settings.decimals import number_text
 from halfmask.settings.grid import Grid
 

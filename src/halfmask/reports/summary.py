@@ -2,11 +2,11 @@
 
 from halfmask.choice.words import TIMES_OUT_OF_TEN, InWords, menu_words
 from halfmask.evaluation.sampling import population
-from halfmask.report.captions import listed, share
-from halfmask.report.heatmaps import percent
-from halfmask.report.inputs import Inputs
-from halfmask.report.menu import table_1
-from halfmask.report.page import Markup, bar, bullets, joined, paragraph, table, tiles
+from halfmask.reports.captions import listed, share
+from halfmask.reports.heatmaps import percent
+from halfmask.reports.inputs import Inputs
+from halfmask.reports.menu import table_1
+from halfmask.reports.page import Markup, bar, bullets, joined, paragraph, table, tiles
 
 HARDLY = 0.01
 

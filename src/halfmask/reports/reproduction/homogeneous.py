@@ -6,11 +6,11 @@ import numpy.typing as npt
 from halfmask.choice.menu import NONE_ID, Menu
 from halfmask.evaluation.metrics import METRICS
 from halfmask.profiles.bins import FloatArray
-from halfmask.report.menu import MenuSamples
-from halfmask.report.noise import READINGS, NoiseCurve, difference, noise_data
-from halfmask.report.reproduction.claim import Finding, found, graded, judged
-from halfmask.report.samples import LARGE, Samples
-from halfmask.report.trajectories import trajectory_data
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.noise import READINGS, NoiseCurve, difference, noise_data
+from halfmask.reports.reproduction.claim import Finding, found, graded, judged
+from halfmask.reports.samples import LARGE, Samples
+from halfmask.reports.trajectories import trajectory_data
 from halfmask.settings.mechanism import mechanism
 
 PAPER_MENU = {"A": (0.01, 0.99), "B": (0.20, 0.98), "C": (0.40, 0.84), "D": (0.60, 0.76), "E": (0.80, 0.68)}

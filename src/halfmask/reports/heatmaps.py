@@ -8,7 +8,7 @@ import numpy as np
 from halfmask.choice.menu import Menu
 from halfmask.choice.mix import Mix
 from halfmask.profiles.bins import FloatArray, IntArray
-from halfmask.report.style import panels, styled
+from halfmask.reports.style import panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

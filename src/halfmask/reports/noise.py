@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask.profiles.bins import FloatArray
-from halfmask.report.samples import Samples
-from halfmask.report.style import looks, panels, styled
+from halfmask.reports.samples import Samples
+from halfmask.reports.style import looks, panels, styled
 from halfmask.settings.mechanism import mechanism
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from halfmask.errors import OptionError, RunError
 from halfmask.profiles.show import picture_data
-from halfmask.report import captions
-from halfmask.report.algorithm import algorithm_data, draw_algorithm
-from halfmask.report.distributions import cdf_data, draw_cdfs
-from halfmask.report.heatmaps import draw_heatmaps, heatmap_data
-from halfmask.report.inputs import Inputs, read_inputs
-from halfmask.report.noise import draw_noise, noise_data
-from halfmask.report.readings import draw_readings
-from halfmask.report.style import FORMATS, save
-from halfmask.report.trajectories import draw_trajectories, draw_users, trajectory_data, users_data
+from halfmask.reports import captions
+from halfmask.reports.algorithm import algorithm_data, draw_algorithm
+from halfmask.reports.distributions import cdf_data, draw_cdfs
+from halfmask.reports.heatmaps import draw_heatmaps, heatmap_data
+from halfmask.reports.inputs import Inputs, read_inputs
+from halfmask.reports.noise import draw_noise, noise_data
+from halfmask.reports.readings import draw_readings
+from halfmask.reports.style import FORMATS, save
+from halfmask.reports.trajectories import draw_trajectories, draw_users, trajectory_data, users_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import OptionError, SourceError
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
-from halfmask.report.menu import MenuSamples, menu_samples
-from halfmask.report.samples import Samples, read_samples
+from halfmask.reports.menu import MenuSamples, menu_samples
+from halfmask.reports.samples import Samples, read_samples
 
 COMMANDS = {
     "profile": "halfmask profile SOURCE -o {folder}/data.profile",

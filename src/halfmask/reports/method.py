@@ -12,11 +12,11 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.profiles.quality import advice
 from halfmask.profiles.show import table_rows
-from halfmask.report.algorithm import menu_omega
-from halfmask.report.heatmaps import percent
-from halfmask.report.inputs import Inputs
-from halfmask.report.page import Markup, bullets, element, joined, paragraph, table
-from halfmask.report.samples import Samples
+from halfmask.reports.algorithm import menu_omega
+from halfmask.reports.heatmaps import percent
+from halfmask.reports.inputs import Inputs
+from halfmask.reports.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.reports.samples import Samples
 
 LIMITS = (
     "Privacy here is a measure of blur: how large, how varied and how unpredictable the errors of single readings are. "

@@ -12,16 +12,16 @@ from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import write_study
-from halfmask.report.heatmaps import HeatMaps
-from halfmask.report.menu import MenuSamples
-from halfmask.report.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.report.reproduction.__main__ import main, parse
-from halfmask.report.reproduction.claim import Finding, claim, graded
-from halfmask.report.reproduction.page import page
-from halfmask.report.reproduction.run import CLAIMS, Plan, reproduce
-from halfmask.report.reproduction.trial import Trial, few_users, run_trial
-from halfmask.report.samples import Samples, read_samples
-from tests.report.studies import local, menu_of, study_of
+from halfmask.reports.heatmaps import HeatMaps
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.reproduction import corrections, heterogeneous, homogeneous
+from halfmask.reports.reproduction.__main__ import main, parse
+from halfmask.reports.reproduction.claim import Finding, claim, graded
+from halfmask.reports.reproduction.page import page
+from halfmask.reports.reproduction.run import CLAIMS, Plan, reproduce
+from halfmask.reports.reproduction.trial import Trial, few_users, run_trial
+from halfmask.reports.samples import Samples, read_samples
+from tests.reports.studies import local, menu_of, study_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction.md"
 SMALL = Plan(

@@ -8,14 +8,14 @@ import pytest
 from halfmask.choice.menu import Menu
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.study import Study, write_study, write_summary
-from halfmask.report.algorithm import algorithm_data, bin_edges
-from halfmask.report.distributions import cdf_data
-from halfmask.report.heatmaps import heatmap_data, percent
-from halfmask.report.menu import menu_samples, table_1
-from halfmask.report.noise import NoiseCurve, difference, noise_data
-from halfmask.report.samples import Samples, read_samples
-from halfmask.report.trajectories import band_over_privacy, menu_band, trajectory_data, users_data
-from tests.report.studies import local, menu_of, mix_of, study_of
+from halfmask.reports.algorithm import algorithm_data, bin_edges
+from halfmask.reports.distributions import cdf_data
+from halfmask.reports.heatmaps import heatmap_data, percent
+from halfmask.reports.menu import menu_samples, table_1
+from halfmask.reports.noise import NoiseCurve, difference, noise_data
+from halfmask.reports.samples import Samples, read_samples
+from halfmask.reports.trajectories import band_over_privacy, menu_band, trajectory_data, users_data
+from tests.reports.studies import local, menu_of, mix_of, study_of
 
 USERS = [10, 10, 2000, 2000]
 METRICS = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from halfmask.report.reproduction.claim import Claim
+from halfmask.reports.reproduction.claim import Claim
 
 KNOWN = {
     "stand-in": "drawn by `halfmask synth` after published figures of the paper's data, which is given out on signed "
@@ -14,7 +14,7 @@ HEAD = """# The paper's claims, measured
 
 This page is written by a command. Each claim of the paper is measured on every dataset below from the tables that
 `profile`, `evaluate`, `optimize` and `mix` make; what theory alone would decide is measured by masking readings one by
-one. What counts as holding stands in the docstring of each measure (`src/halfmask/report/reproduction`); no setting,
+one. What counts as holding stands in the docstring of each measure (`src/halfmask/reports/reproduction`); no setting,
 grid or weight was fitted to agree.
 """
 
@@ -22,7 +22,7 @@ AGAIN = """## How to make this page anew
 
 ```sh
 halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
-python -m halfmask.report.reproduction docs/reproduction.md stand-in=stand-in.parquet swiss=HOUSEHOLDS.parquet
+python -m halfmask.reports.reproduction docs/reproduction.md stand-in=stand-in.parquet swiss=HOUSEHOLDS.parquet
 ```
 
 `HOUSEHOLDS.parquet` is a file of your own with one row a reading (`user`, `time`, `value`); any source that

@@ -8,9 +8,9 @@ import matplotlib
 import pytest
 
 from halfmask.errors import OptionError
-from halfmask.report.figures import drawings, save_figures, write_figures
-from halfmask.report.inputs import read_inputs
-from halfmask.report.style import FORMATS, INK, inline_svg, looks, save
+from halfmask.reports.figures import drawings, save_figures, write_figures
+from halfmask.reports.inputs import read_inputs
+from halfmask.reports.style import FORMATS, INK, inline_svg, looks, save
 
 NAMES = {"algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings"}
 

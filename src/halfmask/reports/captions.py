@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from halfmask.report.algorithm import Algorithm
-from halfmask.report.distributions import DECADES, Curve
-from halfmask.report.heatmaps import HeatMaps, percent
-from halfmask.report.noise import NoiseCurve, difference
-from halfmask.report.samples import Samples
-from halfmask.report.trajectories import Band, MenuBand, Trajectories
+from halfmask.reports.algorithm import Algorithm
+from halfmask.reports.distributions import DECADES, Curve
+from halfmask.reports.heatmaps import HeatMaps, percent
+from halfmask.reports.noise import NoiseCurve, difference
+from halfmask.reports.samples import Samples
+from halfmask.reports.trajectories import Band, MenuBand, Trajectories
 
 
 def listed(words: list[str]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.profiles.bins import IntArray
 from halfmask.profiles.show import ProfilePicture
-from halfmask.report.style import PALETTE, panels, plain_log, styled
+from halfmask.reports.style import PALETTE, panels, plain_log, styled
 
 DATES = 4
 LONG = 400

@@ -4,9 +4,9 @@ import numpy as np
 
 from halfmask.choice.menu import Menu
 from halfmask.profiles.bins import FloatArray
-from halfmask.report.heatmaps import HeatMaps, percent
-from halfmask.report.menu import MenuSamples
-from halfmask.report.reproduction.claim import Finding, found, judged
+from halfmask.reports.heatmaps import HeatMaps, percent
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.reproduction.claim import Finding, found, judged
 
 PRIVACY_IQR = 0.16
 BIN = 0.2

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from halfmask.choice.menu import Menu
 from halfmask.profiles.bins import FloatArray, IntArray
-from halfmask.report.samples import Samples
-from halfmask.report.style import INK, QUIET, panels, styled
+from halfmask.reports.samples import Samples
+from halfmask.reports.style import INK, QUIET, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

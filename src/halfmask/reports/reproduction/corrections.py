@@ -3,11 +3,11 @@
 import numpy as np
 
 from halfmask.profiles.bins import FloatArray
-from halfmask.report.menu import MenuSamples
-from halfmask.report.reproduction.claim import Finding, found, judged
-from halfmask.report.reproduction.homogeneous import rank_correlation
-from halfmask.report.reproduction.trial import Trial
-from halfmask.report.samples import Samples
+from halfmask.reports.menu import MenuSamples
+from halfmask.reports.reproduction.claim import Finding, found, judged
+from halfmask.reports.reproduction.homogeneous import rank_correlation
+from halfmask.reports.reproduction.trial import Trial
+from halfmask.reports.samples import Samples
 
 ROUNDING = 1e-9
 COEFFICIENTS, VALUES = 5, 16

@@ -14,13 +14,13 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.study import write_study
 from halfmask.files import whole_file
 from halfmask.profiles.build import build_profile
-from halfmask.report.heatmaps import heatmap_data
-from halfmask.report.menu import menu_samples
-from halfmask.report.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.report.reproduction.claim import Claim, Evidence, Finding, claim
-from halfmask.report.reproduction.page import page
-from halfmask.report.reproduction.trial import USERS, run_trial
-from halfmask.report.samples import read_samples
+from halfmask.reports.heatmaps import heatmap_data
+from halfmask.reports.menu import menu_samples
+from halfmask.reports.reproduction import corrections, heterogeneous, homogeneous
+from halfmask.reports.reproduction.claim import Claim, Evidence, Finding, claim
+from halfmask.reports.reproduction.page import page
+from halfmask.reports.reproduction.trial import USERS, run_trial
+from halfmask.reports.samples import read_samples
 from halfmask.settings.grid import grid as grid_named
 
 Tell = Callable[[str], None]

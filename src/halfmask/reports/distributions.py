@@ -7,8 +7,8 @@ import numpy as np
 
 from halfmask.evaluation.metrics import METRICS
 from halfmask.profiles.bins import FloatArray
-from halfmask.report.samples import Samples
-from halfmask.report.style import looks, panels, plain_log, styled
+from halfmask.reports.samples import Samples
+from halfmask.reports.style import looks, panels, plain_log, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
