@@ -13,6 +13,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +29,9 @@ _CELL_BYTES = 8 * len(CELL_SUMS) + 8 + 1
 _MANTISSA_BITS = 12
 _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OCTAVE) - 1) * 2.0**52).astype(np.int64)
 _FIRST_BIN = np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1
+
+
+Bits = npt.NDArray[np.uint8]
 
 
 class TooLargeError(Exception):
@@ -47,14 +51,20 @@ def _bin(size, bits):  # type: ignore[no-untyped-def]
     return exponent * BINS_PER_OCTAVE + k
 
 
+@numba.njit(nogil=True, cache=True, inline="always")
+def _known(valid, i):  # type: ignore[no-untyped-def]
+    """Whether value i is not null; ``valid`` has a bit for each, or is empty where none is null."""
+    return valid.size == 0 or (valid[i >> 3] >> (i & 7)) & 1 == 1
+
+
 @numba.njit(nogil=True, cache=True)
-def _extent(times, values):  # type: ignore[no-untyped-def]
+def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
     """Earliest and latest time, smallest and largest ``|s|`` but 0; reversed where there is none."""
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
     for i in range(values.size):
         size = abs(values[i])
-        if times[i] != NO_TIME and size <= LARGEST:
+        if times[i] != NO_TIME and size <= LARGEST and _known(valid, offset + i):
             earliest, latest = min(earliest, times[i]), max(latest, times[i])
             if size > 0:
                 smallest, largest = min(smallest, size), max(largest, size)
@@ -63,7 +73,7 @@ def _extent(times, values):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _count(  # type: ignore[no-untyped-def]
-    shard, users, ends, times, values, bits, step, chunk, origin, low, high, chunk0, bin0,
+    shard, users, ends, times, values, bits, valid, offset, step, chunk, origin, low, high, chunk0, bin0,
     cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed,
 ):  # fmt: skip
     """Add the runs of rows of this shard's users (every `SHARDS`-th).
@@ -94,7 +104,7 @@ def _count(  # type: ignore[no-untyped-def]
         while i < end and times[i] >= opens and times[i] < closes:
             value, time = values[i], times[i]
             size = abs(value)
-            if not size <= LARGEST:
+            if not (size <= LARGEST and _known(valid, offset + i)):
                 nonfinite += 1
             elif value < low or value > high:
                 outside += 1
@@ -195,9 +205,11 @@ class _Tables:
         self.unnamed += int(np.diff(ends, prepend=0)[of_run < 0].sum())
         return of_run, ends
 
-    def room_for(self, times: IntArray, values: FloatArray) -> tuple[tuple[int, int], tuple[int, int]]:
+    def room_for(
+        self, times: IntArray, values: FloatArray, valid: Bits, offset: int
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
         """The ranges of chunks and bins that hold what there is and a further batch."""
-        earliest, latest, smallest, largest = _extent(times, values)
+        earliest, latest, smallest, largest = _extent(times, values, valid, offset)
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
         if earliest <= latest:
             low, high = ((t - self.plan.origin) // self.plan.chunk for t in (earliest, latest))
@@ -231,12 +243,14 @@ class _Tables:
             self.histogram[:users, at] = old["histogram"][:users]
             self.bin_sizes[:, at], self.bin_negatives[:, at] = old["bin_sizes"], old["bin_negatives"]
 
-    def add(self, shard: int, users: IntArray, ends: IntArray, times: IntArray, values: FloatArray) -> None:
+    def add(
+        self, shard: int, users: IntArray, ends: IntArray, times: IntArray, values: FloatArray, valid: Bits, offset: int
+    ) -> None:
         """Count the rows of one shard's users."""
         plan = self.plan
         _count(
-            shard, users, ends, times, values, values.view(np.int64), plan.step or 0, plan.chunk, plan.origin,
-            plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash, self.user_sums,
+            shard, users, ends, times, values, values.view(np.int64), valid, offset, plan.step or 0, plan.chunk,
+            plan.origin, plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash, self.user_sums,
             self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives, self.untimed,
         )  # fmt: skip
 
@@ -264,6 +278,17 @@ class _Tables:
         )
 
 
+def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
+    """The numbers as they lie in memory, which ones are known (a bit each, empty: all), and where the bits begin.
+
+    Filling nulls with NaN would copy every value, which costs more than counting them.
+    """
+    validity, data = column.buffers()
+    values = np.frombuffer(data, np.float64, len(column), column.offset * 8) if len(column) else np.zeros(0)
+    known = column.null_count == 0 or validity is None
+    return values, np.zeros(0, np.uint8) if known else np.frombuffer(validity, np.uint8), column.offset
+
+
 def _times(column: pa.Array) -> IntArray:
     """Times as plain numbers; a copy only where some are missing."""
     return np.asarray(pc.fill_null(column, NO_TIME) if column.null_count else column)
@@ -289,12 +314,12 @@ def count(
         for batch in batches:
             users, ends = tables.runs(batch.column(0))
             times = _times(batch.column(1))
-            values = batch.column(2).to_numpy(zero_copy_only=False)
-            chunks, bins = tables.room_for(times, values)
+            values = _values(batch.column(2))
+            chunks, bins = tables.room_for(times, *values)
             if tables.outgrown(chunks, bins):
                 settle()
                 tables.grow(chunks, bins)
-            deal(users, ends, times, values)
+            deal(users, ends, times, *values)
             if advance:
                 advance(batch.num_rows)
     return tables.tally()

@@ -77,7 +77,7 @@ def load_profile(path: str | Path) -> Profile:
 
 def _packed(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False)
+    pq.write_table(table, sink, compression="zstd", compression_level=-5, use_dictionary=False)
     return sink.getvalue()
 
 
