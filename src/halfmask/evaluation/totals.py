@@ -56,10 +56,9 @@ def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
     members = np.zeros((len(subsets), len(profile)))
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
-    cells = profile.cells.reshape(len(profile), -1)
-    if not np.isfinite(cells).all():  # 0 x infinity is no number: add up those alone that belong
+    if not np.isfinite(profile.cells).all():  # 0 x infinity is no number: add up those alone that belong
         return np.stack([profile.cells[subset.rows].sum(axis=0) for subset in subsets])
-    return (members @ cells).reshape(len(subsets), *profile.cells.shape[1:])
+    return np.stack([members @ profile.cells[..., k] for k in range(profile.cells.shape[2])], axis=-1)
 
 
 def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, error: ErrorKind) -> SubsetTotals:

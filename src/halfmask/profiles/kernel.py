@@ -5,10 +5,11 @@ in memory. Users are dealt to `SHARDS` threads; a user's readings are added in t
 thread, so that the sums come out the same to the last bit on every run and every machine.
 """
 
+import mmap
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -20,8 +21,9 @@ import pyarrow.compute as pc
 from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
 from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
-SHARDS = 4
+SHARDS = 3
 MOST_USERS = 2**15
+HUGE_PAGE = 2**21
 NO_TIME = np.iinfo(np.int64).min
 LARGEST = np.finfo(np.float64).max
 
@@ -98,7 +100,7 @@ def _count(  # type: ignore[no-untyped-def]
         n, s1, s2, s3, s4 = 0, 0.0, 0.0, 0.0, 0.0
         a1, w1, w2, w3, w4 = 0.0, 0.0, 0.0, 0.0, 0.0
         zeros, negatives, nonfinite, outside = 0, 0, 0, 0
-        inside = c >= 0 and c < cells.shape[1]
+        inside = c >= 0 and c < cells.shape[2]
         filled, clashes = (slots[user, c], clash[user, c]) if inside else (np.uint64(0), False)
         earliest, latest = first[user], last[user]
         while i < end and times[i] >= opens and times[i] < closes:
@@ -146,7 +148,7 @@ def _count(  # type: ignore[no-untyped-def]
         counts[2] += negatives
         slots[user, c], clash[user, c] = filled, clashes
         first[user], last[user] = earliest, latest
-        cell, sums = cells[user, c], user_sums[user]
+        cell, sums = cells[:, user, c], user_sums[user]
         cell[0] += n
         cell[1] += s1
         cell[2] += s2
@@ -157,6 +159,17 @@ def _count(  # type: ignore[no-untyped-def]
         sums[2] += w2
         sums[3] += w3
         sums[4] += w4
+
+
+def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Zeros that take memory when they are touched, in huge pages where the system has them: first touches are dear."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    if size < HUGE_PAGE:
+        return np.zeros(shape, kind)
+    memory = mmap.mmap(-1, size)
+    with suppress(AttributeError, OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, kind).reshape(shape)
 
 
 class _Tables:
@@ -181,12 +194,12 @@ class _Tables:
         self._histogram()
 
     def _cells(self) -> None:
-        self.cells = np.zeros((self.capacity, self.chunks, len(CELL_SUMS)))
-        self.slots = np.zeros((self.capacity, self.chunks), np.uint64)
-        self.clash = np.zeros((self.capacity, self.chunks), np.bool_)
+        self.cells = _zeros((len(CELL_SUMS), self.capacity, self.chunks), np.float64)
+        self.slots = _zeros((self.capacity, self.chunks), np.uint64)
+        self.clash = _zeros((self.capacity, self.chunks), np.bool_)
 
     def _histogram(self) -> None:
-        self.histogram = np.zeros((self.capacity, self.bins), np.uint32)
+        self.histogram = _zeros((self.capacity, self.bins), np.uint32)
         self.bin_sizes = np.zeros((SHARDS, self.bins))
         self.bin_negatives = np.zeros((SHARDS, self.bins), np.int64)
 
@@ -234,7 +247,8 @@ class _Tables:
             self.chunk0, self.chunks = chunks
             self._cells()
             at = slice(old["chunk0"] - self.chunk0, old["chunk0"] - self.chunk0 + old["chunks"])
-            for name in ("cells", "slots", "clash"):
+            self.cells[:, :users, at] = old["cells"][:, :users]
+            for name in ("slots", "clash"):
                 getattr(self, name)[:users, at] = old[name][:users]
         if bins != (self.bin0, self.bins):
             self.bin0, self.bins = bins
@@ -250,7 +264,8 @@ class _Tables:
         plan = self.plan
         _count(
             shard, users, ends, times, values, values.view(np.int64), valid, offset, plan.step or 0, plan.chunk,
-            plan.origin, plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash, self.user_sums,
+            plan.origin, plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash,
+            self.user_sums,
             self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives, self.untimed,
         )  # fmt: skip
 
@@ -268,7 +283,7 @@ class _Tables:
             first=self.first[rows],
             last=self.last[rows],
             chunk0=self.chunk0,
-            cells=self.cells[rows],
+            cells=np.moveaxis(self.cells[:, rows], 0, -1),
             clash=self.clash[rows],
             bin0=self.bin0,
             histogram=self.histogram[rows],

@@ -89,9 +89,13 @@ def _unpacked(content: bytes) -> pa.Table:
 def _seal(path: Path) -> None:
     """Put the digest of all that stands before the comment in its place."""
     with path.open("r+b") as file:
-        digest = _digest(file.read()[:-_DIGITS])
+        left, running = path.stat().st_size - _DIGITS, hashlib.sha256()
+        while left > 0:
+            part = file.read(min(left, 2**20))
+            running.update(part)
+            left -= len(part)
         file.seek(-_DIGITS, os.SEEK_END)
-        file.write(digest)
+        file.write(running.hexdigest().encode())
 
 
 def _digest(content: bytes | memoryview) -> bytes:
@@ -112,8 +116,8 @@ def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 
 def _tables(profile: Profile) -> dict[str, pa.Table]:
-    cells = profile.cells.reshape(-1, len(CELL_COLUMNS))
-    columns = [cells[:, 0].astype(np.int32), *cells[:, 1:].T]
+    sums = [profile.cells[..., index].reshape(-1) for index in range(len(CELL_COLUMNS))]
+    columns = [sums[0].astype(np.int32), *sums[1:]]
     labels = pa.array(profile.labels.tolist(), pa.string())
     return {
         "rows": pa.table({"label": labels, **{name: profile.rows[name] for name in ROW_COLUMNS}}),
@@ -140,7 +144,7 @@ def _profile(page: dict[str, Any], tables: dict[str, pa.Table]) -> Profile:
     rows, bins = tables["rows"], tables["bins"]
     periods = np.asarray(tables["periods"]["start"])
     labels = np.array(rows["label"].to_pylist(), np.str_)
-    cells = np.empty((len(labels), len(periods), len(CELL_COLUMNS)))
+    cells = np.moveaxis(np.empty((len(CELL_COLUMNS), len(labels), len(periods))), 0, -1)
     for index, name in enumerate(CELLS):
         cells[..., index] = np.asarray(tables[name]["sum"]).reshape(cells.shape[:2])
     return Profile(
