@@ -7,8 +7,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
 FLOW = [
-    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "audit", "reports"),
-    *("sharing", "web", "api", "cli"),
+    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "sharing", "audit"),
+    *("reports", "web", "api", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}
 

@@ -1,0 +1,1 @@
+"""People really sharing: what runs on a producer's device."""
