@@ -1,12 +1,21 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and Parquet tables that say what they are."""
 
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from halfmask.errors import RunError
+from halfmask import __version__
+from halfmask.errors import FileFormatError, RunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ABOUT = b"halfmask"
+"""The key of a table's metadata that holds what the table is about, as JSON."""
 
 
 @contextmanager
@@ -31,3 +40,35 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def about_table(format: str, version: int, about: dict[str, Any]) -> dict[bytes, str]:
+    """Metadata of a Parquet table: its format and version, who wrote it, and what it is about."""
+    page = {"format": format, "version": version, "halfmask": __version__, **about}
+    return {ABOUT: json.dumps(page, sort_keys=True)}
+
+
+def read_table(path: str | Path, format: str, version: int, maker: str) -> "tuple[pa.Table, dict[str, Any]]":
+    """A table of ours and what it is about; ``maker`` is the command that makes one, for the error's way out.
+
+    A missing, foreign, damaged or newer file is a FileFormatError that says which.
+    """
+    import pyarrow as pa  # here, because Arrow takes long to import
+    import pyarrow.parquet as pq
+
+    kind = format.removeprefix("halfmask ")
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[ABOUT])
+        if about["format"] != format:
+            raise KeyError(format)
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path}: no such {kind}; '{maker} -o {path}' makes one") from error
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        why = "truncated, damaged or of another kind"
+        raise FileFormatError(f"{path} is not a whole {kind} ({why}): make it with '{maker}'") from error
+    if about["version"] > version:
+        raise FileFormatError(
+            f"{path} is of version {about['version']}; this halfmask reads up to {version}: upgrade it"
+        )
+    return table, about

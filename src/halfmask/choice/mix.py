@@ -6,7 +6,6 @@ gives each setting as many whole hands as its share says, so that its users are 
 ground.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,19 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask import __version__
 from halfmask.choice.menu import Menu
 from halfmask.choice.system import build_systems
-from halfmask.errors import FileFormatError, OptionError
+from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
-from halfmask.files import whole_file
+from halfmask.files import about_table, read_table, whole_file
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.profiles.profile import Profile
 
 FORMAT = "halfmask mix"
 VERSION = 1
-_KEY = b"halfmask"
 MOST_ROWS = 5_000_000
 DEFAULT_STEP = 0.125
 
@@ -203,28 +200,14 @@ def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
 
 def write_mix(made: Mix, path: str | Path) -> None:
     """Write `mix.parquet`; equal mixes give equal bytes."""
-    page = {"format": FORMAT, "version": VERSION, "halfmask": __version__, **made.about}
-    table = made.table.replace_schema_metadata({_KEY: json.dumps(page, sort_keys=True)})
+    table = made.table.replace_schema_metadata(about_table(FORMAT, VERSION, made.about))
     with whole_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
 
 def read_mix(path: str | Path) -> Mix:
     """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    try:
-        table = pq.read_table(path)
-        about = json.loads((table.schema.metadata or {})[_KEY])
-        if about["format"] != FORMAT:
-            raise KeyError(FORMAT)
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such file; 'halfmask mix PROFILE MENU -o {path}' makes it") from error
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise FileFormatError(f"{path} holds no mixes (damaged or of another kind): use 'halfmask mix'") from error
-    if about["version"] > VERSION:
-        raise FileFormatError(
-            f"{path} is of version {about['version']}; this halfmask reads up to {VERSION}: upgrade it"
-        )
-    return Mix(table, about)
+    return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix PROFILE MENU"))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 `study.parquet` has one row a sample; a study of very many settings may be summed up instead, one row a setting.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask import __version__
-from halfmask.errors import FileFormatError
 from halfmask.evaluation.analytic import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
-from halfmask.files import whole_file
+from halfmask.files import about_table, read_table, whole_file
 from halfmask.profiles.bins import IntArray
 from halfmask.settings.grid import Grid
 
 FORMAT = "halfmask study"
 VERSION = 1
-_KEY = b"halfmask"
 _SETTINGS_AT_ONCE = 4096
 
 
@@ -100,32 +96,16 @@ def write_summary(
 
 def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """The table of a study or of a summary, and what it says about itself (``form`` tells which)."""
-    path = Path(path)
-    try:
-        table = pq.read_table(path)
-        about = json.loads((table.schema.metadata or {})[_KEY])
-        if about["format"] != FORMAT:
-            raise KeyError(FORMAT)
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such study; 'halfmask evaluate PROFILE -o {path}' makes one") from error
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        why = "truncated, damaged or of another kind"
-        raise FileFormatError(f"{path} is not a whole study ({why}): make it with 'halfmask evaluate'") from error
-    if about["version"] > VERSION:
-        raise FileFormatError(
-            f"{path} is of version {about['version']}; this halfmask reads up to {VERSION}: upgrade it"
-        )
-    return table, about
+    return read_table(path, FORMAT, VERSION, "halfmask evaluate PROFILE")
 
 
 def _schema(columns: list[tuple[str, pa.DataType]], about: dict[str, Any], form: str) -> pa.Schema:
-    page = {"format": FORMAT, "version": VERSION, "form": form, "halfmask": __version__, **about}
     setting = [
         ("setting", pa.dictionary(pa.int32(), pa.string())),
         ("mechanism", pa.dictionary(pa.int32(), pa.string())),
         ("parameters", pa.list_(pa.float64())),
     ]
-    return pa.schema([*setting, *columns], metadata={_KEY: json.dumps(page, sort_keys=True)})
+    return pa.schema([*setting, *columns], metadata=about_table(FORMAT, VERSION, {"form": form, **about}))
 
 
 def _setting_columns(
