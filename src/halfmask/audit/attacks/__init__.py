@@ -1,0 +1,51 @@
+"""What an attacker can still learn from masked readings, one file an attack.
+
+`attack` runs them all on one setting; each gives a `Finding`: a number, what to hold it against, and a sentence.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from halfmask.audit.attacks.averaging import averaging
+from halfmask.audit.attacks.colour import colour, colour_score, whiteness
+from halfmask.audit.attacks.finding import Finding
+from halfmask.audit.attacks.floating_point import floating_point
+from halfmask.audit.attacks.intersection import intersection
+from halfmask.audit.attacks.reconstruction import reconstruction
+from halfmask.audit.attacks.reidentification import reidentification
+from halfmask.audit.attacks.seeds import guessable_seed
+from halfmask.audit.attacks.smoothing import smoothing
+from halfmask.audit.evidence import Evidence
+from halfmask.settings.setting import PrivacySetting
+
+__all__ = ["ATTACKS", "Finding", "attack", "colour_score", "whiteness"]
+
+Attack = Callable[[PrivacySetting, Evidence, np.random.Generator], Finding]
+
+ATTACKS: tuple[Attack, ...] = (
+    averaging,
+    intersection,
+    smoothing,
+    reconstruction,
+    reidentification,
+    floating_point,
+    guessable_seed,
+    colour,
+)
+
+
+def attack(
+    setting: PrivacySetting, evidence: Evidence, seed: int, advance: Callable[[int, int], None] | None = None
+) -> list[Finding]:
+    """All attacks on one setting, in a fixed order; each has a stream of its own, so that none depends on the others.
+
+    ``advance`` hears how many attacks are done, of how many.
+    """
+    findings = []
+    for number, each in enumerate(ATTACKS):
+        stream = np.random.SeedSequence(seed, spawn_key=(9, number))
+        findings.append(each(setting, evidence, np.random.Generator(np.random.PCG64DXSM(stream))))
+        if advance:
+            advance(number + 1, len(ATTACKS))
+    return findings
