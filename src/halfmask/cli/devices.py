@@ -1,0 +1,61 @@
+"""The command of a producer's device."""
+
+from pathlib import Path
+from typing import Literal
+
+from halfmask.cli.app import Flag, app
+from halfmask.cli.output import note
+
+
+@app.command
+def mask(
+    *,
+    state: Path,
+    setting: str | None = None,
+    menu: Path | None = None,
+    step: str | None = None,
+    low: str | None = None,
+    high: str | None = None,
+    time: str = "time",
+    value: str = "value",
+    sensor: str | None = None,
+    change: Flag = False,
+    backend: Literal["auto", "opendp", "own"] = "auto",
+) -> None:
+    """Mask readings on the producer's own device: CSV from standard input, masked CSV to standard output.
+
+    Parameters
+    ----------
+    state
+        Folder of this device's secret, terms and noise: one for each producer. Keep it, and keep it private.
+    setting
+        A setting (laplace:0.5), or an id of the menu (C). Needed on first use, then remembered.
+    menu
+        A file that 'halfmask optimize' wrote; its settings are remembered too.
+    step
+        Step of the published lattice that readings are rounded to and reports lie on (0.001 on first use).
+    low
+        Least value of the published range; smaller readings count as it. Needed on first use.
+    high
+        Largest value of the published range; larger readings count as it. Needed on first use.
+    time
+        The column with the times.
+    value
+        The column with the readings, which is masked; all other columns pass as they are.
+    sensor
+        The column that tells sensors apart, where a device has several.
+    change
+        Share by another setting or menu from here on.
+    backend
+        Where noise comes from: opendp, own (exact integer samplers), or auto (OpenDP where it is installed).
+    """
+    import sys
+
+    from halfmask.sharing.producer import Producer, agree, mask_csv
+
+    terms = agree(state, setting=setting, menu=menu, step=step, low=low, high=high, change=change)
+    producer = Producer(terms.setting_text, terms.lattice, state, backend=backend)
+    if terms.setting_text == "none":
+        note("the setting is none: readings are rounded to the lattice and not masked")
+    with open(sys.stdin.fileno(), "rb", closefd=False) as source:
+        mask_csv(source, sys.stdout.buffer, producer, time=time, value=value, sensor=sensor)
