@@ -114,9 +114,10 @@ def default_sensitivity(profile: Profile) -> tuple[float, str]:
     the width of a logarithmic bin, 0 included where there are zeros): that is a statement about private data and
     bounds nobody's next reading.
     """
-    low, high = profile.about.get("low"), profile.about.get("high")
-    if isinstance(low, int | float) and isinstance(high, int | float):
-        return float(high) - float(low), f"published bounds, {low:g} to {high:g}"
+    policies = profile.about.get("policies")
+    bounds = policies if isinstance(policies, Mapping) else {}  # "mixed" where profiles of several were added
+    if "low" in bounds and "high" in bounds:
+        return bounds["high"] - bounds["low"], f"published bounds, {bounds['low']:g} to {bounds['high']:g}"
     positive, negative = profile.bin_counts > profile.bin_negatives, profile.bin_negatives > 0
     largest = edge(profile.bin_index + 1)
     ends = [*largest[positive].tolist(), *(-largest[negative]).tolist()]
