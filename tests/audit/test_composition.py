@@ -10,6 +10,7 @@ from halfmask.audit.composition import LossDistribution, loss_distribution
 from halfmask.audit.hockey_stick import cells
 from halfmask.settings.setting import PrivacySetting
 from tests.audit import laws
+from tests.statistics import mean_within
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 
@@ -88,6 +89,27 @@ def test_laplace_reports_against_a_convolution_on_a_fine_grid() -> None:
     for e in (0.0, 0.1, 0.3, 0.5):
         exact = float(np.sum(total * np.maximum(-np.expm1(e - losses), 0)))
         assert found.delta(e) == pytest.approx(exact, rel=1e-3)
+
+
+def sine_losses(theta: tuple[float, ...], change: float, shape: tuple[int, int], seed: int) -> laws.Floats:
+    """Losses of drawn reports, from the density 1/(pi P'(x) sqrt(1 - x^2)) at psi = P(x); infinite out of reach."""
+    powers = 2 * np.arange(len(theta)) + 1
+    noise = np.polynomial.Polynomial(np.insert(np.array(theta) ** powers, np.arange(len(theta)), 0.0))
+    grid = np.sin(np.linspace(-np.pi / 2, np.pi / 2, 2**18))
+    x = np.sin(2 * np.pi * np.random.default_rng(seed).random(shape))
+    z = np.clip(np.interp(noise(x) - change, noise(grid), grid), -1 + 1e-14, 1 - 1e-14)
+    height_x, height_z = (1 / (noise.deriv()(each) * np.sqrt(1 - each**2)) for each in (x, z))
+    return np.where(np.abs(noise(x) - change) < noise(1.0), np.log(height_x / height_z), np.inf)
+
+
+def test_a_day_of_sine_reports_against_days_drawn() -> None:
+    theta = (1.2, 0.3, 1.2, 1.5, 1.5)
+    found = one_report("sine:" + ",".join(map(str, theta)), 0.1).composed(48).delta(1.0)
+    days = sine_losses(theta, 0.1, (40_000, 48), seed=6).sum(axis=1)
+    drawn = -np.expm1(np.minimum(1.0 - days, 0))
+    assert mean_within(drawn, found, tests=2)
+    assert not mean_within(drawn, found * 1.1, tests=2)
+    assert not mean_within(drawn, found / 1.1, tests=2)
 
 
 def test_infinite_losses_are_exact_however_likely() -> None:

@@ -117,11 +117,11 @@ def test_delta_at_an_epsilon() -> None:
 
 @pytest.mark.parametrize("text", ["laplace:0.5", "sine:0.9,0.6", "gaussian:0.5"])
 def test_the_sampler_that_ships(text: str) -> None:
-    """From the system's entropy, so not seeded: a false alarm comes once in a million runs."""
+    """From the system's entropy, so not seeded: false alarms come about once in a million runs."""
     lattice = Lattice("0.01", "0", "10")
-    found = audit_setting_sampler(PrivacySetting.parse(text), lambda n: device_noise(text, lattice, n), 0.01, n=10_000)
+    found = audit_setting_sampler(PrivacySetting.parse(text), lambda n: device_noise(text, lattice, n), 0.01, n=20_000)
     assert not found.caught
-    assert found.bound > 0.5 * found.claimed
+    assert found.bound > 0.3 * found.claimed
 
 
 def test_bad_input_is_refused() -> None:
