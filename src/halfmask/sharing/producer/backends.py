@@ -48,14 +48,13 @@ class OpenDPNoise(Law):
         enable_features("contrib")
         laplace = isinstance(ours, DiscreteLaplace)
         make, distance = (make_laplace, l1_distance) if laplace else (make_gaussian, l2_distance)
-        self.every = ours.every
         self.measurement: Any = make(vector_domain(atom_domain(T="i64")), distance(T="i64"), float_above(ours.scale))
 
     def draw(self) -> int:
         return self.draws(1)[0]
 
     def draws(self, count: int) -> list[int]:
-        return [self.every * k for k in self.measurement([0] * count)] if count else []
+        return list(self.measurement([0] * count)) if count else []
 
 
 def float_above(scale: Fraction) -> float:

@@ -26,27 +26,27 @@ def bernoulli_exp(numerator: int, denominator: int) -> bool:
     return k % 2 == 1
 
 
-def geometric(rate: Fraction) -> int:
-    """G = 0, 1, ... with P(G >= k) = exp(-k rate), for rate = s/t > 0.
+def geometric(numerator: int, denominator: int) -> int:
+    """G = 0, 1, ... with P(G >= k) = exp(-k numerator/denominator), both above 0.
 
-    X = U + t V with P(U = u) proportional to exp(-u/t) below t and P(V >= v) = exp(-v) has P(X >= x) = exp(-x/t);
-    G = floor(X/s).
+    X = U + t V, with P(U = u) proportional to exp(-u/t) below t = denominator and P(V >= v) = exp(-v), has
+    P(X >= x) = exp(-x/t); G = floor(X/numerator).
     """
-    s, t = rate.as_integer_ratio()
     while True:
-        u = Entropy.below(t)
-        if bernoulli_exp(u, t):
+        u = Entropy.below(denominator)
+        if bernoulli_exp(u, denominator):
             break
     v = 0
     while bernoulli_exp(1, 1):
         v += 1
-    return (u + t * v) // s
+    return (u + denominator * v) // numerator
 
 
 def discrete_laplace(scale: Fraction) -> int:
     """K with P(K = k) proportional to exp(-|k|/scale), for scale > 0: a signed `geometric`, with 0 counted once."""
+    t, s = scale.as_integer_ratio()
     while True:
-        size, negative = geometric(1 / scale), Entropy.bits(1)
+        size, negative = geometric(s, t), Entropy.bits(1)
         if size or not negative:
             return -size if negative else size
 
@@ -59,7 +59,8 @@ def discrete_gaussian(variance: Fraction) -> int:
     """
     n, d = variance.as_integer_ratio()
     t = isqrt(n // d) + 1
+    scale = Fraction(t)
     while True:
-        y = discrete_laplace(Fraction(t))
+        y = discrete_laplace(scale)
         if bernoulli_exp((abs(y) * t * d - n) ** 2, 2 * n * d * t * t):
             return y

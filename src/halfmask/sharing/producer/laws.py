@@ -39,30 +39,28 @@ class Silence(Law):
 
 
 class DiscreteLaplace(Law):
-    """P(k) proportional to exp(-|k|/scale) on the multiples of ``every``.
+    """P(k) proportional to exp(-|k|/scale).
 
     For readings d steps apart probabilities differ by exp(d/scale) at most, and by just that far out: epsilon is
     sensitivity/b exactly. Rounding the continuous law would give the same epsilon with another weight at 0 only,
     1 - exp(-x/2) in place of tanh(x/2), x = step/b: less by x^2/8.
     """
 
-    def __init__(self, scale: Fraction, every: int = 1) -> None:
-        self.scale, self.every = scale, every
+    def __init__(self, scale: Fraction) -> None:
+        self.scale = scale
 
     def draw(self) -> int:
-        return self.every * discrete_laplace(self.scale)
+        return discrete_laplace(self.scale)
 
 
 class DiscreteGaussian(Law):
     """P(k) proportional to exp(-k^2 / (2 scale^2))."""
 
-    every = 1
-
     def __init__(self, scale: Fraction) -> None:
-        self.scale = scale
+        self.scale, self.variance = scale, scale * scale
 
     def draw(self) -> int:
-        return discrete_gaussian(self.scale * self.scale)
+        return discrete_gaussian(self.variance)
 
 
 class RoundedUniform(Law):
@@ -122,7 +120,7 @@ class RoundedStaircase(Law):
             v = Entropy.below(self.first)
         else:
             v = self.first + Entropy.below(self.cells - self.first)
-        size = (geometric(self.epsilon) * self.cells + v + self.step // 2) // self.step
+        size = (geometric(*self.epsilon.as_integer_ratio()) * self.cells + v + self.step // 2) // self.step
         return -size if Entropy.bits(1) else size
 
 
@@ -167,11 +165,12 @@ def _gaussian(parameters: Parameters, step: Fraction) -> Law:
 
 def _geometric(parameters: Parameters, step: Fraction) -> Law:
     b, own = parameters
-    if (own / step).denominator != 1:
+    if own != step:  # a finer lattice would leave the reading's last steps in every report
         raise SettingError(
-            f"geometric: its step {float(own):g} is no multiple of the lattice's, {float(step):g}: take one that is"
+            f"geometric: its step is {float(own):g}, the lattice's {float(step):g}; unless they are equal reports tell "
+            "the rest of the reading: take a lattice of that step, or laplace:b"
         )
-    return DiscreteLaplace(b / own, int(own / step)) if b else Silence()
+    return DiscreteLaplace(b / step) if b else Silence()
 
 
 def _uniform(parameters: Parameters, step: Fraction) -> Law:

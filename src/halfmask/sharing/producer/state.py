@@ -1,8 +1,7 @@
 """What a device remembers: its secret, and the noise it has drawn, so that a retry never hands out a second draw.
 
-    secret         32 bytes of the operating system's, for keys
-    noise.sqlite   key -> noise; key = BLAKE2b(sensor, time, lattice value) under the secret
-
+    noise.sqlite   key = BLAKE2b(sensor, time, lattice value), noise, seal = BLAKE2b(key, noise), under the secret
+    secret         32 bytes of the operating system's
     terms.json     what `halfmask.sharing.producer.terms` keeps
 
 All is secret: noise and report together give the reading. No reading and no time is in it. Files are made in the order
@@ -20,8 +19,9 @@ from pathlib import Path
 from halfmask.errors import FileFormatError, RunError
 
 SECRET_BYTES = 32
-KEY_BYTES = 16
+HASH_BYTES = 16
 TERMS = "terms.json"
+TABLE = "CREATE TABLE IF NOT EXISTS noise (key BLOB PRIMARY KEY, noise TEXT NOT NULL, seal BLOB NOT NULL) WITHOUT ROWID"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
@@ -44,11 +44,8 @@ class State:
 
     def key(self, sensor: str, time: str, steps: int) -> bytes:
         """What the noise of a reading is kept under; without the secret it tells nothing of the reading."""
-        digest = hashlib.blake2b(key=self._secret, digest_size=KEY_BYTES, person=b"halfmask noise")
-        for part in (sensor, time, str(steps)):
-            raw = part.encode("utf-8", "surrogateescape")
-            digest.update(len(raw).to_bytes(8, "big") + raw)
-        return digest.digest()
+        parts = (part.encode("utf-8", "surrogateescape") for part in (sensor, time, str(steps)))
+        return self._hash(b"key", *parts)
 
     def noise(self, keys: Sequence[bytes], draws: Callable[[int], list[int]]) -> list[int]:
         """The noise that each key has, drawn now where it has none; on disk before it is returned.
@@ -56,21 +53,46 @@ class State:
         The first draw for a key stays: of two processes that draw for it at once, both return the one stored first.
         """
         with _plainly(self.folder), closing(self._connect()) as store:
-            known = _known(store, keys)
+            known = self._known(store, keys)
             new = [key for key in dict.fromkeys(keys) if key not in known]
             if new:
-                drawn = zip(new, map(str, draws(len(new))), strict=True)
+                drawn = [(key, str(psi)) for key, psi in zip(new, draws(len(new)), strict=True)]
                 store.execute("BEGIN IMMEDIATE")
-                store.executemany("INSERT OR IGNORE INTO noise VALUES (?, ?)", list(drawn))
+                rows = [(key, psi, self._seal(key, psi)) for key, psi in drawn]
+                store.executemany("INSERT OR IGNORE INTO noise VALUES (?, ?, ?)", rows)
                 store.execute("COMMIT")
-                known |= _known(store, new)
+                known |= self._known(store, new)
         return [known[key] for key in keys]
+
+    def _known(self, store: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for start in range(0, len(keys), 500):  # SQLite's least limit of parameters is 999
+            part = keys[start : start + 500]
+            marks = ",".join("?" * len(part))
+            rows = store.execute(f"SELECT key, noise, seal FROM noise WHERE key IN ({marks})", part)
+            found.update((key, self._unsealed(key, psi, seal)) for key, psi, seal in rows)
+        return found
+
+    def _hash(self, purpose: bytes, *parts: bytes) -> bytes:
+        digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES, person=purpose)
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "big") + part)
+        return digest.digest()
+
+    def _seal(self, key: bytes, psi: str) -> bytes:
+        return self._hash(b"seal", key, psi.encode())
+
+    def _unsealed(self, key: bytes, psi: str, seal: bytes) -> int:
+        """The noise, if it is what this secret's device drew: SQLite itself does not notice a changed byte."""
+        if not isinstance(psi, str) or seal != self._seal(key, psi):
+            raise FileFormatError(f"{self._store} is damaged, or its secret is another's: {_WAY_OUT}")
+        return int(psi)
 
     def _begin(self, secret: Path) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._store, os.O_CREAT | os.O_RDWR, 0o600))
         with closing(self._connect()) as store:
-            store.execute("CREATE TABLE IF NOT EXISTS noise (key BLOB PRIMARY KEY, noise TEXT NOT NULL) WITHOUT ROWID")
+            store.execute(TABLE)
             used = store.execute("SELECT 1 FROM noise LIMIT 1").fetchone() or (self.folder / TERMS).exists()
         if used and not secret.exists():  # asked last, since another process may have begun meanwhile
             raise FileFormatError(f"{secret} is missing, but the device was in use: {_WAY_OUT}")
@@ -80,7 +102,8 @@ class State:
         if not self._store.exists():
             raise FileFormatError(f"{self._store} is missing, but the device has a secret: {_WAY_OUT}")
         with closing(self._connect()) as store:
-            store.execute("SELECT key, noise FROM noise LIMIT 1").fetchone()
+            for row in store.execute("SELECT key, noise, seal FROM noise LIMIT 1"):
+                self._unsealed(*row)
             verdict = store.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise FileFormatError(f"{self._store} is damaged ({verdict}): {_WAY_OUT}")
@@ -128,23 +151,13 @@ def _private_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _known(store: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
-    for start in range(0, len(keys), 500):  # SQLite's least limit of parameters is 999
-        part = keys[start : start + 500]
-        marks = ",".join("?" * len(part))
-        rows = store.execute(f"SELECT key, noise FROM noise WHERE key IN ({marks})", part)
-        found.update((key, int(noise)) for key, noise in rows)
-    return found
-
-
 @contextmanager
 def _plainly(folder: Path) -> Iterator[None]:
     """Turn what SQLite and the system say into errors that name the folder."""
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) in _DAMAGE:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the rest of the code tells the kind
             raise FileFormatError(f"the state in {folder} is damaged ({error}): {_WAY_OUT}") from error
         raise RunError(f"the state in {folder} cannot be used ({error}): nothing was reported") from error
     except OSError as error:
