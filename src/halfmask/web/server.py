@@ -26,11 +26,12 @@ ANYWHERE = ("", "0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back: a status, a kind of content and the content."""
+    """What goes back: the content, its kind and a status; a browser keeps it for an hour where it is ``lasting``."""
 
     body: bytes
     kind: str = "application/json"
     status: HTTPStatus = HTTPStatus.OK
+    lasting: bool = False
 
 
 class ExploreServer(ThreadingHTTPServer):
@@ -108,7 +109,7 @@ class Handler(BaseHTTPRequestHandler):
         found = asset(path.removeprefix("/static/")) if path.startswith("/static/") else None
         if found is None:
             return _refusal("there is no such page", HTTPStatus.NOT_FOUND)
-        return Answer(*found)
+        return Answer(*found, lasting=path.endswith("/plotly.min.js"))  # large, and never changes while this runs
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
@@ -119,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
             ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
-            ("Cache-Control", "no-store"),
+            ("Cache-Control", "max-age=3600" if answer.lasting else "no-store"),
         ):
             self.send_header(name, value)
         self.end_headers()

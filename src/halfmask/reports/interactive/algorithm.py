@@ -9,6 +9,12 @@ from halfmask.reports.interactive.marks import line, mechanism_of, plain, points
 from halfmask.reports.style import QUIET, looks
 
 CORNERS = 40
+HEIGHT, SCALE = 400, 84
+"""Pixels: of the panel, and from it down to the scale of the fitness."""
+SCALE_LABEL: Spec = {
+    "text": "fitness: median of utility + its 10th percentile", "x": 0, "y": 0, "xref": "paper", "yref": "paper",
+    "xanchor": "left", "yanchor": "top", "yshift": 22 - SCALE, "showarrow": False, "font": {"size": 12.5},
+}  # fmt: skip
 CIVIDIS = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
 HOVER = (
     "<b>%{customdata[0]}</b><br>privacy %{x:.3f}, 10th percentile %{customdata[1]:.3f}<br>"
@@ -24,8 +30,8 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
     for name in names:
         rows = np.flatnonzero(of == name)
         x, y = _outlines(data, rows)
-        traces.append(line(0, name, x, y, looks(names)[name] | {"linestyle": "-"}, "", hoverinfo="skip", opacity=0.75))
-        traces[-1]["line"]["width"] = 1
+        traces.append(line(0, name, x, y, looks(names)[name] | {"linestyle": "-"}, "", hoverinfo="skip"))
+        traces[-1]["line"]["width"] = 1.2
         traces.append(_centres(data, name, rows, first=name == names[0]))
     traces.append(_winners(data))
     low = max(0.0, float((data.utility - data.height).min(initial=1)))
@@ -36,9 +42,12 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
         for edge in data.edges.tolist()
     ]  # fmt: skip
     panel = Panel("", score_axis("privacy") | {"showgrid": False}, utility)
-    return interactive(
-        "algorithm", "How the menu is chosen", caption, traces, [panel], height=400, below=64, shapes=bins
+    made = interactive(
+        "algorithm", "How the menu is chosen", caption, traces, [panel], height=HEIGHT, below=62, shapes=bins
     )
+    for layout in (made.wide, made.narrow):
+        layout["annotations"].append(SCALE_LABEL)
+    return made
 
 
 def _outlines(data: Algorithm, rows: IntArray) -> tuple[list[float | None], ...]:
@@ -54,9 +63,10 @@ def _outlines(data: Algorithm, rows: IntArray) -> tuple[list[float | None], ...]
 
 def _centres(data: Algorithm, name: str, rows: IntArray, *, first: bool) -> Spec:
     fitness: FloatArray = data.fitness[rows]
-    scale: Spec = {"title": {"text": "fitness: median of utility + its 10th percentile", "side": "top"}}
-    scale |= {"orientation": "h", "thickness": 9, "len": 1, "x": 0, "xanchor": "left", "yref": "container", "y": 0.01}
-    scale |= {"yanchor": "bottom", "outlinewidth": 0}
+    scale = {
+        "orientation": "h", "thickness": 9, "len": 1, "x": 0, "xanchor": "left", "y": -SCALE / HEIGHT, "yanchor": "top",
+        "outlinewidth": 0,
+    }  # fmt: skip
     marker = {
         "color": plain(fitness), "colorscale": _steps(CIVIDIS), "size": 8, "line": {"width": 1, "color": QUIET},
         "cmin": float(data.fitness.min(initial=2)), "cmax": float(data.fitness.max(initial=0)), "showscale": first,

@@ -9,8 +9,8 @@ from typing import Any
 
 Spec = dict[str, Any]
 
-LEGEND, TITLE, BELOW = 34, 26, 52
-"""Pixels: of a row of the legend, of a panel's title, and of the ticks and the label under a panel."""
+TOP, LEGEND, TITLE, BELOW = 12, 34, 26, 52
+"""Pixels: above a panel without a title, of the legend, of a panel's title, of ticks and label under a panel."""
 BESIDE = 0.105
 """Share of the width between two panels: room for ticks and a label."""
 
@@ -54,23 +54,25 @@ def interactive(
 
 
 def layout(
-    panels: Sequence[Panel], *, columns: int, height: int = 250, below: int = 0, shapes: Sequence[Spec] = (),
-    **more: Any,
+    panels: Sequence[Panel], *, columns: int, height: int = 250, legend: bool = True, below: int = 0,
+    shapes: Sequence[Spec] = (),
 ) -> Spec:  # fmt: skip
-    """Panels of so many pixels in rows of at most ``columns``, a legend above, ``below`` pixels spare at the bottom."""
+    """Panels of so many pixels in rows of at most ``columns``, ``below`` pixels spare at the bottom."""
+    drag = "zoom" if columns > 1 else False  # on a phone a finger scrolls the page
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     gap = TITLE + BELOW
     inner = rows * height + (rows - 1) * gap
+    above = (TITLE if any(panel.title for panel in panels) else TOP) + (LEGEND if legend else 0)
     made: Spec = {
-        "height": inner + LEGEND + TITLE + BELOW + below,
-        "margin": {"l": 58, "r": 14, "t": LEGEND + TITLE, "b": BELOW + below, "pad": 0},
+        "height": inner + above + BELOW + below,
+        "margin": {"l": 58, "r": 14, "t": above, "b": BELOW + below, "pad": 0},
+        "showlegend": legend,
         "legend": {"orientation": "h", "x": 0, "y": 1 + TITLE / inner, "yanchor": "bottom", "xanchor": "left"},
         "hovermode": "closest",
-        "dragmode": "zoom" if columns > 1 or len(panels) == 1 else False,
+        "dragmode": drag,
         "annotations": [],
         "shapes": list(shapes),
-        **more,
     }
     width = (1 - BESIDE * (columns - 1)) / columns
     for number, panel in enumerate(panels):

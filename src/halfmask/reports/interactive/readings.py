@@ -43,7 +43,7 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
         ),
         Panel("Total of each period", axis("", type="date"), axis("sum of all readings", tickformat=".3~s")),
     ]
-    return interactive("readings", "The readings", caption, [sizes, totals], panels, height=270)
+    return interactive("readings", "The readings", caption, [sizes, totals], panels, height=270, legend=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,4 +106,6 @@ def shown_figure(data: Shown, setting: str) -> Interactive:
         f"reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
     )
     panel = Panel("", axis("reported value"), axis("reports in a step (%)", rangemode="tozero"))
-    return interactive("shown", f"A reading under {setting}", caption, [steps], [panel], height=200, shapes=marks)
+    return interactive(
+        "shown", f"A reading under {setting}", caption, [steps], [panel], height=200, legend=False, shapes=marks
+    )

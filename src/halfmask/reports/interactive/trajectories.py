@@ -32,10 +32,10 @@ def trajectory_figure(data: Trajectories, clouds: dict[str, Cloud], menu: Menu |
         if isinstance(found, MenuBand):
             traces += _menu(number, found, texts, legend=found is data.menu)
         else:
+            if found is data.mechanisms:  # below the lines, which would drown in them
+                traces += [_cloud(number, name, each, list(found)) for name, each in clouds.items() if name in found]
             for name, each in found.items():
                 traces += _mechanism(number, name, each, looks(list(found))[name], legend=found is data.mechanisms)
-            if found is data.mechanisms:
-                traces += [_cloud(number, name, each, list(found)) for name, each in clouds.items() if name in found]
     low = min((value for trace in traces for value in trace["y"] if value is not None), default=0.0)
     panels = [
         Panel(title, score_axis("privacy"), axis("utility", range=[low - 0.05 * (1 - low), 1 + 0.12 * (1 - low)]))
@@ -62,7 +62,7 @@ def _mechanism(panel: int, name: str, found: Band, style: Spec, *, legend: bool)
 
 def _cloud(panel: int, name: str, found: Cloud, names: list[str]) -> Spec:
     hover = "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}"
-    marker = {"size": 4, "color": faint(looks(names)[name]["color"], 0.55)}
+    marker = {"size": 4, "color": faint(looks(names)[name]["color"], 0.45)}
     made = points(panel, name, plain(found.privacy), plain(found.utility), marker, hover)
     return made | {"customdata": found.settings, "showlegend": False}
 

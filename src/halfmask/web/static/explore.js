@@ -1,5 +1,5 @@
 // The live page: controls ask the server, answers redraw menu and figures.
-import { draw, drawAll, overlay } from "./figures.js";
+import { draw, drawAll, overlay, plotly } from "./figures.js";
 
 const WAIT = 250;
 const element = (id) => document.getElementById(id);
@@ -81,7 +81,7 @@ async function loadMenu(query, control) {
       element("menu-command").textContent = command(query);
     }
     showMix(found.ids);
-    await drawAll(found.figures);
+    drawAll(found.figures);
     if (query && status) status.textContent = `chosen and drawn in ${((performance.now() - started) / 1000).toFixed(1)} s`;
     else if (status) status.textContent = "";
     if (settingForm?.elements.setting.value.trim()) trySetting();
@@ -252,3 +252,4 @@ async function loadMix() {
 mixForm?.addEventListener("submit", (event) => event.preventDefault());
 
 loadMenu("", null);
+setTimeout(plotly); // meanwhile

@@ -6,7 +6,26 @@ const CONFIG = {
   displaylogo: false,
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
 };
-const drawn = new Map(); // plot element -> { figure, extra, narrow }
+const drawn = new Map(); // plot element -> { figure, extra }
+const waiting = new Map(); // figure element -> the figure that it will show
+const near = new IntersectionObserver(
+  (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawWaiting(entry.target)),
+  { rootMargin: "400px" },
+);
+const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
+
+/** plotly, fetched when first needed: the page is read and its controls answer before four megabytes are understood. */
+let coming;
+export function plotly() {
+  coming ??= window.Plotly ? Promise.resolve() : new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = new URL("./plotly.min.js", import.meta.url);
+    script.onload = done;
+    script.onerror = () => failed(new Error("plotly.min.js could not be loaded"));
+    document.head.append(script);
+  });
+  return coming;
+}
 
 /** The page's own colours and letters as a plotly template: whatever a specification leaves open. */
 function template() {
@@ -25,46 +44,61 @@ function template() {
       hoverlabel: { align: "left", bgcolor: colour("--paper"), bordercolor: colour("--quiet"),
         font: { color: colour("--ink"), size: 13 } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--quiet"), activecolor: colour("--ink") },
-      legend: { itemsizing: "constant", groupclick: "togglegroup" },
+      legend: { groupclick: "togglegroup" },
     },
   };
 }
 
 /** Draws a figure into its element, or draws it anew; `extra` traces are laid over it until they are replaced. */
-export function draw(figure, extra = drawn.get(plotOf(figure.name))?.extra ?? []) {
+export async function draw(figure, extra = drawn.get(plotOf(figure.name))?.extra ?? []) {
   const plot = plotOf(figure.name);
-  if (!plot) return undefined;
+  if (!plot) return;
   const told = plot.parentElement.querySelector(".told");
   if (told) told.textContent = figure.caption;
   plot.parentElement.hidden = false;
-  const narrow = plot.clientWidth < NARROW && plot.clientWidth > 0;
+  const narrow = isNarrow(plot);
   // uirevision keeps zoom and hidden mechanisms when numbers change; another arrangement of panels starts afresh.
   const layout = { ...structuredClone(narrow ? figure.narrow : figure.wide), template: template(), uirevision: narrow };
-  drawn.set(plot, { figure, extra, narrow });
+  drawn.set(plot, { figure, extra });
   plot.style.minHeight = `${layout.height}px`;
-  return window.Plotly.react(plot, [...figure.traces, ...extra], layout, CONFIG).then(() => {
-    if (!plot.dataset.ready) plot.on("plotly_afterplot", () => keyboard(plot));
-    plot.dataset.ready = "yes";
-    keyboard(plot);
-  });
+  await plotly();
+  if (drawn.get(plot).figure !== figure) return; // a later one came first
+  await window.Plotly.react(plot, [...figure.traces, ...extra], layout, CONFIG);
+  if (!plot.dataset.ready) plot.on("plotly_afterplot", () => keyboard(plot));
+  plot.dataset.ready = "yes";
+  keyboard(plot);
 }
 
-/** Draws all figures; those of the page that are not among them are hidden. */
-export async function drawAll(figures) {
-  const names = new Set(figures.map((figure) => figure.name));
+/** Draws all figures, each when it comes near the screen; those of the page that are not among them are hidden. */
+export function drawAll(figures) {
+  const byName = new Map(figures.map((figure) => [figure.name, figure]));
+  near.disconnect();
   for (const element of document.querySelectorAll("main > section > figure")) {
-    element.hidden = !names.has(element.id.replace("figure-", ""));
+    const figure = byName.get(element.id.replace("figure-", ""));
+    element.hidden = !figure;
+    if (!figure) continue;
+    waiting.set(element, figure);
+    element.querySelector(".told").textContent = figure.caption;
+    const plot = element.querySelector(".plot");
+    plot.style.minHeight = `${(isNarrow(plot) ? figure.narrow : figure.wide).height}px`;
+    near.observe(element);
   }
-  for (const figure of figures) {
-    await draw(figure);
-    await new Promise((done) => setTimeout(done)); // the page stays awake between figures
-  }
+}
+
+function drawWaiting(element) {
+  const figure = waiting.get(element);
+  waiting.delete(element);
+  near.unobserve(element);
+  return figure && draw(figure);
 }
 
 /** Lays traces over a figure that is drawn; an empty list takes them away. */
 export function overlay(name, extra) {
-  const state = drawn.get(plotOf(name));
-  return state ? draw(state.figure, extra) : undefined;
+  const plot = plotOf(name);
+  if (!plot) return undefined;
+  const figure = waiting.get(plot.parentElement) ?? drawn.get(plot)?.figure;
+  waiting.delete(plot.parentElement);
+  return figure && draw(figure, extra);
 }
 
 function plotOf(name) {
@@ -97,10 +131,11 @@ function redraw() {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-let width = innerWidth;
+addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawWaiting));
+let wasNarrow = innerWidth < NARROW;
 addEventListener("resize", () => {
-  if (innerWidth < NARROW === width < NARROW) return;
-  width = innerWidth;
+  if (innerWidth < NARROW === wasNarrow) return;
+  wasNarrow = innerWidth < NARROW;
   redraw();
 });
 
