@@ -7,7 +7,8 @@ P is the law of s + psi, Q that of s + d + psi. The loss of a report x is log p(
 is the least delta for which one report keeps the two readings apart by (epsilon, delta). The line is cut into cells of
 masses p_i and q_i, taken from the law's own distribution function. In a cell whose losses lie in [low, high] the
 largest divergence that masses p_i and q_i allow, at every epsilon at once, has all losses at low or at high. The sum of
-these is an upper bound, exact where a cell has one loss and off by the square of the cells' width elsewhere.
+these is an upper bound, exact where a cell has one loss and off by the square of the cells' width elsewhere:
+within 2 parts in 10,000 of the closed forms wherever delta is above 1e-6, and never below them by more than 1e-12.
 """
 
 import math
@@ -67,8 +68,8 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
     """Cells of an additive setting's report for two readings ``change`` > 0 apart.
 
     ``largest`` is a bound on |loss| that is known otherwise (the pure epsilon), infinite where there is none.
-    Assumed: psi is symmetric; between the law's corners (below) log p/q rises or falls over three cells running, but
-    where it turns; atoms lie at 0 or on the lattice of ``geometric``. A law that breaks this may be underrated.
+    Assumed: psi is symmetric; between the law's corners log p/q does not turn twice within three cells; atoms lie at 0
+    or on the lattice of ``geometric``, of which ``change`` is then a multiple. Else a law may be underrated.
     """
     corners, stepped, bound = _corners(setting)
     both = np.unique(np.concatenate([corners, corners + change]))
