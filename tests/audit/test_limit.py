@@ -190,7 +190,7 @@ def test_the_limit_can_be_had_as_a_setting(deviation: float) -> None:
 
 
 def test_a_table_of_the_law_itself_has_its_privacy() -> None:
-    whole = tabulated(limit(0.3))
+    whole = tabulated(limit(0.3).edges, limit(0.3).masses)
     assert scale().privacy(whole) == pytest.approx(limit(0.3).privacy, rel=CELLS)
     pairs = np.array(whole.parameters).reshape(-1, 2) * [0.8, 1.0]
     wrong = PrivacySetting("tabulated", tuple(pairs.ravel()))

@@ -83,8 +83,7 @@ class BestLaw:
 def best_law(score: PrivacyScore, variance: float, tolerance: float = 1e-6) -> BestLaw:
     """Maximise q over the laws with E psi^2 = variance, until the certificate is within ``tolerance``.
 
-    Newton's method on q(p) + mu sum log p under both equalities, for ever smaller mu: an interior-point method. In
-    units x = dp / p the system is well scaled however small a mass gets.
+    Newton's method on q(p) + mu sum log p under both equalities, for ever smaller mu: an interior-point method.
     """
     square = score.square / variance
     p, mu = _spread_out(square), FIRST_BARRIER
@@ -97,29 +96,38 @@ def best_law(score: PrivacyScore, variance: float, tolerance: float = 1e-6) -> B
         best = BestLaw(p, here, upper) if here >= best.privacy else BestLaw(best.masses, best.privacy, upper)
         if best.gap <= tolerance or mu < LAST_BARRIER:
             break
-        step, decrement = _newton(p, slope, bend, rim, mu)
+        step, decrement = newton(p, slope, bend, rim, mu)
         p = _along(score, p, step, mu)
         if decrement < CENTRED * mu:
             mu *= SHRINK
     return best
 
 
-def _newton(p: FloatArray, slope: FloatArray, bend: FloatArray, rim: FloatArray, mu: float) -> tuple[FloatArray, float]:
-    """The step dp that keeps both equalities, and its decrement: the gain that the quadratic model promises, twice."""
-    count = len(p)
-    system = np.zeros((count + 2, count + 2))
+def newton(p: FloatArray, slope: FloatArray, bend: FloatArray, rim: FloatArray, mu: float) -> tuple[FloatArray, float]:
+    """The step dp towards the top of a concave function + mu sum log p, with rim dp = 0, and its decrement.
+
+    ``slope`` is the function's gradient and ``bend`` minus its Hessian; the decrement is twice the gain that their
+    quadratic model promises. In units x = dp / p the system is well scaled however small a mass gets.
+    """
+    count, sides = len(p), len(rim)
+    system = np.zeros((count + sides, count + sides))
     system[:count, :count] = p[:, None] * bend * p + mu * np.eye(count)
     system[count:, :count] = rim * p
     system[:count, count:] = (rim * p).T
-    right = np.concatenate([p * slope + mu, [0.0, 0.0]])
+    right = np.concatenate([p * slope + mu, np.zeros(sides)])
     x = np.linalg.solve(system, right)[:count]
     return p * x, float(x @ system[:count, :count] @ x)
 
 
+def inside(p: FloatArray, step: FloatArray) -> float:
+    """How much of the step leaves every mass positive, at most all of it."""
+    shrinking = float((step / p).min())
+    return min(1.0, 0.95 / -shrinking) if shrinking < 0 else 1.0
+
+
 def _along(score: PrivacyScore, p: FloatArray, step: FloatArray, mu: float) -> FloatArray:
     """As far along the step as masses stay positive and the barrier's objective does not fall."""
-    shrinking = (step / p).min()
-    length = min(1.0, 0.95 / -shrinking) if shrinking < 0 else 1.0
+    length = inside(p, step)
     start = score.value(p) + mu * np.log(p).sum()
     while length > 1e-9:
         there = p + length * step

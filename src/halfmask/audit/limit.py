@@ -154,12 +154,12 @@ def error_cells(grid: LogGrid, cdf: FloatArray) -> FloatArray:
     return np.hstack([spread, of_cell[:, grid.dense :]])
 
 
-def pieces(variance: float) -> FloatArray:
-    """Edges of the pieces for a variance: 0, then logarithmic points from 1/64 to 16 deviations."""
+def pieces(variance: float, above: int = ABOVE) -> FloatArray:
+    """Edges of the pieces for a variance: 0, then logarithmic points from 1/64 deviation to 2^above deviations."""
     if not 0 < variance < np.inf:
         raise OptionError(f"variance {variance:g} is not a positive number: the limit is about noise")
     middle = int(np.floor(PER_OCTAVE * np.log2(variance) / 2))
-    points = np.arange(middle - BELOW * PER_OCTAVE, middle + ABOVE * PER_OCTAVE + 1) / PER_OCTAVE
+    points = np.arange(middle - BELOW * PER_OCTAVE, middle + above * PER_OCTAVE + 1) / PER_OCTAVE
     return np.concatenate([[0.0], np.exp2(points)])
 
 
@@ -196,25 +196,27 @@ def setting_of(scale: Scale, variance: float, points: int = POINTS) -> PrivacySe
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
     best = scale.limit(variance)
-    return tabulated(scale.limit(variance, edges=_likely_edges(best, points)))
+    few = scale.limit(variance, edges=likely_edges(best.edges, best.masses, points))
+    return tabulated(few.edges, few.masses)
 
 
-def tabulated(law: Limit) -> PrivacySetting:
+def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
     """A law on pieces as a setting, in numbers of six digits: its variance is the law's to within 1e-5."""
-    shares = np.round(np.cumsum(law.masses) / law.masses.sum(), DIGITS)
-    shares[-1] = 1.0
-    pairs = zip(law.edges[1:].tolist(), shares.tolist(), strict=True)
+    shares = np.round(np.cumsum(masses) / masses.sum(), DIGITS)
+    held = slice(0, int(np.searchsorted(shares, 1.0)) + 1)
+    pairs = zip(edges[1:][held].tolist(), shares[held].tolist(), strict=True)
     return PrivacySetting("tabulated", tuple(number for y, c in pairs for number in (float(f"{y:.{DIGITS}g}"), c)))
 
 
-def _likely_edges(law: Limit, points: int) -> FloatArray:
-    """0, then edges of the law's own pieces, with about equal masses between; the rarest at either end is left out.
+def likely_edges(edges: FloatArray, masses: FloatArray, points: int) -> FloatArray:
+    """0, then at most so many of a law's own edges: most with equal masses between, some in equal ratios.
 
-    No piece is narrower than the law's own: the grid of errors sees nothing finer, so finer pieces would be fitted to
-    its steps and not to the readings.
+    What is rarer than `RARE` at either end is left out. No piece is narrower than the law's own: the grid of errors
+    sees nothing finer, so finer pieces would be fitted to its steps and not to the readings.
     """
-    below = np.concatenate([[0.0], np.cumsum(law.masses)])
-    levels = np.linspace(RARE, 1 - RARE, points)
-    chosen = np.abs(below[1:] - levels[:, None]).argmin(axis=1) + 1
-    chosen[[0, -1]] = np.searchsorted(below, RARE, side="right") - 1, np.searchsorted(below, 1 - RARE)
-    return np.asarray(law.edges[np.unique([0, *chosen])])
+    below, most = np.concatenate([[0.0], np.cumsum(masses)]), 3 * points // 4
+    first = max(int(np.searchsorted(below, RARE, side="right")) - 1, 1)
+    last = min(int(np.searchsorted(below, 1 - RARE)), len(edges) - 1)
+    likely = np.abs(below[1:] - np.linspace(RARE, 1 - RARE, most + 2)[1:-1, None]).argmin(axis=1) + 1
+    evenly = np.linspace(first, last, points - most).round().astype(int)
+    return np.asarray(edges[np.unique([0, *likely, *evenly])])

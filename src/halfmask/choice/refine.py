@@ -77,11 +77,7 @@ def refine(
     ``evaluations`` bounds the work for each bin and parameter; ``advance(done, all)`` hears of bins.
     """
     menu.check_data(profile, other_data=other_data)
-    made = menu.provenance
-    try:
-        subsets = draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
-    except KeyError as error:
-        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
+    made, subsets = menu.provenance, samples_of(menu, profile)
     gains = []
     for number, entry in enumerate(menu.settings[:-1]):
         better = _refined(entry, menu, profile, subsets, evaluations)
@@ -93,31 +89,54 @@ def refine(
     return Refined(replace(menu, provenance={**made, "refined": told}), tuple(gains))
 
 
-def _refined(entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int) -> MenuSetting:
-    from scipy.optimize import minimize  # here, because SciPy takes long to import
+def samples_of(menu: Menu, profile: Profile) -> list[Subset]:
+    """The subsets of users that the menu's study was made on."""
+    made = menu.provenance
+    try:
+        return draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
+    except KeyError as error:
+        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
 
+
+def _refined(entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int) -> MenuSetting:
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
         return entry
-    bench = Bench(setting, profile, subsets, menu)
-    start = np.array(setting.parameters)
-    scale = np.where(start > 0, start, max(start.max(), 1e-6) / 4)
-    best = entry
+    return climb(entry, entry, setting, Bench(setting, profile, subsets, menu), evaluations) or entry
+
+
+def climb(
+    entry: MenuSetting,
+    best: MenuSetting | None,
+    start: PrivacySetting,
+    bench: "Bench",
+    evaluations: int,
+    short: Callable[[PrivacySetting], float] = lambda _: 0.0,
+) -> MenuSetting | None:
+    """The best setting met on the way up from ``start`` by Nelder and Mead's method, if any betters ``best``.
+
+    ``short`` says by how much a setting fails a further demand (0 or below: not at all). It is asked only of settings
+    that keep the bin's limits and would better the best so far, because it may be slow.
+    """
+    from scipy.optimize import minimize  # here, because SciPy takes long to import
+
+    origin = np.array(start.parameters)
+    scale = np.where(origin > 0, origin, max(origin.max(), 1e-6) / 4)
 
     def loss(x: FloatArray) -> float:
         nonlocal best
-        parameters = _rounded(np.abs(x) * scale)
-        tried = bench.entry(entry, parameters)
+        tried = bench.entry(entry, _rounded(np.abs(x) * scale))
         if tried is None:
             return FAR_OUT
         found, beyond = tried
-        if beyond == 0 and found.objective > best.objective:
-            best = found
+        if beyond == 0 and (best is None or found.objective > best.objective):
+            beyond = max(short(found.setting), 0.0)
+            best = found if beyond == 0 else best
         return float(beyond * FAR_OUT - found.objective)
 
-    simplex = np.vstack([start / scale, start / scale + 0.15 * np.eye(len(start))])
-    options = {"maxfev": evaluations * len(start), "initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-7}
-    minimize(loss, start / scale, method="Nelder-Mead", options=options)
+    simplex = np.vstack([origin / scale, origin / scale + 0.15 * np.eye(len(origin))])
+    options = {"maxfev": evaluations * len(origin), "initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-7}
+    minimize(loss, origin / scale, method="Nelder-Mead", options=options)
     return best
 
 
@@ -127,6 +146,14 @@ def _rounded(parameters: FloatArray) -> tuple[float, ...]:
     return tuple(
         0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
     )
+
+
+def _with_room(setting: PrivacySetting) -> FloatArray:
+    """Parameters of the setting and, below, of the largest noise there is room for; a table stays as it is."""
+    start = np.array(setting.parameters)
+    if setting.mechanism == "tabulated":
+        return start[None]
+    return np.stack([start, start * ROOM ** (1 / max(2 * len(start) - 1, 1))])
 
 
 class Bench:
@@ -140,8 +167,7 @@ class Bench:
         if self.law.kind == "direct":
             raise OptionError(f"setting {setting} has no noise law: it cannot be refined")
         self.kind = self.law.kind
-        start = np.array(setting.parameters)
-        room = Block(setting.mechanism, np.stack([start, start * ROOM ** (1 / max(2 * len(start) - 1, 1))]))
+        room = Block(setting.mechanism, _with_room(setting))
         self.most = float(self.law.moments(room.parameters)[:, 1].max())
         self.local = analytic._local(profile, subsets, self.law, self.kind, room, error)
         sums = zip(subsets, period_sums(profile, subsets), strict=True)
