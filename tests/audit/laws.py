@@ -22,7 +22,7 @@ def gaussian(epsilon: float, mu: float) -> float:
 
 def sine(theta: tuple[float, ...], change: float, epsilon: float) -> float:
     """E (1 - e^epsilon q/p)+ over the sine's own angle, where the spikes of the density are no spikes."""
-    x = np.sin((np.arange(2**21) + 0.5) / 2**21 * np.pi - np.pi / 2)
+    x = np.sin((np.arange(2**19) + 0.5) / 2**19 * np.pi - np.pi / 2)
     powers = 2 * np.arange(len(theta)) + 1
     terms = np.array(theta) ** powers
 
@@ -33,7 +33,7 @@ def sine(theta: tuple[float, ...], change: float, epsilon: float) -> float:
         slope = np.sum([t * k * z ** (k - 1) for t, k in zip(terms, powers, strict=True)], axis=0)
         return 1 / (np.pi * slope * np.sqrt(1 - z**2))
 
-    grid = np.sin(np.linspace(-np.pi / 2, np.pi / 2, 2**20))
+    grid = np.sin(np.linspace(-np.pi / 2, np.pi / 2, 2**19))
     moved = noise(x) - change
     inside = np.abs(moved) < terms.sum()
     back = np.clip(np.interp(moved[inside], noise(grid), grid), -1 + 1e-15, 1 - 1e-15)
@@ -44,8 +44,8 @@ def sine(theta: tuple[float, ...], change: float, epsilon: float) -> float:
 
 def integrated(density: Callable[[Floats], Floats], change: float, epsilon: float, end: float) -> float:
     """The divergence of a density by the midpoint rule, from -end to end."""
-    width = 2 * end / 2**21
-    x = (np.arange(2**21) + 0.5) * width - end
+    width = 2 * end / 2**19
+    x = (np.arange(2**19) + 0.5) * width - end
     return float(np.sum(np.maximum(density(x) - math.exp(epsilon) * density(x - change), 0)) * width)
 
 

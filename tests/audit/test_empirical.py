@@ -47,14 +47,14 @@ def test_the_confidence_is_kept() -> None:
     """At 90 % confidence a right sampler is caught at most one time in ten; the bound is close, so not never either."""
     caught = [
         audit_sampler(lattice_laplace(SCALE, seed), 0, CHANGE, CHANGE / SCALE, 2000, confidence=0.9).caught
-        for seed in range(400)
+        for seed in range(200)
     ]
-    assert sum(caught) <= 40 + 5 * math.sqrt(400 * 0.1 * 0.9)
+    assert sum(caught) <= 20 + 5 * math.sqrt(200 * 0.1 * 0.9)
     narrow = [
         audit_sampler(lattice_laplace(0.8 * SCALE, seed), 0, CHANGE, CHANGE / SCALE, 2000, confidence=0.9).caught
-        for seed in range(400)
+        for seed in range(200)
     ]
-    assert sum(narrow) > 40 + 5 * math.sqrt(400 * 0.1 * 0.9), "the same count condemns a wrong sampler"
+    assert sum(narrow) > 20 + 5 * math.sqrt(200 * 0.1 * 0.9), "the same count condemns a wrong sampler"
 
 
 def rounded(text: str, step: float, seed: int) -> Callable[[int], Integers]:
