@@ -98,7 +98,7 @@ class Evidence:
         """What the series hold, for a sentence."""
         if self.resolution == "readings":
             return f"readings every {_length(self.step)}"
-        return f"totals of every {_length(self.step)}"
+        return "daily totals" if self.step == DAY else f"totals of every {_length(self.step)}"
 
     def complete(self, share: float) -> IntArray:
         """Rows of which at least that share of the columns is present."""

@@ -37,7 +37,7 @@ def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
     noise = noise_part(setting)
     bounded = noise is not None and 0 < noise_support(noise) < np.inf
     best = np.minimum(mean if law is None else law, midrange) if bounded else mean if law is None else law
-    needed = reports_needed(best, law)
+    needed = reports_needed(best)
     details = {
         "reports": list(REPORTS),
         "mean_simulated": mean.tolist(),
@@ -69,17 +69,19 @@ def law_errors(setting: PrivacySetting, truth: FloatArray, size: float) -> Float
     return np.asarray(sigma / np.sqrt(REPORTS))
 
 
-def reports_needed(best: FloatArray, law: FloatArray | None) -> int | None:
+def reports_needed(errors: FloatArray) -> int | None:
     """The least n with an error below 10 % of a typical reading; None where a year of half-hours does not do.
 
-    The mean's n is exact, (sigma / (0.1 s))^2; where only simulation knows, the first n simulated that reaches it.
+    Between the n computed, errors follow a power of n: exactly so for the mean, nearly for the midrange.
     """
-    reached = [n for n, error in zip(REPORTS, best, strict=True) if error < TARGET]
-    first = reached[0] if reached else None
-    if law is None or not np.isfinite(law[0]):
-        return first
-    exact = max(int(np.ceil((law[0] / TARGET) ** 2)), 1)
-    return exact if first is None or exact < first else first
+    below = np.flatnonzero(errors < TARGET)
+    if not len(below):
+        return None
+    place = int(below[0])
+    if place == 0:
+        return 1
+    n, error = np.log(REPORTS[place - 1 : place + 1]), np.log(np.maximum(errors[place - 1 : place + 1], 1e-300))
+    return int(np.ceil(np.exp(np.interp(-np.log(TARGET), -error, n))))
 
 
 def _words(best: FloatArray, needed: int | None, bounded: bool) -> str:

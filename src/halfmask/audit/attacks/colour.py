@@ -139,9 +139,9 @@ def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator
     }
     white = score(found) == 1.0
     words = (
-        f"The noise is white: past noise does not tell the next (p = {found.p_value:.2g} on {len(errors):,} errors)."
+        f"The masking error is white: past errors do not tell the next (p = {found.p_value:.2g} on {len(errors):,})."
         if white
-        else f"The noise is coloured: {1 - found.flatness:.0%} of it can be predicted from the noise before it."
+        else f"The masking error is coloured: {1 - found.flatness:.0%} of it is predictable from those before it."
     )
     return Finding(NAME, METRIC, score(found), 1.0, words, details)
 

@@ -27,10 +27,10 @@ class Finding:
         return {
             "name": self.name,
             "metric": self.metric,
-            "value": _plain(self.value),
-            "baseline": _plain(self.baseline),
+            "value": plain(self.value),
+            "baseline": plain(self.baseline),
             "words": self.words,
-            "details": _plain(self.details),
+            "details": plain(self.details),
         }
 
 
@@ -39,11 +39,12 @@ def not_applicable(name: str, metric: str, why: str) -> Finding:
     return Finding(name, metric, None, None, why)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """What JSON can hold of a value: a number that is not finite becomes null."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if value is None or isinstance(value, bool | str | int):
         return value
     return float(value) if math.isfinite(value) else None

@@ -38,7 +38,7 @@ def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
         return not_applicable(
             NAME, METRIC, f"Not measured: no sampler of {noise.mechanism} in double precision is known."
         )
-    unit = meter_unit(evidence.population)
+    unit = noise.parameters[1] if noise.mechanism == "geometric" else meter_unit(evidence.population)
     steps = np.maximum(np.rint(np.abs(evidence.population.quantiles(rng.random(OUTPUTS))) / unit), 1)
     value, neighbour = steps * unit, (steps + 1) * unit
     report = float_report(noise)

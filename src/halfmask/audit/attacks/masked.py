@@ -56,14 +56,16 @@ def masked_series(setting: PrivacySetting, evidence: Evidence, rng: np.random.Ge
 
 
 def error_variance(setting: PrivacySetting, evidence: Evidence, masked: FloatArray) -> FloatArray:
-    """Variance of the masking error of each number: sigma^2 n, or sigma^2 sum s^2 on average of relative noise.
+    """Each user's mean variance of the masking error of a number: sigma^2 n, of relative noise sigma^2 sum s^2.
 
-    Of a rule without a law it is what was measured, the same for all.
+    Of a rule without a law it is what was measured, the same for all. (users,); the attacker is taken to know it: of
+    relative noise it follows from his reports, since E m^2 = (1 + sigma^2) s^2.
     """
-    if setting.inner is None and setting.kind == "additive":
-        return np.asarray(noise_std(setting) ** 2 * evidence.counts)
     present = np.isfinite(evidence.series)
-    return np.full(evidence.series.shape, np.mean((masked - evidence.series)[present] ** 2))
+    if setting.inner is not None or setting.kind == "direct":
+        return np.full(len(present), np.mean((masked - evidence.series)[present] ** 2))
+    each = evidence.counts if setting.kind == "additive" else evidence.squares
+    return np.asarray(noise_std(setting) ** 2 * (each * present).sum(axis=1) / np.maximum(present.sum(axis=1), 1))
 
 
 def _sums(setting: PrivacySetting, counts: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -2,8 +2,8 @@
 
 A device that seeds its generator with the second of the day it was switched on has 86,400 possible noises. The attacker
 makes them all, takes each away from a day of reports, and keeps the seed that leaves readings such as a meter gives:
-written with few decimals, and smooth. Where all devices have the same seed, whoever owns one of them (and so knows its
-readings) knows everybody's noise. Noise from the operating system's entropy gives neither a hold.
+written with few decimals, of the usual size, and smooth. Where all devices have the same seed, whoever owns one of them
+(and so knows its readings) knows everybody's noise. Noise from the operating system's entropy gives neither a hold.
 """
 
 import numpy as np
@@ -22,6 +22,7 @@ READINGS = 48
 VICTIMS = 8
 PROBE = 8  # readings of which the decimals are looked at
 NEAR = 1e-4  # of the meter's unit
+USUAL = 0.001  # readings are rarely beyond these quantiles of everybody's
 BLOCK = 8192
 
 
@@ -40,7 +41,8 @@ def guessable_seed(
     seeded = np.stack([draw(noise, int(seed), truth.shape[1]) for seed in hidden])
     entropy = noise.law.sample(np.array(noise.parameters), truth.size, rng).reshape(truth.shape)
     reports = [_add(noise, truth, psi) for psi in (seeded, entropy)]
-    found, wrong = search(noise, np.concatenate(reports), unit, seeds).reshape(2, -1)
+    usual = evidence.population.quantiles(np.array([USUAL, 1 - USUAL]))
+    found, wrong = search(noise, np.concatenate(reports), unit, usual, seeds).reshape(2, -1)
     recovered = float(np.mean(found == hidden))
     guessed = _remove(noise, reports[1], np.stack([draw(noise, int(seed), truth.shape[1]) for seed in wrong]))
     details = {
@@ -89,32 +91,31 @@ def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
     return noise.law.sample(np.array(noise.parameters), size, np.random.default_rng(seed))
 
 
-def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, seeds: int) -> IntArray:
-    """The most plausible seed of each device: fewest readings off the meter's decimals, then the smoothest series."""
+def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
+    """The most plausible seed of each device."""
     best = np.full(len(reports), np.inf)
     found = np.zeros(len(reports), np.int64)
     for first in range(0, seeds, BLOCK):
         tried = range(first, min(first + BLOCK, seeds))
         psi = np.stack([draw(noise, seed, reports.shape[1]) for seed in tried])
         for device, report in enumerate(reports):
-            cost = implausibility(_remove(noise, report, psi), unit)
+            cost = implausibility(_remove(noise, report, psi), unit, usual)
             place = int(np.argmin(cost))
             if cost[place] < best[device]:
                 best[device], found[device] = cost[place], first + place
     return found
 
 
-def implausibility(readings: FloatArray, unit: float | None) -> FloatArray:
-    """Readings off the decimals, plus a part below one for roughness: the sum of |s_(t+1) - s_t|, squeezed."""
-    off = np.zeros(len(readings))
+def implausibility(readings: FloatArray, unit: float | None, usual: FloatArray) -> FloatArray:
+    """Readings off the decimals or beyond the usual sizes, plus less than one for roughness, sum |s_(t+1) - s_t|."""
+    cost = np.sum((readings < usual[0]) | (readings > usual[1]), axis=1).astype(float)
     if unit is not None:
         steps = readings[:, :PROBE] / unit
-        off = np.sum(np.abs(steps - np.rint(steps)) > NEAR, axis=1)
-    few = off == off.min()
-    cost = off.astype(float) + 1
+        cost += np.sum(np.abs(steps - np.rint(steps)) > NEAR, axis=1)
+    few = cost == cost.min()
     rough = np.abs(np.diff(readings[few], axis=1)).sum(axis=1)
     cost[few] -= 1 / (1 + rough)
-    return np.asarray(cost)
+    return np.asarray(cost + 1)
 
 
 def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float:

@@ -1,12 +1,14 @@
 """Smoothing: neighbouring readings resemble each other and noise does not, so a filter tells them apart.
 
-The best linear estimate of a user's series s from its masked m = s + e is the Wiener smoother over the whole stretch,
+The Wiener smoother is the best linear estimate of a user's series s from its masked m = s + e over a whole stretch,
 
-    s^ = c + R_sm R_mm^-1 (m - c),   R_mm = R + v I and R_sm = R for independent noise of variance v,
+    s^ = c + R (R + v I)^-1 (m - c),
 
-c the mean of other users at each time, R the covariance of the deviations from it by distance in time. c and R come
-from half of the users, whose readings the attacker is taken to know (consented, bought, or his own); the other half
-are attacked. A user unlike all others, or one whose habits change, is smoothed less well.
+c the median of other users at each time, R the covariance of the deviations from it by distance in time, and v the
+noise's variance. Large households vary more than small ones: R is a times one correlation matrix, and a, of which the
+other users give the prior, is weighed by how likely it makes the user's reports. Correlation and prior come from half
+of the users, whose readings the attacker is taken to know (consented, bought, or his own); the other half are attacked.
+A household unlike all others, or one whose habits change, is smoothed less well.
 """
 
 import numpy as np
@@ -18,62 +20,81 @@ from halfmask.profiles.bins import FloatArray
 from halfmask.settings.setting import PrivacySetting
 
 NAME = "smoothing"
-METRIC = "share of the noise's variance that survives a Wiener smoother"
-MOST_TIMES = 1344  # four weeks of half-hours: the matrix to be solved has this side
+METRIC = "share of the noise's variance that survives a Wiener smoother, of the middle household"
+MOST_TIMES = 672  # two weeks of half-hours: the matrix to be solved has this side
 PRESENT = 0.8
 FEWEST = 8
+SIZES = 16  # sizes of household that the prior tells apart
+LARGER = 4.0 ** np.arange(1, 7)  # and households larger than any known, each a hundred times less likely
 
 
 def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Mean squared error of the smoother on held-out users, over that of the masked series itself."""
+    """Mean squared error of the smoother over that of the masked series itself: the median of held-out users."""
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
     rows = evidence.complete(PRESENT)
-    if len(rows) < FEWEST or evidence.series.shape[1] < FEWEST:
+    times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
+    if len(rows) < FEWEST or evidence.series[:, times].shape[1] < FEWEST:
         return not_applicable(
             NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST} {evidence.what} with few gaps."
         )
-    rows = rng.permutation(rows)
-    times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
+    rows = rows[np.argsort(np.nanmean(np.abs(evidence.series[rows]), axis=1), kind="stable")]
     truth, seen = evidence.series[rows][:, times], masked[rows][:, times]
-    variance = error_variance(setting, evidence, masked)[rows][:, times]
-    naive = float(np.mean((seen - truth)[np.isfinite(truth)] ** 2))
+    present = np.isfinite(truth)
+    naive = float(np.mean((seen - truth)[present] ** 2))
     if naive == 0 or not np.isfinite(naive):
         return not_applicable(NAME, METRIC, "Does not apply: there is no noise of finite size to smooth away.")
-    independent = noise_part(setting) is setting
-    half = len(rows) // 2
-    centre = np.nan_to_num(np.nanmean(truth[:half], axis=0))
-    estimate = smooth(
-        _deviations(truth[:half], centre),
-        _deviations(seen[:half], centre),
-        _deviations(seen[half:], centre),
-        float(variance[np.isfinite(truth)].mean()) if independent else None,
-    )
-    return _finding(truth[half:] - centre, seen[half:] - centre, estimate, evidence)
-
-
-def smooth(known: FloatArray, known_masked: FloatArray, seen: FloatArray, variance: float | None) -> FloatArray:
-    """Estimates of the deviations behind ``seen`` (U, T), from users known with and without mask.
-
-    With the noise's ``variance`` its law serves; without (a rule, whose error depends on the value) both covariances
-    are measured on the known users.
-    """
-    own = covariance(known, known)
-    if variance is not None:
-        signal = _toeplitz(own)
-        both = signal + variance * np.eye(len(signal))
+    known, attacked = slice(0, None, 2), slice(1, None, 2)  # alternately by size, so that both halves are alike
+    centre = np.nan_to_num(np.nanmedian(truth[known], axis=0))
+    deviations = [np.nan_to_num(series - centre) for series in (truth[known], seen[known], seen[attacked])]
+    if noise_part(setting) is setting:
+        variance = error_variance(setting, evidence, masked)[rows][attacked]
+        estimate = smooth(deviations[0], deviations[2], variance)
     else:
-        signal = _toeplitz(covariance(known, known_masked))
-        both = _toeplitz(covariance(known_masked, known_masked))
-    both[np.diag_indices_from(both)] += 1e-9 * (own[0] + np.finfo(float).tiny)
+        estimate = smooth_measured(*deviations)
+    return _finding(truth[attacked] - centre, seen[attacked] - centre, estimate, evidence.what)
+
+
+def smooth(known: FloatArray, seen: FloatArray, variance: FloatArray) -> FloatArray:
+    """Estimates of the deviations behind ``seen`` (U, T) with independent noise of each user's ``variance`` (U,)."""
+    power = np.mean(known**2, axis=1)
+    moving = known[power > 0]
+    if not len(moving):
+        return np.zeros_like(seen)
+    alike = covariance(*2 * (moving / np.sqrt(power[power > 0])[:, None],))
+    values, vectors = np.linalg.eigh(_toeplitz(alike))
+    usual = np.quantile(power[power > 0], (np.arange(SIZES) + 0.5) / SIZES)
+    sizes = np.append(usual, usual[-1] * LARGER)
+    prior = np.append(np.zeros(SIZES), np.full(len(LARGER), -np.log(100)))
+    signals = sizes[:, None] * np.maximum(values, 0)
+    noise = np.maximum(variance, 1e-12 * sizes[0])[:, None]
+    turned = seen @ vectors
+    likelihood = np.stack([-np.sum(np.log(s + noise) + turned**2 / (s + noise), axis=1) / 2 for s in signals])
+    likelihood += prior[:, None]
+    weights = np.exp(likelihood - likelihood.max(axis=0))
+    weights /= weights.sum(axis=0)
+    gain = sum(weight[:, None] * s / (s + noise) for weight, s in zip(weights, signals, strict=True))
+    return np.asarray((turned * gain) @ vectors.T)
+
+
+def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArray) -> FloatArray:
+    """The same for a rule whose error depends on the value: both covariances are measured on the known users.
+
+    Each user is taken in units of its masked root mean square, so that large households do not decide alone.
+    """
+    unit = np.sqrt(np.mean(known_masked**2, axis=1, keepdims=True))
+    unit[unit == 0] = 1
+    signal = _toeplitz(covariance(known / unit, known_masked / unit))
+    both = _toeplitz(covariance(known_masked / unit, known_masked / unit))
+    both[np.diag_indices_from(both)] += 1e-6
     return np.asarray(seen @ np.linalg.solve(both, signal))
 
 
 def covariance(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Sum over users and times of left_t right_(t+k), made even in k, over users x times: for k = 0..T-1.
+    """Mean over users and times of left_t right_(t+k), made even in k, for k = 0..T-1.
 
-    Dividing by all times and not by T - k keeps the matrix of these covariances positive.
+    Dividing by all T times and not by T - k keeps the matrix of these covariances positive.
     """
     length = left.shape[1]
     size = 2 ** int(np.ceil(np.log2(2 * length)))
@@ -86,26 +107,28 @@ def _toeplitz(row: FloatArray) -> FloatArray:
     return np.asarray(row[np.abs(place[:, None] - place)])
 
 
-def _deviations(series: FloatArray, centre: FloatArray) -> FloatArray:
-    """Deviations from the others' mean; a missing number says no more than that mean."""
-    return np.nan_to_num(series - centre)
+def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: str) -> Finding:
+    """Medians over the attacked users, since a few large ones would decide a mean; that is among the details.
 
-
-def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, evidence: Evidence) -> Finding:
-    present = np.isfinite(truth)
-    left, naive, prior = (float(np.mean(error[present] ** 2)) for error in (estimate - truth, seen - truth, truth))
+    Where smoothing does harm an attacker leaves it, so no more than all of the noise survives.
+    """
+    left, naive, prior = (np.nanmean(error**2, axis=1) for error in (estimate - truth, seen - truth, truth))
+    hidden = naive > 0  # a rule may leave a household as it is
+    share = float(np.median(left[hidden] / naive[hidden]))
+    middle = [float(np.sqrt(np.median(each[hidden]))) for each in (left, naive, prior)]
     details = {
-        "series": evidence.what,
-        "users_known": len(evidence.complete(PRESENT)) // 2,
-        "users_attacked": len(truth),
-        "rmse_smoothed": float(np.sqrt(left)),
-        "rmse_masked": float(np.sqrt(naive)),
-        "rmse_prior": float(np.sqrt(prior)),
-        "share_of_prior_variance": left / prior if prior else None,
+        "series": what,
+        "users_attacked": int(hidden.sum()),
+        "rmse_smoothed": middle[0],
+        "rmse_masked": middle[1],
+        "rmse_prior": middle[2],
+        "share_of_prior_variance": (middle[0] / middle[2]) ** 2 if middle[2] else None,
+        "share_surviving_of_all": float(left.sum() / naive.sum()),
     }
     words = (
-        f"Smoothing a household's masked {evidence.what} leaves {left / naive:.0%} of the noise's variance; "
-        f"the error falls from {np.sqrt(naive):.3g} to {np.sqrt(left):.3g}, where guessing the neighbours' average "
-        f"is off by {np.sqrt(prior):.3g}."
+        f"Smoothing a household's masked {what} leaves {share * 100:.2g} % of the noise's variance: an error of "
+        f"{middle[1]:.3g} becomes {middle[0]:.3g}, where guessing what others use is off by {middle[2]:.3g}."
+        if share < 1
+        else f"Smoothing masked {what} does not help: the reports as they are are closer to the truth."
     )
-    return Finding(NAME, METRIC, left / naive, 1.0, words, details)
+    return Finding(NAME, METRIC, min(share, 1.0), 1.0, words, details)
