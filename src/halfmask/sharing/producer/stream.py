@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
-from halfmask.errors import ColumnError, ReadingError, SourceError
+from halfmask.errors import ColumnError, ReadingError, RunError, SourceError
 from halfmask.sharing.producer.producer import BATCH, Producer
 
 CHUNK = 1 << 16
@@ -59,7 +59,7 @@ class Lines(Iterator[str]):
 
     def __next__(self) -> str:
         while not self._whole:
-            chunk = self._source.read1(CHUNK)
+            chunk = self._read()
             *whole, self._rest = (self._rest + chunk).split(b"\n")
             self._whole.extend(line + b"\n" for line in whole)
             if not chunk and self._rest:
@@ -70,6 +70,12 @@ class Lines(Iterator[str]):
             elif len(self._rest) > LONGEST:
                 raise SourceError(f"standard input has a line of over {LONGEST:,} bytes: it must be CSV, a row a line")
         return self._whole.popleft().decode("utf-8", "surrogateescape")
+
+    def _read(self) -> bytes:
+        try:
+            return self._source.read1(CHUNK)
+        except OSError as error:
+            raise SourceError(f"standard input cannot be read: {error.strerror or error}") from error
 
 
 def _rows(lines: Lines) -> Iterator[list[str]]:
@@ -108,5 +114,10 @@ def _masked(
 def _write(target: BinaryIO, rows: list[list[str]]) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    target.write(text.getvalue().encode("utf-8", "surrogateescape"))
-    target.flush()
+    try:
+        target.write(text.getvalue().encode("utf-8", "surrogateescape"))
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunError(f"cannot write the masked rows: {error.strerror or error}") from error
