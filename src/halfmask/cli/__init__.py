@@ -5,11 +5,11 @@ import sys
 
 from cyclopts import CycloptsError
 
-from halfmask.cli import advice, choices, devices, readings, studies, web
+from halfmask.cli import advice, choices, devices, protection, readings, studies, web
 from halfmask.cli.app import app
 from halfmask.errors import HalfmaskError
 
-__all__ = ["advice", "app", "choices", "devices", "main", "readings", "studies", "web"]
+__all__ = ["advice", "app", "choices", "devices", "main", "protection", "readings", "studies", "web"]
 
 INTERRUPTED = "interrupted; nothing was half-written"
 

@@ -6,6 +6,7 @@ from halfmask.reports.algorithm import Algorithm
 from halfmask.reports.distributions import DECADES, Curve
 from halfmask.reports.heatmaps import HeatMaps, percent
 from halfmask.reports.noise import NoiseCurve, difference
+from halfmask.reports.protection import Curves, Protection
 from halfmask.reports.samples import Samples
 from halfmask.reports.trajectories import Band, MenuBand, Trajectories
 
@@ -125,3 +126,37 @@ def heatmap_caption(data: HeatMaps) -> str:
         f"setting and differs between mixes by an interquartile range of up to {float(np.nanmax(spread)):.2f}; median "
         f"utility less its interquartile range is nowhere below {floor:.2f}."
     )
+
+
+def protection_caption(data: Protection) -> str:
+    """Score and attacks."""
+    scores, guesses = (data.measures[name] for name in ("privacy score", "reconstruction"))
+    apart = [
+        (abs(score - guess), id, score, guess)
+        for id, score, guess in zip(data.ids, scores, guesses, strict=True)
+        if score is not None and guess is not None
+    ]
+    text = (
+        "Each row is a setting of the menu; the filled circle is its privacy score, the open marks are what attacks "
+        "leave of the protection. All run from 0 to 1, yet they measure different things: what counts is their order. "
+    )
+    if not apart:
+        return text
+    _, id, score, guess = max(apart)
+    return text + (
+        f"They lie furthest apart for {id}: a score of {score:.2f}, where the best guess of a reading from its report "
+        f"keeps {guess:.0%} of the error it has without."
+    )
+
+
+def curves_caption(data: Curves) -> str:
+    """Guarantees."""
+    level = [id for id, deltas in data.one.items() if deltas[-1] > 1e-6]
+    text = (
+        f"Against a change of a reading by {data.change:.3g}: the chance delta that the odds between the two readings "
+        "shift by more than a factor of e to the epsilon. Lower is better. The thin line marks delta = 0.000001, a "
+        "usual demand. "
+    )
+    if level:
+        text += f"The curves of {listed(level)} level off: some of their reports are possible for one reading only."
+    return text

@@ -14,6 +14,7 @@ from halfmask.reports.distributions import cdf_data, draw_cdfs
 from halfmask.reports.heatmaps import draw_heatmaps, heatmap_data
 from halfmask.reports.inputs import Inputs, read_inputs
 from halfmask.reports.noise import draw_noise, noise_data
+from halfmask.reports.protection import curve_data, draw_curves, draw_protection, protection_data
 from halfmask.reports.readings import draw_readings
 from halfmask.reports.style import FORMATS, save
 from halfmask.reports.trajectories import draw_trajectories, draw_users, trajectory_data, users_data
@@ -58,6 +59,14 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
         if len(maps.shares):
             told = captions.heatmap_caption(maps)
             yield Drawing("mixes", "When everyone chooses freely", told, partial(draw_heatmaps, maps))
+    if inputs.card:
+        measured = protection_data(inputs.card)
+        if measured.ids:
+            told = captions.protection_caption(measured)
+            yield Drawing("protection", "Score and attacks", told, partial(draw_protection, measured))
+            bounds = curve_data(inputs.card)
+            told = captions.curves_caption(bounds)
+            yield Drawing("guarantees", "What is guaranteed", told, partial(draw_curves, bounds))
     if inputs.profile and inputs.profile.readings:
         picture = picture_data(inputs.profile)
         told = "How large readings are, on a logarithmic axis, and the total of each period over time."

@@ -1,8 +1,10 @@
-"""What a folder holds for a report: profile, study, menu and mixes, those that are there."""
+"""What a folder holds for a report: profile, study, menu, mixes and card, those that are there."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from halfmask.audit.card import read_card
 from halfmask.choice.menu import Menu, read_menu
 from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import OptionError, SourceError
@@ -16,6 +18,7 @@ COMMANDS = {
     "study": "halfmask evaluate {folder}/data.profile -o {folder}/study.parquet",
     "menu": "halfmask optimize {folder}/study.parquet -o {folder}/menu.json",
     "mix": "halfmask mix {folder}/data.profile {folder}/menu.json -o {folder}/mix.parquet",
+    "card": "halfmask audit {folder}/menu.json --profile {folder}/data.profile -o {folder}/card.json",
 }
 
 
@@ -30,6 +33,7 @@ class Inputs:
     menu: Menu | None
     mix: Mix | None
     of_menu: MenuSamples | None
+    card: dict[str, Any] | None = None
 
     def command(self, part: str) -> str:
         """The command that makes a part."""
@@ -38,7 +42,7 @@ class Inputs:
 
 
 def read_inputs(folder: str | Path) -> Inputs:
-    """Read ``*.profile``, ``study.parquet``, ``menu.json`` and ``mix.parquet`` and check that they belong together."""
+    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together."""
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
@@ -46,6 +50,7 @@ def read_inputs(folder: str | Path) -> Inputs:
     study = folder / "study.parquet"
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
+    card = read_card(folder / "card.json") if (folder / "card.json").exists() else None
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
     if not (profile or samples or menu):
@@ -54,11 +59,12 @@ def read_inputs(folder: str | Path) -> Inputs:
         "study.parquet": samples.about.get("fingerprint") if samples else None,
         "menu.json": menu.provenance.get("fingerprint") if menu else None,
         "mix.parquet": mix.about.get("fingerprint") if mix else None,
+        "card.json": card["about"].get("fingerprint") if card else None,
         f"{name}.profile": profile.fingerprint() if profile else None,
     }
     _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu)
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card)
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:

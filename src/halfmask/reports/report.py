@@ -6,6 +6,7 @@ from pathlib import Path
 from halfmask import __version__
 from halfmask.files import whole_file
 from halfmask.profiles.quality import quality
+from halfmask.reports.card import protection_section
 from halfmask.reports.figures import Drawing, check_formats, drawings, write_figures
 from halfmask.reports.inputs import Inputs, read_inputs
 from halfmask.reports.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
@@ -13,12 +14,13 @@ from halfmask.reports.page import Markup, Section, document, element, figure, jo
 from halfmask.reports.summary import menu_section, summary
 
 KIND = "Privacy and utility report"
-NAMES = {"profile": "a profile", "study": "a study", "menu": "a menu", "mix": "mixes"}
+NAMES = {"profile": "a profile", "study": "a study", "menu": "a menu", "mix": "mixes", "card": "a card"}
 # Which figures stand in which section, in the order of the page.
 PLACES = {
     "menu": ("algorithm", "users"),
     "costs": ("trajectories", "noise", "cdfs"),
     "mixes": ("mixes",),
+    "protection": ("protection", "guarantees", "limit"),
     "data": ("readings",),
 }
 
@@ -55,6 +57,11 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
         ),
         Section("mixes", "Free choice", joined([_absent(inputs, "mix"), *shown["mixes"]])),
         Section(
+            "protection",
+            "What it really protects",
+            joined([_absent(inputs, "card"), *shown["protection"], protection_section(inputs.card)]),
+        ),
+        Section(
             "data",
             "Quality of the data",
             joined([_absent(inputs, "profile"), quality_section(inputs), *shown["data"]]),
@@ -76,7 +83,13 @@ def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
 
 def _absent(inputs: Inputs, part: str) -> str:
     """The line that stands for what is missing, with the command that makes it."""
-    held = {"profile": inputs.profile, "study": inputs.samples, "menu": inputs.menu, "mix": inputs.mix}
+    held = {
+        "profile": inputs.profile,
+        "study": inputs.samples,
+        "menu": inputs.menu,
+        "mix": inputs.mix,
+        "card": inputs.card,
+    }
     if held[part] is not None:
         return ""
     made = element("code", inputs.command(part))

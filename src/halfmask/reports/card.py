@@ -1,0 +1,77 @@
+"""The section of the page that says what settings really protect."""
+
+from typing import Any
+
+from halfmask.reports.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.reports.protection import ratio
+
+
+def protection_section(card: dict[str, Any] | None) -> Markup:
+    """The report card as a table, each setting in one sentence, the warnings, and what is not covered."""
+    if card is None:
+        return Markup("")
+    change, day = card["about"]["sensitivity"], card["about"]["reports"]["day"]
+    rows = [_row(each, str(day)) for each in card["settings"]]
+    told = [
+        paragraph(
+            "The privacy score measures blur. This section asks two other questions of each setting: what is "
+            "guaranteed, whoever looks, and what an attacker still learns from the reports."
+        ),
+        table(
+            f"Table 3. Guarantees are against a change of {change['typical']:.3g}, the size of a typical reading, in "
+            f"one report and in every one of a day's {day:,}. Certain: the chance of a report that the other reading "
+            f"could not have given. Attacks were run on {card['about']['evidence']}. Best guess: its error, beside "
+            "that without a report. Noise left: the share of the noise's variance that a smoother cannot remove. "
+            "Recognised: households named at the first guess.",
+            ["Id", "Score", "Epsilon", "Certain", "Certain in a day", "Best guess", "Noise left", "Recognised"],
+            rows,
+            numbers=range(1, 8),
+        ),
+        *(_told(each) for each in card["settings"]),
+        element("h3", "What choosing the menu costs"),
+        paragraph(card["calibration"]),
+    ]
+    return joined(told)
+
+
+def _told(each: dict[str, Any]) -> Markup:
+    attacks = [[found["name"], found["words"]] for found in each["attacks"]]
+    more = Markup(f"<details>{element('summary', 'Every attack in words')}{table('', [], attacks)}</details>")
+    return joined(
+        [
+            element("h3", f"{each['id']}: {each['setting']}"),
+            paragraph(each["sentence"]),
+            bullets(each["warnings"]) if each["warnings"] else "",
+            _sampler(each["sampler"]),
+            more,
+        ]
+    )
+
+
+def _sampler(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    kept = "BROKEN" if found["caught"] else "kept"
+    return paragraph(
+        f"The device's own sampler, {found['draws']:,} draws of each of two readings: {found['quantity']} is at least "
+        f"{found['bound']:.3g}, {found['claimed']:.3g} is promised. The promise is {kept}.",
+        "note",
+    )
+
+
+def _row(each: dict[str, Any], day: str) -> list[str]:
+    typical, found = each["typical"], {finding["name"]: finding for finding in each["attacks"]}
+    return [
+        each["id"],
+        f"{each['privacy']['median']:.2f}" if each["privacy"] else "–",
+        "none" if typical["epsilon"] is None else f"{typical['epsilon']:.3g}",
+        _percent(typical["delta"]["inf"]),
+        _percent(typical["composed"][day]["inf"]),
+        _percent(ratio(found.get("reconstruction"))),
+        _percent(ratio(found.get("smoothing"))),
+        _percent(found.get("re-identification", {}).get("value")),
+    ]
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.3g} %"
