@@ -46,6 +46,17 @@ class Floor:
         return self.least - self.measure(setting)
 
 
+def parse_floor(text: str, known: str) -> float:
+    """The value in ``name=value``; the name must be the one attack that can be a floor."""
+    name, equals, value = text.partition("=")
+    if not equals or name.strip() != known:
+        raise OptionError(f"floor {text[:40]!r}: write {known}=0.2, the only attack that can be a floor")
+    try:
+        return float(value)
+    except ValueError as error:
+        raise OptionError(f"floor {text[:40]!r}: {value.strip()[:40]!r} is not a number: write {known}=0.2") from error
+
+
 @dataclass(frozen=True)
 class Raised:
     """One bin above the floor: the grid's winner, the best of its family and the best law, as far as there are."""
@@ -72,15 +83,17 @@ class Floored:
     bins: tuple[Raised, ...]
 
     def rows(self) -> list[list[str]]:
-        """The bins as a table, headings first; the objective of either search is shown beside the winner's own."""
-        head = ["id", "grid's winner", self.floor.name, "objective", "its family", "any law", self.floor.name, "taken"]
-        rows = [head]
+        """The bins as a table, headings first.
+
+        Error and objective of the grid's winner, the objective of either search, and what was taken with its error.
+        """
+        rows = [["id", "grid's winner", "error", "objective", "its family", "any law", "taken", "error"]]
         for each in self.bins:
             searches = ["-" if found is None else f"{found.objective:.4f}" for found in (each.family, each.law)]
             errors = ["-" if error is None else f"{error:.3f}" for error in (each.error_before, each.error)]
-            taken = "none: the bin is empty" if each.after is None else brief(each.after.setting)
+            taken = "none" if each.after is None else brief(each.after.setting)
             before = [each.before.id, brief(each.before.setting), errors[0], f"{each.before.objective:.4f}"]
-            rows.append([*before, *searches, errors[1], taken])
+            rows.append([*before, *searches, taken, errors[1]])
         return rows
 
 

@@ -1,12 +1,18 @@
 """Commands from a study to decisions."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from halfmask.cli.app import Flag, Output, app
 from halfmask.cli.output import bar, note, print_json, print_rows
+
+if TYPE_CHECKING:
+    from halfmask.choice.floor import Floored
+    from halfmask.choice.menu import Menu
+    from halfmask.choice.refine import Refined
+    from halfmask.profiles.profile import Profile
 
 
 @app.command
@@ -21,6 +27,7 @@ def optimize(
     max_mean: float | None = None,
     max_std: float | None = None,
     refine: Flag = False,
+    floor: str | None = None,
     unit: str = "",
     json: Flag = False,
 ) -> None:
@@ -47,14 +54,17 @@ def optimize(
         Settings with a larger standard deviation of the pooled global error are left out (0.1).
     refine
         Continue from the winners by continuous optimisation of their parameters.
+    floor
+        With --refine: reconstruction=0.2 keeps the error of the best guess of a reading at 0.2 of the readings'
+        standard deviation or more, with noise of any shape where that is better.
     unit
         Unit of a reading, for the words (kWh).
     json
         Print the menu as JSON instead of a table.
     """
+    from halfmask.choice.floor import brief
     from halfmask.choice.menu import menu_json, write_menu
     from halfmask.choice.optimize import optimize as find_menu
-    from halfmask.choice.refine import refine as improve
     from halfmask.choice.words import menu_rows, menu_words
     from halfmask.errors import OptionError
     from halfmask.evaluation.scores import parse_weights
@@ -62,19 +72,18 @@ def optimize(
 
     if refine and profile is None:
         raise OptionError("--refine evaluates further settings: name the study's profile with --profile")
+    if floor and not refine:
+        raise OptionError("--floor looks for other settings than the grid's: add --refine")
     found = find_menu(study, bins=bins, omega=omega, weights=parse_weights(weights), max_mean=max_mean, max_std=max_std)
     menu, readings = found.menu, load_profile(profile) if profile else None
     if refine and readings is not None:
-        with bar("refining", len(menu.settings)) as advance:
-            better = improve(menu, readings, advance=advance)
-        menu = better.menu
-        if not json:
-            print_rows(better.rows(), "Refined")
+        menu = _refined(menu, readings, floor, silent=json)
     write_menu(menu, output)
     if json:
         print_json(menu_json(menu))
     else:
-        print_rows(menu_rows(menu), "Menu")
+        names = ["setting", *(brief(each.setting) for each in menu.settings)]
+        print_rows([[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)], "Menu")
         if readings is not None:
             words = menu_words(menu, readings)
             crowds = [f"{users:,} users" for users in words[0].errors]
@@ -87,9 +96,29 @@ def optimize(
         for empty in menu.empty_bins:
             note(f"bin {empty.bin[0]:g} to {empty.bin[1]:g} is empty: {empty.reason}")
         note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
-    for told in found.notes:
+    for told in found.notes if floor is None else ():  # with a floor, other settings than those it speaks of are taken
         note(told)
     note(f"wrote {output}")
+
+
+def _refined(menu: "Menu", readings: "Profile", floor: str | None, *, silent: bool) -> "Menu":
+    """The menu between the grid's points, above a floor where one is asked for; what it brought is printed."""
+    from halfmask.choice.refine import refine
+
+    better: Refined | Floored
+    if floor is None:
+        with bar("refining", len(menu.settings)) as advance:
+            better = refine(menu, readings, advance=advance)
+    else:
+        from halfmask.audit.least_noise import reconstruction_floor
+        from halfmask.choice.floor import parse_floor, refine_above
+
+        least = reconstruction_floor(readings, menu, parse_floor(floor, "reconstruction"))
+        with bar("refining", len(menu.settings)) as advance:
+            better = refine_above(menu, readings, least, advance=advance)
+    if not silent:
+        print_rows(better.rows(), "Refined" if floor is None else f"Refined, with {floor} or more")
+    return better.menu
 
 
 @app.command

@@ -1,0 +1,55 @@
+"""`optimize --refine --floor`: the menu that the real attack cannot undo beyond the floor."""
+
+from pathlib import Path
+
+import pytest
+
+from halfmask.audit.attacks.reconstruction import lattice_errors
+from halfmask.audit.evidence import population_of
+from halfmask.choice.menu import read_menu
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.study import write_study
+from halfmask.profiles.store import save_profile
+from halfmask.settings.grid import grid
+from tests.choice.cases import homes
+from tests.cli.program import halfmask, refused
+
+WIDE = ("--max-mean", 0.5, "--max-std", 0.5, "--omega", 0.2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("floor")
+    save_profile(homes().profile, made / "homes.profile")
+    few = grid("laplace:b=0.1..1.5/0.1")
+    write_study(evaluate_grid(homes().profile, few, sizes="10,20,all", repeats=3), made / "study.parquet")
+    return made
+
+
+def test_the_menu_keeps_the_floor(folder: Path) -> None:
+    asked = ("--profile", "homes.profile", "--refine", "--floor", "reconstruction=0.4", *WIDE)
+    ended = halfmask("optimize", "study.parquet", "-o", "menu.json", *asked, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "Refined, with reconstruction=0.4 or more" in ended.stdout
+    menu, population = read_menu(folder / "menu.json"), population_of(homes().profile)
+    assert menu.provenance["floor"] == {"reconstruction": 0.4}
+    assert len(menu.settings) > 1
+    for each in menu.settings[:-1]:
+        found = lattice_errors(each.setting, population)
+        assert found.best >= 0.4 * found.prior
+    assert any(each.setting.mechanism == "tabulated" for each in menu.settings)
+    assert "tabulated, " in ended.stdout
+    assert max(map(len, ended.stdout.splitlines())) <= 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--floor", "reconstruction=0.2"), "add --refine"),
+        (("--refine", "--profile", "homes.profile", "--floor", "averaging=0.2"), "write reconstruction=0.2"),
+        (("--refine", "--profile", "homes.profile", "--floor", "reconstruction=2"), "between 0"),
+    ],
+)
+def test_a_floor_that_does_not_fit_is_refused(folder: Path, asked: tuple[str, ...], told: str) -> None:
+    assert told in refused("optimize", "study.parquet", "-o", "no.json", *asked, *WIDE, cwd=folder)
+    assert not (folder / "no.json").exists()
