@@ -64,8 +64,8 @@ class Day:
         return [(str(time), 0.5) for time in islice(self.clock, number)]
 
     def one_by_one(self) -> None:
-        for time, value in self.readings(DAY):
-            self.device.report(time, value)
+        for reading in self.readings(DAY):
+            self.device.report(*reading)
 
     def at_once(self, number: int) -> None:
         list(self.device.reports(self.readings(number)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.choice.menu import write_menu
-from halfmask.sharing.producer import agree
+from halfmask.sharing.producer import Asked, agree
 from tests.choice.cases import menu
 from tests.cli.program import PROGRAM
 
@@ -58,7 +58,7 @@ def test_columns_stay_and_values_are_masked_on_the_lattice(tmp_path: Path) -> No
 
 def test_terms_are_remembered_and_a_retry_gives_the_same_file(tmp_path: Path) -> None:
     first = masked(tmp_path, *FIRST)
-    assert masked(tmp_path, "--value", "kwh") == first
+    assert masked(tmp_path) == first
     assert masked(tmp_path, *FIRST) == first
     assert masked(tmp_path, "--value", "kwh", "--step", "1e-3", "--high", "10.0", "--backend", "opendp") == first
     terms = json.loads((tmp_path / "state" / "terms.json").read_text())
@@ -70,13 +70,14 @@ def test_terms_are_remembered_and_a_retry_gives_the_same_file(tmp_path: Path) ->
 def test_other_terms_are_refused_with_the_way_out_and_changed_when_told(tmp_path: Path) -> None:
     first = masked(tmp_path, *FIRST)
     assert "--change" in refused(tmp_path, "--setting", "laplace:0.6")
+    assert "--change" in refused(tmp_path, "--value", "note")
     assert "another --state" in refused(tmp_path, "--step", "0.01")
     assert "another --state" in refused(tmp_path, "--high", "20")
     more = ROWS + "a,2026-01-01 01:30,3,\n"
     changed = run(tmp_path, "--setting", "none", "--change", "--value", "kwh", text=more)
     assert changed.stdout.decode() == first + "a,2026-01-01 01:30,3.000,\n"  # what was reported stays as it was
     assert changed.stderr == b"the setting is none: readings are rounded to the lattice and not masked\n"
-    assert run(tmp_path, "--value", "kwh", text=more).stdout == changed.stdout
+    assert run(tmp_path, text=more).stdout == changed.stdout
 
 
 def test_a_setting_is_chosen_from_the_menu(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_setting_is_chosen_from_the_menu(tmp_path: Path) -> None:
     path.unlink()
     assert masked(tmp_path, "--setting", "C", "--value", "kwh") == first
     line = refused(tmp_path, "--setting", "A", "--value", "kwh")
-    assert "C (laplace:0.25), not by A (sine:0.3,0.3)" in line
+    assert "columns time, kwh by C (laplace:0.25), not columns time, kwh by A (sine:0.3,0.3)" in line
     assert masked(tmp_path, "--setting", "A", "--value", "kwh", "--change") == first
 
 
@@ -96,7 +97,7 @@ def test_every_setting_of_a_real_menu_can_be_drawn(tmp_path: Path) -> None:
     path = tmp_path / "menu.json"
     write_menu(menu(), path)
     for id in menu().ids:
-        terms = agree(tmp_path / id, setting=id, menu=path, step=None, low="0", high="10")
+        terms = agree(tmp_path / id, Asked(setting=id, menu=path, low="0", high="10"))
         assert terms.setting_text == str(menu()[id].setting)
 
 
@@ -156,7 +157,9 @@ def test_sensors_are_told_apart_by_their_column(tmp_path: Path) -> None:
     wide = ("--setting", "laplace:1000", "--low", "0", "--high", "10", "--value", "kwh", "--backend", "own")
     apart = masked(tmp_path, *wide, "--sensor", "meter", text=rows).splitlines()[1:]
     assert len({line.split(",")[2] for line in apart}) > 15
-    together = masked(tmp_path, "--value", "kwh", text=rows).splitlines()[1:]
+    assert masked(tmp_path, text=rows).splitlines()[1:] == apart  # the column is remembered
+    assert "columns time, kwh, meter by" in refused(tmp_path, "--sensor", "note", text=rows)
+    together = masked(tmp_path / "other", *wide, text=rows).splitlines()[1:]
     assert len({line.split(",")[2] for line in together}) == 1
 
 

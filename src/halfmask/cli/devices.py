@@ -16,8 +16,8 @@ def mask(
     step: str | None = None,
     low: str | None = None,
     high: str | None = None,
-    time: str = "time",
-    value: str = "value",
+    time: str | None = None,
+    value: str | None = None,
     sensor: str | None = None,
     change: Flag = False,
     backend: Literal["auto", "opendp", "own"] = "auto",
@@ -39,23 +39,24 @@ def mask(
     high
         Largest value of the published range; larger readings count as it. Needed on first use.
     time
-        The column with the times.
+        The column with the times (time on first use).
     value
-        The column with the readings, which is masked; all other columns pass as they are.
+        The column with the readings, which is masked (value on first use); all other columns pass as they are.
     sensor
         The column that tells sensors apart, where a device has several.
     change
-        Share by another setting or menu from here on.
+        Share by another setting, menu or columns from here on.
     backend
         Where noise comes from: opendp, own (exact integer samplers), or auto (OpenDP where it is installed).
     """
     import sys
 
-    from halfmask.sharing.producer import Producer, agree, mask_csv
+    from halfmask.sharing.producer import Asked, Producer, agree, mask_csv
 
-    terms = agree(state, setting=setting, menu=menu, step=step, low=low, high=high, change=change)
+    columns = {role: name for role, name in (("time", time), ("value", value), ("sensor", sensor)) if name}
+    terms = agree(state, Asked(setting, menu, step, low, high, columns), change=change)
     producer = Producer(terms.setting_text, terms.lattice, state, backend=backend)
     if terms.setting_text == "none":
         note("the setting is none: readings are rounded to the lattice and not masked")
     with open(sys.stdin.fileno(), "rb", closefd=False) as source:
-        mask_csv(source, sys.stdout.buffer, producer, time=time, value=value, sensor=sensor)
+        mask_csv(source, sys.stdout.buffer, producer, **terms.columns)

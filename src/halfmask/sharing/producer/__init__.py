@@ -12,9 +12,10 @@ from halfmask.sharing.producer.producer import Producer, noise, outputs
 from halfmask.sharing.producer.setting import DeviceSetting
 from halfmask.sharing.producer.state import State
 from halfmask.sharing.producer.stream import mask_csv
-from halfmask.sharing.producer.terms import Terms, agree
+from halfmask.sharing.producer.terms import Asked, Terms, agree
 
 __all__ = [
+    "Asked",
     "Backend",
     "DeviceSetting",
     "Entropy",

@@ -42,8 +42,8 @@ class DiscreteLaplace(Law):
     """P(k) proportional to exp(-|k|/scale).
 
     For readings d steps apart probabilities differ by exp(d/scale) at most, and by just that far out: epsilon is
-    sensitivity/b exactly. Rounding the continuous law would give the same epsilon with another weight at 0 only,
-    1 - exp(-x/2) in place of tanh(x/2), x = step/b: less by x^2/8.
+    sensitivity/b exactly. Rounding the continuous law would give the same epsilon and nearly the same law: with
+    x = step/b it weighs 0 by 1 - exp(-x/2) in place of tanh(x/2), a total variation below x^2/8.
     """
 
     def __init__(self, scale: Fraction) -> None:

@@ -1,4 +1,4 @@
-"""The terms on which a device shares: its setting, its lattice and the menu; kept in its folder as ``terms.json``."""
+"""The terms on which a device shares: setting, lattice, columns and menu; kept in its folder as ``terms.json``."""
 
 import json
 import os
@@ -17,15 +17,20 @@ from halfmask.sharing.producer.state import State, create_once, sync_folder, wri
 FORMAT = "halfmask device"
 VERSION = 1
 STEP = "0.001"
+COLUMNS = {"time": "time", "value": "value"}
 
 
 @dataclass(frozen=True)
 class Terms:
-    """``setting`` is written out, or an id of ``menu``, which maps ids to settings; a device can draw its noise."""
+    """``setting`` is written out, or an id of ``menu``, which maps ids to settings; a device can draw its noise.
+
+    ``columns`` names those of the roles time, value and, where a device has several, sensor.
+    """
 
     setting: str
     lattice: Lattice
     menu: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
 
     def __post_init__(self) -> None:
         law(DeviceSetting.parse(self.setting_text), self.lattice.unit)
@@ -36,55 +41,57 @@ class Terms:
         return self.menu.get(self.setting, self.setting)
 
 
-def agree(
-    folder: Path,
-    *,
-    setting: str | None,
-    menu: Path | None,
-    step: str | None,
-    low: str | None,
-    high: str | None,
-    change: bool = False,
-) -> Terms:
+@dataclass(frozen=True)
+class Asked:
+    """What a caller says of the terms; None is what it leaves to the terms that are stored."""
+
+    setting: str | None = None
+    menu: Path | None = None
+    step: str | None = None
+    low: str | None = None
+    high: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     """The terms of a device: those that are stored, or on first use those that are asked for, which are then stored.
 
-    What is asked for must agree with what is stored. ``change`` takes another setting or menu from here on; the
-    lattice never changes, because the noise that is remembered belongs to it.
+    What is asked for must agree with what is stored. ``change`` takes another setting, menu or columns from here on;
+    the lattice never changes, because the noise that is remembered belongs to it.
     """
     stored = read_terms(folder)
-    offered = read_menu_settings(menu) if menu else stored.menu if stored else {}
     if stored is None:
-        return _first(folder, setting, offered, step, low, high)
-    lattice = Lattice(step or stored.lattice.step, low or stored.lattice.low, high or stored.lattice.high)
-    asked = Terms(_chosen(setting or stored.setting, offered), lattice, offered)
-    _same_lattice(folder, stored, asked)
-    if asked == stored:
+        first = _first(folder, asked)
+        stored = hold_to(State(folder), first)
+    menu = read_menu_settings(asked.menu) if asked.menu else stored.menu
+    old = stored.lattice
+    lattice = Lattice(asked.step or old.step, asked.low or old.low, asked.high or old.high)
+    _same_lattice(folder, old, lattice)
+    new = Terms(_chosen(asked.setting or stored.setting, menu), lattice, menu, {**stored.columns, **asked.columns})
+    if new == stored:
         return stored
     if not change:
         raise OptionError(
-            f"{folder} shares by {_shown(stored)}, not by {_shown(asked)}: "
-            "leave --setting and --menu out, or say --change to share by the new one from here on"
+            f"{folder} shares {_shown(stored)}, not {_shown(new)}: "
+            "leave these options out, or say --change to share so from here on"
         )
-    _replace(folder, asked)
-    return asked
+    _replace(folder, new)
+    return new
 
 
-def _first(
-    folder: Path, setting: str | None, menu: Mapping[str, str], step: str | None, low: str | None, high: str | None
-) -> Terms:
-    if setting is None:
-        raise OptionError(
-            f"{folder} has no terms yet: name the setting with --setting, like C with --menu, or laplace:0.5"
-        )
-    if low is None or high is None:
+def _first(folder: Path, asked: Asked) -> Terms:
+    """The terms of first use, all of which must be named but the step and the columns."""
+    if asked.setting is None:
+        raise OptionError(f"{folder} has no terms yet: name --setting, like laplace:0.5, or C together with --menu")
+    if asked.low is None or asked.high is None:
         raise OptionError(f"{folder} has no terms yet: name the published range of readings with --low and --high")
-    terms = Terms(_chosen(setting, menu), Lattice(step or STEP, low, high), menu)
-    hold_to(State(folder), terms)
-    return terms
+    menu = read_menu_settings(asked.menu) if asked.menu else {}
+    lattice = Lattice(asked.step or STEP, asked.low, asked.high)
+    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
 
 
-def hold_to(state: State, terms: Terms) -> None:
-    """Store terms where there are none; where there are, their lattice must be the same."""
+def hold_to(state: State, terms: Terms) -> Terms:
+    """Store terms where there are none; return those that are stored, whose lattice must be the same."""
     path = state.folder / FILE
     stored = read_terms(state.folder)
     if stored is None:
@@ -93,13 +100,14 @@ def hold_to(state: State, terms: Terms) -> None:
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror or error}") from error
         stored = read_terms(state.folder) or terms
-    _same_lattice(state.folder, stored, terms)
+    _same_lattice(state.folder, stored.lattice, terms.lattice)
+    return stored
 
 
-def _same_lattice(folder: Path, stored: Terms, asked: Terms) -> None:
-    if stored.lattice != asked.lattice:
+def _same_lattice(folder: Path, stored: Lattice, asked: Lattice) -> None:
+    if stored != asked:
         raise OptionError(
-            f"{folder} shares on {_range(stored.lattice)}, not on {_range(asked.lattice)}: leave --step, --low and "
+            f"{folder} shares on {_range(stored)}, not on {_range(asked)}: leave --step, --low and "
             "--high out, or take another --state and never mask there what was reported from here"
         )
 
@@ -110,7 +118,8 @@ def _range(lattice: Lattice) -> str:
 
 def _shown(terms: Terms) -> str:
     text = terms.setting_text
-    return text if terms.setting == text else f"{terms.setting} ({text})"
+    setting = text if terms.setting == text else f"{terms.setting} ({text})"
+    return f"columns {', '.join(terms.columns.values())} by {setting}"
 
 
 def _chosen(setting: str, menu: Mapping[str, str]) -> str:
@@ -158,17 +167,22 @@ def _read(plain: Any, path: Path) -> Terms:
         raise FileFormatError(f"{path} does not hold the terms of a device: take another --state")
     if plain.get("version") != VERSION:
         raise FileFormatError(f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it")
-    words = [plain.get(name) for name in ("setting", "step", "low", "high")]
-    menu = plain.get("menu")
-    if not isinstance(menu, dict) or not all(isinstance(word, str) for word in [*words, *menu.values()]):
+    words = _texts({name: plain.get(name) for name in ("setting", "step", "low", "high")})
+    menu, columns = _texts(plain.get("menu")), _texts(plain.get("columns"))
+    if words is None or menu is None or columns is None or columns.keys() - {"sensor"} != COLUMNS.keys():
         raise FileFormatError(f"{path} is damaged (a term is missing): bring it back from a copy")
-    setting, step, low, high = map(str, words)
-    return Terms(setting, Lattice(step, low, high), menu)
+    return Terms(words["setting"], Lattice(words["step"], words["low"], words["high"]), menu, columns)
+
+
+def _texts(table: Any) -> dict[str, str] | None:
+    whole = isinstance(table, dict) and all(isinstance(word, str) for word in table.values())
+    return table if whole else None
 
 
 def _written(terms: Terms) -> bytes:
     lattice = {"step": terms.lattice.step, "low": terms.lattice.low, "high": terms.lattice.high}
-    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, "menu": dict(terms.menu)}
+    tables = {"columns": dict(terms.columns), "menu": dict(terms.menu)}
+    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **tables}
     return (json.dumps(plain, indent=2) + "\n").encode()
 
 
