@@ -150,6 +150,13 @@ def test_hovering_tells_setting_privacy_and_utility(page: Page, folder: Path) ->
     assert told[3].startswith(f"{scored.utility_median[row]:.3f}")
 
 
+def test_no_button_sends_data_away(page: Page) -> None:
+    drawn(page, "algorithm")
+    buttons = page.locator("#figure-algorithm .modebar-btn")
+    titles = [buttons.nth(number).get_attribute("data-title") for number in range(buttons.count())]
+    assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
+
+
 def test_the_legend_hides_a_mechanism_by_keyboard(page: Page) -> None:
     drawn(page, "noise")
     lines = page.locator("#figure-noise .scatterlayer .js-line")

@@ -5,7 +5,7 @@ import numpy as np
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.reports.algorithm import Algorithm
 from halfmask.reports.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
-from halfmask.reports.interactive.marks import line, mechanism_of, plain, points
+from halfmask.reports.interactive.marks import MENU_COLOUR, line, mechanism_of, plain, points
 from halfmask.reports.style import QUIET, looks
 
 CORNERS = 40
@@ -90,7 +90,7 @@ def _centres(data: Algorithm, name: str, rows: IntArray, *, first: bool) -> Spec
 
 def _winners(data: Algorithm) -> Spec:
     places = list(data.winners.values())
-    marker = {"symbol": "circle-open", "size": 17, "color": "#D55E00", "line": {"width": 2.5}}
+    marker = {"symbol": "circle-open", "size": 17, "color": MENU_COLOUR, "line": {"width": 3}}
     told = [[name, data.settings[place]] for name, place in data.winners.items()]
     hover = "<b>%{customdata[0]}</b>, %{customdata[1]}<br>privacy %{x:.3f}, utility %{y:.3f}<br>the best of its bin"
     made = points(0, "winners", plain(data.privacy[places]), plain(data.utility[places]), marker, hover)

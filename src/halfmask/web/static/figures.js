@@ -4,7 +4,9 @@ const NARROW = 640;
 const CONFIG = {
   responsive: true,
   displaylogo: false,
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  // Named one by one: by itself plotly adds a button that sends the figure's data to its maker's cloud.
+  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
+  plotlyServerURL: "",
 };
 const drawn = new Map(); // plot element -> { figure, extra }
 const waiting = new Map(); // figure element -> the figure that it will show
