@@ -73,6 +73,9 @@ def test_a_server_on_every_address_takes_numbers_but_no_names(explorer: Explorer
 def test_pages_of_other_sites_are_refused(server: ExploreServer) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
         assert asked(server, "/api/menu", Sec_Fetch_Site=site)[0].status == status
+        assert asked(server, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0].status == status
+        assert asked(server, "/api/menu", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")[0].status == status
+    assert asked(server, "/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0].status == 200
 
 
 @pytest.mark.parametrize(

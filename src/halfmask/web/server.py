@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if not self.server.accepts(self.headers.get("Host", "")):
                 return _refusal("this server answers to its own address only", HTTPStatus.MISDIRECTED_REQUEST)
-            if self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
+            if self._from_elsewhere():
                 return _refusal("this server does not answer to pages of other sites", HTTPStatus.FORBIDDEN)
             target = urlsplit(self.path)
             return self._routed(target.path, target.query)
@@ -99,6 +99,11 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:  # the edge: a bug ends in one line, not in a broken connection
             print(f"halfmask: {self.path[:200]!r}: unexpected {type(error).__name__}: {error}", file=sys.stderr)
             return _refusal(f"unexpected {type(error).__name__}", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _from_elsewhere(self) -> bool:
+        """Whether a page of another site asks; a reader who follows a link to this page may."""
+        other = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        return other and (self.path != "/" or self.headers.get("Sec-Fetch-Mode") != "navigate")
 
     def _routed(self, path: str, query: str) -> Answer:
         explorer = self.server.explorer
