@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from halfmask.api import evaluate, profile
 from halfmask.audit.best_law import PrivacyScore, best_law
-from halfmask.audit.limit import Limit, Scale, closeness, limit_curve, limit_setting, pieces, tabulated
+from halfmask.audit.limit import Limit, AllReadings, closeness, limit_curve, limit_setting, pieces, tabulated
 from halfmask.choice.menu import Menu
 from halfmask.choice.optimize import optimize
 from halfmask.errors import OptionError
@@ -42,8 +42,8 @@ def families(deviation: float) -> dict[str, PrivacySetting]:
 
 
 @cache
-def scale() -> Scale:
-    return Scale(homes().profile, menu())
+def scale() -> AllReadings:
+    return AllReadings(homes().profile, menu())
 
 
 @cache
@@ -145,7 +145,7 @@ def test_little_weight_on_entropy_leaves_one_magnitude() -> None:
     """Without the entropy, the mean alone decides, and E|psi| <= sqrt(E psi^2) with equality for one magnitude."""
 
     def near(weights: tuple[float, float, float]) -> float:
-        of = Scale(homes().profile, replace(menu(), weights=Weights(privacy=weights)))
+        of = AllReadings(homes().profile, replace(menu(), weights=Weights(privacy=weights)))
         best = of.limit(0.09)
         edges = best.edges / 0.3
         return float(best.masses[(edges[1:] > 0.9) & (edges[:-1] < 1.1)].sum())
@@ -200,7 +200,7 @@ def test_a_table_of_the_law_itself_has_its_privacy() -> None:
 def test_scaled_errors_have_a_limit_too() -> None:
     study = evaluate_grid(homes().profile, grid(GRID), sizes="10,20,all", repeats=3, error="scaled")
     made = optimize(as_read(study), max_mean=0.5, max_std=0.5, omega=0.2).menu
-    of = Scale(homes().profile, made)
+    of = AllReadings(homes().profile, made)
     best = of.limit(0.09)
     assert 0 <= best.upper_bound - best.privacy <= TOLERANCE
     assert all(0.8 < of.privacy(each) / best.upper_bound <= 1 + CELLS for each in families(0.3).values())
@@ -228,7 +228,7 @@ def test_figures_of_the_trial_on_swiss_households() -> None:
     """For one variance Laplace reaches about 94 %, Gaussian 96 % and one-term sine 98 % of the limit."""
     made = profile(SWISS)
     study = evaluate(made, grid="laplace:b=0.01..8/0.05", sizes="100,all")
-    of = Scale(made, optimize(as_read(study)).menu)
+    of = AllReadings(made, optimize(as_read(study)).menu)
     best = of.limit(1.0)
     share = {name: of.privacy(each) / best.upper_bound for name, each in families(1.0).items()}
     assert share["laplace"] == pytest.approx(0.94, abs=0.015)

@@ -17,7 +17,7 @@ import numpy as np
 from halfmask.audit.attacks.reconstruction import lattice_errors
 from halfmask.audit.best_law import inside, newton
 from halfmask.audit.evidence import Population, population_of
-from halfmask.audit.limit import Scale, likely_edges, pieces, tabulated
+from halfmask.audit.limit import AllReadings, likely_edges, pieces, tabulated
 from halfmask.choice.floor import Floor
 from halfmask.choice.menu import Menu
 from halfmask.profiles.bins import FloatArray
@@ -147,7 +147,7 @@ class Quietest:
     """Settings of the least noise with a privacy and a reconstruction error, both over all readings of a profile."""
 
     def __init__(self, profile: Profile, menu: Menu) -> None:
-        self.scale, self.population = Scale(profile, menu), population_of(profile)
+        self.scale, self.population = AllReadings(profile, menu), population_of(profile)
 
     def law(self, privacy: float, error: float, deviation: float, edges: FloatArray | None = None) -> QuietLaw | None:
         """The law, looked for around a deviation of the noise; None where no Gaussian noise is found to start from.

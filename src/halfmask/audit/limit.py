@@ -87,7 +87,7 @@ class Closeness:
         return None if self.privacy is None or self.upper_bound is None else self.privacy / self.upper_bound
 
 
-class Scale:
+class AllReadings:
     """The privacy score of a menu on all readings of a profile: what limits and settings are measured by."""
 
     def __init__(self, profile: Profile, menu: Menu) -> None:
@@ -166,14 +166,14 @@ def pieces(variance: float, above: int = ABOVE) -> FloatArray:
 def limit_curve(profile: Profile, menu: Menu, variances: Iterable[float], *, other_data: bool = False) -> LimitCurve:
     """The most privacy any additive noise of each variance can have on this data, by the menu's score."""
     menu.check_data(profile, other_data=other_data)
-    scale = Scale(profile, menu)
+    scale = AllReadings(profile, menu)
     return LimitCurve(tuple(scale.limit(variance) for variance in sorted(variances)))
 
 
 def closeness(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[Closeness]:
     """Each setting of a menu against the limit of its own variance."""
     menu.check_data(profile, other_data=other_data)
-    scale = Scale(profile, menu)
+    scale = AllReadings(profile, menu)
     rows = []
     for each in menu.settings:
         found, most = None, None
@@ -188,15 +188,15 @@ def limit_setting(
 ) -> PrivacySetting:
     """The best law of a variance as a ``tabulated`` setting of at most so many points, for every other part to take."""
     menu.check_data(profile, other_data=other_data)
-    return setting_of(Scale(profile, menu), variance, points)
+    scale = AllReadings(profile, menu)
+    return few_pieces(scale, scale.limit(variance), points)
 
 
-def setting_of(scale: Scale, variance: float, points: int = POINTS) -> PrivacySetting:
-    """The best law of few pieces: those between equally likely values of the limit's, with masses found anew."""
+def few_pieces(scale: AllReadings, best: Limit, points: int = POINTS) -> PrivacySetting:
+    """The best law of few pieces, as a setting: pieces where the limit's mass is, with masses found anew."""
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
-    best = scale.limit(variance)
-    few = scale.limit(variance, edges=likely_edges(best.edges, best.masses, points))
+    few = scale.limit(best.variance, edges=likely_edges(best.edges, best.masses, points))
     return tabulated(few.edges, few.masses)
 
 
