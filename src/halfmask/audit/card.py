@@ -15,8 +15,8 @@ from halfmask.audit.attacks.finding import plain
 from halfmask.audit.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.audit.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.audit.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
-from halfmask.audit.limit import Closeness, closeness
-from halfmask.audit.verdict import sentence, warnings
+from halfmask.audit.limit import Closeness, AllReadings, closeness
+from halfmask.audit.verdict import Alternative, sentence, warnings
 from halfmask.choice.menu import Menu, MenuSetting, Score
 from halfmask.choice.words import typical_reading
 from halfmask.data.panel import Panel
@@ -35,6 +35,8 @@ DRAWS = 50_000
 LATTICE_STEPS = 1000
 """Steps of the audited lattice in a deviation of the noise, at the least."""
 
+HARDLY = 100
+"""Noise below a hundredth of a typical reading is not worth an alternative."""
 CURVE = tuple(float(epsilon) for epsilon in np.linspace(0, 10, 41))
 """Where the card has delta for drawing."""
 
@@ -51,6 +53,7 @@ class SettingCard:
 
     ``guarantee`` is for a change as large as a reading's whole range, ``typical`` for one of a typical reading's size.
     ``sampler`` is the empirical audit of the device's own noise; None where devices do not offer the setting.
+    ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
     ``curve`` is delta of the typical change at `CURVE`, for one report and for a day of them.
     """
 
@@ -63,6 +66,7 @@ class SettingCard:
     sampler: EmpiricalAudit | None
     findings: tuple[Finding, ...]
     closeness: Closeness | None
+    instead: Alternative | None
     curve: Mapping[int, tuple[float, ...]]
     sentence: str
     warnings: tuple[str, ...]
@@ -81,6 +85,7 @@ class SettingCard:
             },
             "sampler": plain({**vars(self.sampler), "caught": self.sampler.caught}) if self.sampler else None,
             "attacks": [each.to_json() for each in self.findings],
+            "instead": self.instead.to_json() if self.instead else None,
             "limit": {"privacy": near.privacy, "upper_bound": near.upper_bound, "share": near.share} if near else None,
             "sentence": self.sentence,
             "warnings": list(self.warnings),
@@ -124,7 +129,7 @@ def audit_menu(
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, "as given")
     evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
     near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
-    bench = Bench(evidence, range_, typical_reading(profile), reports_of(profile), seed)
+    bench = Bench(evidence, AllReadings(profile, menu), range_, typical_reading(profile), reports_of(profile), seed)
     cards = []
     for number, entry in enumerate(menu.settings):
         done = number * len(ATTACKS)
@@ -152,6 +157,7 @@ class Bench:
     """What every setting of a menu is audited with."""
 
     evidence: Evidence
+    scale: AllReadings
     range: float
     typical: float
     reports: dict[str, int]
@@ -161,6 +167,7 @@ class Bench:
         """Guarantees, sampler and attacks of one setting."""
         counts = tuple(self.reports.values())
         whole, typical = (guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
+        instead = None if typical.epsilon is not None else self.instead(near)
         findings = tuple(attack(entry.setting, self.evidence, self.seed, advance))
         return SettingCard(
             id=entry.id,
@@ -172,10 +179,25 @@ class Bench:
             sampler=audit_device(entry.setting),
             findings=findings,
             closeness=near if near.share is not None else None,
-            curve={count: delta_curve(typical, count) for count in (1, self.reports["day"])},
+            instead=instead,
+            curve=self.curve(typical),
             sentence=sentence(typical, findings, self.reports),
-            warnings=warnings(entry.privacy, typical, findings, self.reports),
+            warnings=warnings(entry.privacy, typical, findings, self.reports, instead),
         )
+
+    def instead(self, near: Closeness) -> Alternative | None:
+        """Laplace noise of the same variance; None where the setting has no noise to compare, or next to none."""
+        if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
+            return None
+        laplace = PrivacySetting("laplace", (float(f"{near.noise_std / math.sqrt(2):.4g}"),))
+        found = guarantee(laplace, self.typical, ())
+        if found.epsilon is None:
+            return None
+        return Alternative(laplace, found.epsilon, self.scale.privacy(laplace), near.privacy, self.curve(found))
+
+    def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
+        """delta at `CURVE` for one report and for a day of them."""
+        return {count: delta_curve(found, count) for count in (1, self.reports["day"])}
 
 
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:

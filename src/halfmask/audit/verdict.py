@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from halfmask.audit.attacks import Finding
 from halfmask.audit.guarantee import Guarantee
 from halfmask.choice.menu import Score
+from halfmask.settings.setting import PrivacySetting
 
 HIGH_SCORE = 0.4
 """A privacy score from which people take themselves for protected."""
@@ -19,6 +22,25 @@ UNDONE = 0.5
 NAMED, TIMES_CHANCE = 0.1, 10
 HIDES = 0.05
 """Best guess against that without a report: below, the setting hides next to nothing."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Laplace noise with the variance, and so the utility, of another setting.
+
+    ``privacy`` is its score and ``privacy_now`` the other's, both over all readings.
+    """
+
+    setting: PrivacySetting
+    epsilon: float
+    privacy: float
+    privacy_now: float
+    curve: Mapping[int, tuple[float, ...]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        curve = {str(count): list(points) for count, points in self.curve.items()}
+        return {**vars(self), "setting": str(self.setting), "curve": curve}
 
 
 def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[str, int]) -> str:
@@ -36,9 +58,13 @@ def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[s
 
 
 def warnings(
-    privacy: Score | None, typical: Guarantee, findings: Sequence[Finding], reports: Mapping[str, int]
+    privacy: Score | None,
+    typical: Guarantee,
+    findings: Sequence[Finding],
+    reports: Mapping[str, int],
+    instead: Alternative | None = None,
 ) -> tuple[str, ...]:
-    """Where the parts of a card disagree, most serious first."""
+    """Where the parts of a card disagree, most serious first, and what would serve better."""
     found = {each.name: each for each in findings if each.value is not None}
     told = []
     score = 0.0 if privacy is None else privacy.median
@@ -58,6 +84,12 @@ def warnings(
     named = found.get("re-identification")
     if named and named.value is not None and named.value >= max(NAMED, TIMES_CHANCE * (named.baseline or 0)):
         told.append(f"Households stay recognisable: {named.value:.0%} are named, {named.baseline:.1%} by chance.")
+    if instead and weak and instead.epsilon <= LARGE_EPSILON:
+        told.append(
+            f"{instead.setting} has the same variance, and so the same utility: over all readings it scores "
+            f"{instead.privacy:.2f} instead of {instead.privacy_now:.2f}, and guarantees epsilon {instead.epsilon:.2g} "
+            "for each report."
+        )
     return tuple(told)
 
 

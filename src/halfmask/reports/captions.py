@@ -158,5 +158,9 @@ def curves_caption(data: Curves) -> str:
         "usual demand. "
     )
     if level:
-        text += f"The curves of {listed(level)} level off: some of their reports are possible for one reading only."
-    return text
+        text += f"The curves of {listed(level)} level off: some of their reports are possible for one reading only. "
+    if data.instead:
+        text += (
+            f"Thick and grey: {data.instead[1]}, which has the variance of {data.instead[0]}, and so the same utility."
+        )
+    return text.strip()

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 MEASURES = {
     "privacy score": ("o", "privacy score"),
     "reconstruction": ("s", "error of the best guess of a reading"),
-    "smoothing": ("^", "noise left after smoothing a series"),
-    "re-identification": ("D", "households not recognised"),
+    "smoothing": ("^", "error after smoothing a series"),
+    "re-identification": ("D", "households no longer recognised"),
 }
-"""Each on a scale of its own from 0, nothing is hidden, to 1."""
+"""Errors are shares of the error without any report; households, of those recognised without noise beyond chance."""
 FLOOR = 1e-9
 """The smallest delta that is drawn."""
 
@@ -29,13 +29,17 @@ class Protection:
 
 @dataclass(frozen=True)
 class Curves:
-    """delta(epsilon) of each setting, for one report and for a day of them, against a change of ``change``."""
+    """delta(epsilon) of each setting, for one report and for a day of them, against a change of ``change``.
+
+    ``instead``: the setting of highest privacy that has an alternative, that alternative, and its two curves.
+    """
 
     change: float
     day: int
     epsilon: list[float]
     one: dict[str, list[float]]
     whole_day: dict[str, list[float]]
+    instead: tuple[str, str, list[float], list[float]] | None
 
 
 def protection_data(card: dict[str, Any]) -> Protection:
@@ -44,11 +48,10 @@ def protection_data(card: dict[str, Any]) -> Protection:
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
         found = {finding["name"]: finding for finding in each["attacks"]}
-        named = found.get("re-identification", {}).get("value")
         measures["privacy score"].append(each["privacy"]["median"])
         measures["reconstruction"].append(ratio(found.get("reconstruction")))
-        measures["smoothing"].append(ratio(found.get("smoothing")))
-        measures["re-identification"].append(None if named is None else 1 - named)
+        measures["smoothing"].append(_smoothed(found.get("smoothing")))
+        measures["re-identification"].append(_unnamed(found.get("re-identification")))
     return Protection([each["id"] for each in shown], measures)
 
 
@@ -84,12 +87,18 @@ def curve_data(card: dict[str, Any]) -> Curves:
     """Guarantees against a change of a typical reading's size."""
     day = int(card["about"]["reports"]["day"])
     of = {each["id"]: each["typical"]["curve"] for each in _masking(card)}
+    better = [each for each in _masking(card) if each["instead"]]
+    strongest = max(better, key=lambda each: each["privacy"]["median"]) if better else None
+    other = strongest["instead"] if strongest else None
     return Curves(
         change=float(card["about"]["sensitivity"]["typical"]),
         day=day,
         epsilon=card["about"]["curve"],
         one={id: curve["1"] for id, curve in of.items()},
         whole_day={id: curve[str(day)] for id, curve in of.items()},
+        instead=(strongest["id"], other["setting"], other["curve"]["1"], other["curve"][str(day)])
+        if strongest and other
+        else None,
     )
 
 
@@ -101,13 +110,17 @@ def draw_curves(data: Curves, columns: int) -> "Figure":
         for axis, title, curves in zip(axes, titles, (data.one, data.whole_day), strict=True):
             for place, (id, deltas) in enumerate(curves.items()):
                 axis.plot(data.epsilon, [max(delta, FLOOR) for delta in deltas], label=id, **look(place))
+            if data.instead:
+                deltas = data.instead[2] if curves is data.one else data.instead[3]
+                shown = [max(delta, FLOOR) for delta in deltas]
+                axis.plot(data.epsilon, shown, color=QUIET, linewidth=3, alpha=0.7, label=data.instead[1], zorder=1)
             axis.set_yscale("log")
             axis.set_ylim(FLOOR, 2)
             axis.set_xlabel("epsilon")
             axis.set_title(title)
             axis.axhline(1e-6, color=INK, linewidth=0.7, alpha=0.5)
         axes[0].set_ylabel("delta (upper bound)")
-        axes[0].legend(title="setting", loc="lower right", ncols=2)
+        axes[0].legend(title="setting", loc="lower right", ncols=2 if columns > 1 else 3)
     return figure
 
 
@@ -120,3 +133,17 @@ def ratio(found: dict[str, Any] | None) -> float | None:
     if not found or found["value"] is None or not found["baseline"]:
         return None
     return float(min(found["value"] / found["baseline"], 1.0))
+
+
+def _smoothed(found: dict[str, Any] | None) -> float | None:
+    """Error of the middle household's readings after smoothing, beside that of guessing what others use."""
+    details = (found or {}).get("details", {})
+    return float(min(details["rmse_smoothed"] / details["rmse_prior"], 1.0)) if details.get("rmse_prior") else None
+
+
+def _unnamed(found: dict[str, Any] | None) -> float | None:
+    """1 - (named - chance) / (named without noise - chance): 0 where noise changes nothing, 1 at chance."""
+    if not found or found["value"] is None:
+        return None
+    chance, bare = found["baseline"], found["details"]["unmasked_top1"]
+    return float(min(max((bare - found["value"]) / (bare - chance), 0.0), 1.0)) if bare > chance else None
