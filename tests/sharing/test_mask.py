@@ -1,16 +1,23 @@
 """``halfmask mask``: from pipe to pipe, terms remembered, nothing raw anywhere but in the input."""
 
+import io
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from halfmask.choice.menu import write_menu
-from halfmask.sharing.producer import Asked, agree
-from tests.choice.cases import menu
+from halfmask.choice.menu import Menu, MenuSetting, Score, none_setting, write_menu
+from halfmask.errors import InputError
+from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.scores import Weights
+from halfmask.settings.setting import PrivacySetting
+from halfmask.sharing.producer import Asked, Lattice, Producer, agree, mask_csv
 from tests.cli.program import PROGRAM
+from tests.cli.program import refused as refused_here
 
 HEADER = "meter,time,kwh,note\n"
 ROWS = HEADER + 'a,2026-01-01 00:00,0.512,\na,2026-01-01 00:30,,"two, words"\na,2026-01-01 01:00,12,é\n'
@@ -93,24 +100,33 @@ def test_a_setting_is_chosen_from_the_menu(tmp_path: Path) -> None:
     assert masked(tmp_path, "--setting", "A", "--value", "kwh", "--change") == first
 
 
-def test_every_setting_of_a_real_menu_can_be_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "menu.json"
-    write_menu(menu(), path)
-    for id in menu().ids:
-        terms = agree(tmp_path / id, Asked(setting=id, menu=path, low="0", high="10"))
-        assert terms.setting_text == str(menu()[id].setting)
+def test_a_menu_as_it_is_written_can_be_drawn(tmp_path: Path) -> None:
+    score = Score(0.5, 0.4)
+    offered = [
+        MenuSetting(id, PrivacySetting.parse(text), (0.0, 0.2), score, score, 1.0, None)
+        for id, text in (("A", "sine:0,0.18"), ("B", "laplace:0.123"), ("C", "tabulated:0.1,0.25,0.7,1"))
+    ]
+    menu = Menu((*offered, none_setting()), dict.fromkeys(METRICS, 1.0), Weights(), {"max_mean": 0.1, "max_std": 0.1})
+    write_menu(menu, tmp_path / "menu.json")
+    for id in menu.ids:
+        terms = agree(tmp_path / id, Asked(setting=id, menu=tmp_path / "menu.json", low="0", high="10"))
+        assert terms.setting_text == str(menu[id].setting)
+        assert agree(tmp_path / id, Asked()) == terms
 
 
 def test_first_use_needs_a_setting_and_a_range(tmp_path: Path) -> None:
-    assert "--setting" in refused(tmp_path)
-    assert "--low and --high" in refused(tmp_path, "--setting", "laplace:0.5")
-    assert "--menu" in refused(tmp_path, "--setting", "C", "--low", "0", "--high", "1")
-    assert "not for devices" in refused(tmp_path, "--setting", "relative-laplace:1", "--low", "0", "--high", "1")
-    assert "lattice's" in refused(tmp_path, "--setting", "geometric:1,0.3", "--low", "0", "--high", "1")
+    def asked(*options: str) -> str:
+        return refused_here("mask", "--state", tmp_path / "state", *options)
+
+    assert "--setting" in asked()
+    assert "--low and --high" in asked("--setting", "laplace:0.5")
+    assert "--menu" in asked("--setting", "C", "--low", "0", "--high", "1")
+    assert "not for devices" in asked("--setting", "relative-laplace:1", "--low", "0", "--high", "1")
+    assert "lattice's" in asked("--setting", "geometric:1,0.3", "--low", "0", "--high", "1")
     (tmp_path / "menu.json").write_text('{"settings": 3}')
     wrong = ("--setting", "C", "--low", "0", "--high", "1", "--menu")
-    assert "is not a menu" in refused(tmp_path, *wrong, str(tmp_path / "menu.json"))
-    assert "nowhere.json" in refused(tmp_path, *wrong, str(tmp_path / "nowhere.json"))
+    assert "is not a menu" in asked(*wrong, str(tmp_path / "menu.json"))
+    assert "nowhere.json" in asked(*wrong, str(tmp_path / "nowhere.json"))
     assert not (tmp_path / "state").exists()
 
 
@@ -132,11 +148,19 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_names_the_place_and_never_the_reading(tmp_path: Path, case: str) -> None:
     text, place = BAD[case]
-    line = refused(tmp_path, *FIRST, text=text)
-    assert place in line
-    assert "77" not in line.replace(str(tmp_path), "")
+    device = Producer("laplace:1", Lattice("0.001", "0", "10"), tmp_path / "state", backend="own")
+    with pytest.raises(InputError) as told:
+        mask_csv(io.BytesIO(text.encode()), io.BytesIO(), device, time="time", value="kwh")
+    assert place in str(told.value)
+    assert "77" not in str(told.value)
     for path in (tmp_path / "state").iterdir():
         assert b"7.77123" not in path.read_bytes()
+
+
+def test_a_reading_that_cannot_be_read_ends_the_program_with_its_place(tmp_path: Path) -> None:
+    line = refused(tmp_path, *FIRST, text=HEADER + "a,t1,7.77123x,\n")
+    assert "row 1, column kwh: the reading is no number" in line
+    assert "77" not in line
 
 
 def test_no_reading_is_in_what_a_traceback_or_the_state_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,3 +243,13 @@ def test_a_full_disk_hands_nothing_out(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[0] == b"halfmask: cannot write the masked rows: No space left on device"
     masked(tmp_path, "--value", "kwh")
+
+
+def test_the_example_of_the_document_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "device.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(example, "device.md", "exec"), names)
+    assert isinstance(names["device"].report("2026-01-01 00:30", 0.512), int)
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"noise.sqlite", "secret", "terms.json"}

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, ReadingError, RunError
 from halfmask.sharing.producer import Lattice, Producer, State
+from tests.sharing.laws import TESTS
+from tests.statistics import fair_coin
 
 LATTICE = Lattice("0.001", "0", "10")
 READINGS = [(f"2026-01-01 {hour:02}:00", f"0.{hour:03}") for hour in range(24)]
@@ -46,7 +49,7 @@ def test_the_same_reading_gives_the_same_report(tmp_path: Path) -> None:
 
 def test_equal_readings_at_other_times_or_of_other_sensors_have_their_own_noise(tmp_path: Path) -> None:
     ours = device(tmp_path, "laplace:1000")
-    assert len({ours.report(str(time), 5) for time in range(30)}) > 25
+    assert len({ours.report(str(number), 5) for number in range(30)}) > 25
     assert len({ours.report("1", 5, str(sensor)) for sensor in range(30)}) > 25
     assert ours.report("1", "5.0") == ours.report(" 1 ", 5.0) == ours.report("1", 5.0001)  # one lattice point
     twice = list(ours.reports([("7", 1), ("7", 1), ("7", None), ("7", 1)]))
@@ -98,10 +101,28 @@ def test_a_killed_process_leaves_every_report_it_handed_out(tmp_path: Path, rows
     reports = [line.split(b",") for line in handed_out[1:] if line.endswith(b"\n")]
     again = device(tmp_path)
     assert len(reports) >= 1
-    for time, report in reports:
-        repeated = again.report(time.decode(), int(time) % 10)
+    for number, report in reports:
+        repeated = again.report(number.decode(), int(number) % 10)
         assert repeated is not None
         assert again.lattice.text(repeated).encode() == report.strip()
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.08, 0.12, 0.2])
+def test_a_process_killed_while_it_begins_leaves_a_folder_that_can_be_begun(tmp_path: Path, delay: float) -> None:
+    process = started(tmp_path)
+    time.sleep(delay)
+    process.kill()
+    process.communicate()
+    reports = list(device(tmp_path).reports(READINGS))
+    assert list(device(tmp_path).reports(READINGS)) == reports
+
+
+def test_reports_are_not_clipped(tmp_path: Path) -> None:
+    """Of a reading at the end of the range half the reports lie beyond it, so that totals stay unbiased."""
+    reports = [report for report in device(tmp_path).reports((str(n), 11) for n in range(4000)) if report is not None]
+    beyond, within = sum(report > 10_000 for report in reports), sum(report < 10_000 for report in reports)
+    assert fair_coin(beyond, beyond + within, TESTS)
+    assert beyond > 1000
 
 
 def test_the_folder_is_private_and_holds_nothing_raw(tmp_path: Path) -> None:
