@@ -6,8 +6,8 @@ from halfmask.reports.page import Markup, bullets, element, joined, paragraph, t
 from halfmask.reports.protection import ratio
 
 
-def protection_section(card: dict[str, Any] | None) -> Markup:
-    """The report card as a table, each setting in one sentence, the warnings, and what is not covered."""
+def protection_table(card: dict[str, Any] | None) -> Markup:
+    """The report card as a table."""
     if card is None:
         return Markup("")
     change, day = card["about"]["sensitivity"], card["about"]["reports"]["day"]
@@ -27,11 +27,16 @@ def protection_section(card: dict[str, Any] | None) -> Markup:
             rows,
             numbers=range(1, 8),
         ),
-        *(_told(each) for each in card["settings"]),
-        element("h3", "What choosing the menu costs"),
-        paragraph(card["calibration"]),
     ]
     return joined(told)
+
+
+def protection_words(card: dict[str, Any] | None) -> Markup:
+    """Each setting in one sentence with its warnings and attacks, and what choosing the menu costs."""
+    if card is None:
+        return Markup("")
+    cost = [element("h3", "What choosing the menu costs"), paragraph(card["calibration"])]
+    return joined([*(_told(each) for each in card["settings"]), *cost])
 
 
 def _told(each: dict[str, Any]) -> Markup:
@@ -74,4 +79,6 @@ def _row(each: dict[str, Any], day: str) -> list[str]:
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.3g} %"
+    if value is None:
+        return "–"
+    return "< 0.01 %" if 0 < value < 1e-4 else f"{100 * value:.3g} %"

@@ -6,7 +6,7 @@ from pathlib import Path
 from halfmask import __version__
 from halfmask.files import whole_file
 from halfmask.profiles.quality import quality
-from halfmask.reports.card import protection_section
+from halfmask.reports.card import protection_table, protection_words
 from halfmask.reports.figures import Drawing, check_formats, drawings, write_figures
 from halfmask.reports.inputs import Inputs, read_inputs
 from halfmask.reports.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
@@ -59,7 +59,14 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
         Section(
             "protection",
             "What it really protects",
-            joined([_absent(inputs, "card"), *shown["protection"], protection_section(inputs.card)]),
+            joined(
+                [
+                    _absent(inputs, "card"),
+                    protection_table(inputs.card),
+                    *shown["protection"],
+                    protection_words(inputs.card),
+                ]
+            ),
         ),
         Section(
             "data",
