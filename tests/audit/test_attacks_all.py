@@ -11,7 +11,7 @@ from halfmask.audit.attacks.seeds import guessable_seed
 from halfmask.audit.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.data.sources import open_panel
 from halfmask.profiles.build import build_profile
-from tests.audit.attack_cases import SWISS, evidence_of, homes, setting
+from tests.audit.attack_cases import SWISS, evidence_of, homes, household_population, setting
 from tests.evaluation.direct_cases import household
 
 SETTINGS = [
@@ -82,6 +82,13 @@ def test_attack_repeats_itself_and_tells_how_far_it_is() -> None:
     found = attack(setting("round:0.5"), evidence, 7, lambda done, of: steps.append((done, of)))
     assert [each.to_json() for each in found] == [each.to_json() for each in attack(setting("round:0.5"), evidence, 7)]
     assert steps == [(number + 1, len(ATTACKS)) for number in range(len(ATTACKS))]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 200), (2, 3), (9, 9)])
+def test_little_evidence_is_no_trouble(shape: tuple[int, int]) -> None:
+    evidence = evidence_of(homes(users=9, days=5)[: shape[0], : shape[1]], household_population())
+    for text in ("laplace:0.5", "microaggregate:2", "relative-gaussian:0.3"):
+        assert all(each.words.endswith(".") for each in findings(text, evidence))
 
 
 def test_another_seed_gives_other_draws_and_like_findings() -> None:

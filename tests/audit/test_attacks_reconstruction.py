@@ -100,4 +100,4 @@ def test_a_rule_for_whole_users_needs_them() -> None:
         setting("microaggregate:3"), evidence_from_profile(household().profile), np.random.default_rng(1)
     )
     assert found.value is None
-    assert "needs a user's readings" in found.words
+    assert "needs users' readings" in found.words

@@ -49,8 +49,8 @@ def test_the_attack_names_people_and_not_rows() -> None:
 
 def test_ranks_by_hand() -> None:
     parts = np.zeros(4, int)
-    known = shape(np.array([[1.0, 1, 1, 1], [2, 2, 2, 2], [9, 9, 9, 9]]), parts)
-    for seen, expected in (([1.1, 1.9, 8.0], [0, 0, 0]), ([2.0, 1.0, 8.0], [1, 1, 0])):
+    known = shape(np.array([[1.0, 1, 1, 1], [2, 2, 2, 2], [100, 100, 100, 100]]), parts)
+    for seen, expected in (([1.1, 1.9, 99.0], [0, 0, 0]), ([2.0, 1.0, 99.0], [1, 1, 0])):
         later = shape(np.tile(np.array(seen)[:, None], 4), parts)
         assert ranks(known, later, np.full(3, 1e-3), 1e-6).tolist() == expected
 
@@ -87,6 +87,14 @@ def test_parts_follow_the_resolution() -> None:
     assert name == "by day of the week"
     assert np.unique(parts).tolist() == list(range(7))
     assert parts_of(evidence_from_profile(household(days=9).profile))[1] == "over all"
+
+
+def test_who_knows_the_rule_applies_it_to_what_he_knows() -> None:
+    large = homes(users=60, days=28) + 5 * (np.arange(60) % 2)[:, None]
+    found = reidentification(setting("clip:0,3"), evidence_of(large), np.random.default_rng(1))
+    assert found.value is not None
+    assert found.value >= 0.5 * np.mean(np.arange(60) % 2 == 0) * found.details["unmasked_top1"]
+    assert found.value < found.details["unmasked_top1"]
 
 
 def test_the_interval_is_clopper_and_pearsons() -> None:

@@ -86,6 +86,7 @@ def test_stronger_noise_loses_more_of_itself_and_totals_do_too() -> None:
 def test_gaps_do_not_break_it() -> None:
     series = autoregression(60, 300, 0.95, 12)
     series[np.random.default_rng(5).random(series.shape) < 0.05] = np.nan
+    series[:, 40] = np.nan  # an hour that no clock showed
     found = smoothing(setting("gaussian:1"), evidence_of(series), np.random.default_rng(6))
     assert found.value == pytest.approx(wiener_share(0.95, 1.0), rel=0.25)
 

@@ -122,7 +122,10 @@ def population_of(profile: Profile) -> Population:
 
 
 def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence:
-    """Totals by period of at most ``users`` users, evenly spaced in the profile's order."""
+    """Totals by period of at most ``users`` users, evenly spaced in the profile's order.
+
+    Periods in which nobody has a reading are not in a profile: where there are such, columns are further apart.
+    """
     rows = _spread(np.flatnonzero(profile.rows["readings"] > 0), users)
     periods = slice(max(len(profile.periods) - MOST_TIMES, 0), None)
     n, total, squares = (profile.cells[rows][:, periods, k] for k in range(3))

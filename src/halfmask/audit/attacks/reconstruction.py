@@ -47,8 +47,8 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     law = setting.kind == "additive" and np.isfinite(noise_std(setting))
     if law:
         found = lattice_errors(setting, evidence.population)
-    elif setting.per_user and evidence.resolution == "totals":
-        return not_applicable(NAME, METRIC, "Not measured: this rule needs a user's readings, which no profile holds.")
+    elif setting.per_user and (evidence.resolution == "totals" or evidence.counts.sum() < 4 * CELL):
+        return not_applicable(NAME, METRIC, "Not measured: this rule needs users' readings, and more of them.")
     else:
         found = simulated_errors(*_pairs(setting, evidence, rng), rng)
     if not np.isfinite(found.best):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.audit.attacks.finding import Finding, not_applicable
-from halfmask.audit.attacks.masked import error_variance, masked_series
+from halfmask.audit.attacks.masked import error_variance, masked_series, noise_part
 from halfmask.audit.evidence import Evidence
 from halfmask.profiles.bins import FloatArray, IntArray
 from halfmask.profiles.periods import DAY, MONDAY, WEEK
@@ -59,11 +59,11 @@ def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random
     floor = (1e-3 * evidence.population.typical) ** 2
     parts, name = parts_of(evidence)
     half = truth.shape[1] // 2
-    known = shape(truth[:, :half], parts[:half])
-    later, bare = (shape(series[:, half:], parts[half:]) for series in (seen, truth))
-    return _finding(
-        ranks(known, later, error, floor), ranks(known, bare, 0 * error, floor), f"{evidence.what}, averaged {name}"
-    )
+    ruled = noise_part(setting) is not setting  # a rule shifts readings, so the attacker applies it to what he knows
+    known, bare = (shape(series[:, :half], parts[:half]) for series in (seen if ruled else truth, truth))
+    later, after = (shape(series[:, half:], parts[half:]) for series in (seen, truth))
+    rank = ranks(known, later, error * (not ruled), floor)
+    return _finding(rank, ranks(bare, after, 0 * error, floor), f"{evidence.what}, averaged {name}")
 
 
 def parts_of(evidence: Evidence) -> tuple[IntArray, str]:

@@ -118,8 +118,13 @@ def implausibility(readings: FloatArray, unit: float | None, usual: FloatArray) 
     return np.asarray(cost + 1)
 
 
-def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float:
-    """Root mean square error of others' readings once one device's own noise is known: rounding is all that is left."""
+def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float | None:
+    """Root mean square error of others' readings once one device's own noise is known: rounding is all that is left.
+
+    None where there are no others.
+    """
+    if len(truth) < 2:
+        return None
     psi = noise.law.sample(np.array(noise.parameters), truth.shape[1], rng)
     reports = _add(noise, truth, psi)
     with np.errstate(divide="ignore", invalid="ignore"):

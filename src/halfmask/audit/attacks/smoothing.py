@@ -33,8 +33,8 @@ def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
-    rows = evidence.complete(PRESENT)
     times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
+    rows = np.flatnonzero(np.isfinite(evidence.series[:, times]).mean(axis=1) >= PRESENT)
     if len(rows) < FEWEST or evidence.series[:, times].shape[1] < FEWEST:
         return not_applicable(
             NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST} {evidence.what} with few gaps."
@@ -46,7 +46,9 @@ def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
     if naive == 0 or not np.isfinite(naive):
         return not_applicable(NAME, METRIC, "Does not apply: there is no noise of finite size to smooth away.")
     known, attacked = slice(0, None, 2), slice(1, None, 2)  # alternately by size, so that both halves are alike
-    centre = np.nan_to_num(np.nanmedian(truth[known], axis=0))
+    centre = np.zeros(truth.shape[1])
+    held = present[known].any(axis=0)
+    centre[held] = np.nanmedian(truth[known][:, held], axis=0)
     deviations = [np.nan_to_num(series - centre) for series in (truth[known], seen[known], seen[attacked])]
     if noise_part(setting) is setting:
         variance = error_variance(setting, evidence, masked)[rows][attacked]
