@@ -37,8 +37,9 @@ def server(explorer: Explorer) -> Iterator[ExploreServer]:
         thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser for the tests of one file: while it runs, its event loop lets no other run in this thread."""
     if CHROMIUM is None:
         pytest.skip("the page needs a browser: `make system` installs chromium")
     with sync_playwright() as started:
@@ -47,7 +48,7 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def desk(browser: Browser) -> Iterator[BrowserContext]:
     """A wide screen; its pages share what the browser keeps of plotly."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -57,10 +58,23 @@ def desk(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(desk: BrowserContext, server: ExploreServer) -> Iterator[Page]:
-    """The page, loaded anew."""
+    """The page, loaded anew, for tests that turn its controls."""
+    opened = _loaded(desk, server)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def still(desk: BrowserContext, server: ExploreServer) -> Iterator[Page]:
+    """The page, loaded once, for tests that leave it as they found it."""
+    opened = _loaded(desk, server)
+    yield opened
+    opened.close()
+
+
+def _loaded(desk: BrowserContext, server: ExploreServer) -> Page:
     opened = desk.new_page()
     opened.set_default_timeout(20_000)
     opened.goto(server.address)
     opened.locator("#mix-scores div").first.wait_for()
-    yield opened
-    opened.close()
+    return opened

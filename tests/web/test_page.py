@@ -137,10 +137,10 @@ def test_any_setting_can_be_tried(page: Page) -> None:
     expect(error).to_have_count(0)
 
 
-def test_hovering_tells_setting_privacy_and_utility(page: Page, folder: Path) -> None:
-    drawn(page, "algorithm")
-    page.locator("#figure-algorithm .scatterlayer .trace").last.locator(".points path").last.hover(force=True)
-    label = page.locator("#figure-algorithm .hoverlayer .hovertext").first
+def test_hovering_tells_setting_privacy_and_utility(still: Page, folder: Path) -> None:
+    drawn(still, "algorithm")
+    still.locator("#figure-algorithm .scatterlayer .trace").last.locator(".points path").last.hover(force=True)
+    label = still.locator("#figure-algorithm .hoverlayer .hovertext").first
     expect(label).to_contain_text("utility")
     told = re.search(r"((?:sine|laplace):[\d.,]+?)(?:privacy ([\d.]+)).*?utility ([\d.]+)", label.text_content() or "")
     assert told is not None
@@ -150,22 +150,22 @@ def test_hovering_tells_setting_privacy_and_utility(page: Page, folder: Path) ->
     assert told[3].startswith(f"{scored.utility_median[row]:.3f}")
 
 
-def test_no_button_sends_data_away(page: Page) -> None:
-    drawn(page, "algorithm")
-    buttons = page.locator("#figure-algorithm .modebar-btn")
+def test_no_button_sends_data_away(still: Page) -> None:
+    drawn(still, "algorithm")
+    buttons = still.locator("#figure-algorithm .modebar-btn")
     titles = [buttons.nth(number).get_attribute("data-title") for number in range(buttons.count())]
     assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
 
 
-def test_the_legend_hides_a_mechanism_by_keyboard(page: Page) -> None:
-    drawn(page, "noise")
-    lines = page.locator("#figure-noise .scatterlayer .js-line")
+def test_the_legend_hides_a_mechanism_by_keyboard(still: Page) -> None:
+    drawn(still, "noise")
+    lines = still.locator("#figure-noise .scatterlayer .js-line")
     assert lines.count() == 4
-    entry = page.get_by_role("button", name="show or hide sine").and_(page.locator("#figure-noise .traces"))
+    entry = still.get_by_role("button", name="show or hide sine").and_(still.locator("#figure-noise .traces"))
     entry.focus()
-    page.keyboard.press("Enter")
+    still.keyboard.press("Enter")
     expect(lines).to_have_count(2)
-    page.keyboard.press("Enter")
+    still.keyboard.press("Enter")
     expect(lines).to_have_count(4)
 
 
@@ -183,26 +183,28 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser: Browser, server: 
     context.close()
 
 
-def test_figures_follow_when_the_light_changes(page: Page) -> None:
-    drawn(page, "algorithm")
-    assert luminance(page, TICKS) < 0.3
-    page.emulate_media(color_scheme="dark")
-    expect(page.locator("#figure-algorithm .xtick text").first).to_have_css("fill", "rgb(231, 233, 236)")
-    assert luminance(page, BACKGROUND) < 0.2
+def test_figures_follow_when_the_light_changes(still: Page) -> None:
+    drawn(still, "algorithm")
+    assert luminance(still, TICKS) < 0.3
+    still.emulate_media(color_scheme="dark")
+    expect(still.locator("#figure-algorithm .xtick text").first).to_have_css("fill", "rgb(231, 233, 236)")
+    assert luminance(still, BACKGROUND) < 0.2
+    still.emulate_media(color_scheme="light")
 
 
-def test_every_input_has_a_name_and_motion_can_be_reduced(page: Page) -> None:
-    nameless = page.evaluate(
+def test_every_input_has_a_name_and_motion_can_be_reduced(still: Page) -> None:
+    nameless = still.evaluate(
         "() => [...document.querySelectorAll('input')].filter(e => !e.labels.length && !e.ariaLabel).length"
     )
     assert nameless == 0
-    assert page.evaluate("() => document.querySelectorAll('input').length") > 12
-    headings = page.locator("h1, h2").all_inner_texts()
+    assert still.evaluate("() => document.querySelectorAll('input').length") > 12
+    headings = still.locator("h1, h2").all_inner_texts()
     assert headings[1:] == ["The menu", "What privacy costs", "Free choice", "The readings"]
     smooth = "() => getComputedStyle(document.documentElement).scrollBehavior"
-    assert page.evaluate(smooth) == "smooth"
-    page.emulate_media(reduced_motion="reduce")
-    assert page.evaluate(smooth) == "auto"
+    assert still.evaluate(smooth) == "smooth"
+    still.emulate_media(reduced_motion="reduce")
+    assert still.evaluate(smooth) == "auto"
+    still.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_file_that_stands_alone_opens_offline(browser: Browser, explorer: Explorer, tmp_path: Path) -> None:
