@@ -18,7 +18,7 @@ from halfmask.reports.figures import drawings
 from halfmask.reports.heatmaps import CELL_TITLES, heatmap_data
 from halfmask.reports.inputs import Inputs, read_inputs
 from halfmask.reports.interactive.cloud import MOST, cloud_data
-from halfmask.reports.interactive.figures import ELLIPSES_A_BIN, OF_THE_MENU, interactive_figures
+from halfmask.reports.interactive.figures import ELLIPSES_A_BIN, FIGURES, OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.reports.interactive.layout import Interactive, Panel, layout
 from halfmask.reports.interactive.readings import MOST_PERIODS, readings_figure, shown_data, shown_figure
 from halfmask.reports.noise import noise_data
@@ -204,6 +204,7 @@ def test_parts_that_are_missing_leave_their_figures_out(made: Path, tmp_path: Pa
 
 def test_only_figures_asked_for_are_made(inputs: Inputs) -> None:
     assert [each.name for each in interactive_figures(inputs, OF_THE_MENU)] == list(OF_THE_MENU)
+    assert {*OF_THE_MENU, *UNCHANGED} == set(FIGURES)
 
 
 def test_what_a_reading_shows_as_follows_the_noise_law() -> None:

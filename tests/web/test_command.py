@@ -10,6 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from halfmask.choice.optimize import optimize
 from halfmask.cli import app
 from tests.cli.program import PROGRAM, halfmask, refused
 
@@ -67,6 +68,17 @@ def test_a_profile_alone_can_be_explored(folder: Path, tmp_path: Path) -> None:
     assert 'id="figure-readings"' in page
     assert 'id="figure-users"' not in page
     assert "halfmask evaluate" in page
+
+
+def test_a_study_without_a_menu_shows_the_menu_it_gives(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "homes.profile", tmp_path)
+    shutil.copy(folder / "study.parquet", tmp_path)
+    assert halfmask("explore", tmp_path, "-o", tmp_path / "explore.html").returncode == 0
+    page = (tmp_path / "explore.html").read_text()
+    assert "the folder holds no menu: this one is chosen now" in page
+    for each in optimize(folder / "study.parquet").menu.settings:
+        assert f"<code>{each.setting}</code>" in page
+    assert 'id="figure-users"' in page
 
 
 def test_bad_input_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import math
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -22,7 +23,7 @@ from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import read_study
 from halfmask.profiles.profile import Profile
 from halfmask.reports.inputs import Inputs, read_inputs
-from halfmask.reports.interactive.figures import OF_THE_MENU, interactive_figures
+from halfmask.reports.interactive.figures import OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.reports.interactive.layout import Interactive
 from halfmask.reports.interactive.readings import shown_data, shown_figure
 from halfmask.reports.menu import menu_samples
@@ -80,9 +81,20 @@ class Explorer:
                 self.view(own.options)
 
     def _own_view(self) -> View:
+        """The folder's own menu; where it holds a study and no menu, the one that the study gives by default."""
         menu = self.inputs.menu
+        if menu is None and self.inputs.samples is not None:
+            with suppress(OptionError):  # nothing admissible: the page says how to choose otherwise
+                made = self._new_view(MenuOptions())
+                told = f"the folder holds no menu: this one is chosen now; '{self.inputs.command('menu')}' writes it"
+                return replace(made, notes=[told, *made.notes])
         options = MenuOptions.of_menu(menu) if menu else MenuOptions()
-        return View(self.inputs, options, list(interactive_figures(self.inputs)))
+        changing = list(interactive_figures(self.inputs, OF_THE_MENU))
+        return View(self.inputs, options, [*changing, *self._unchanged])
+
+    @cached_property
+    def _unchanged(self) -> list[Interactive]:
+        return list(interactive_figures(self.inputs, UNCHANGED))
 
     def _new_view(self, asked: MenuOptions) -> View:
         samples, profile = self.inputs.samples, self.inputs.profile
@@ -98,8 +110,7 @@ class Explorer:
         of_menu = menu_samples(anew, found.menu, profile) if anew.sized else None
         mixed, complaints = self._mixed(found.menu)
         inputs = replace(self.inputs, samples=anew, menu=found.menu, mix=mixed, of_menu=of_menu)
-        unchanged = [each for each in self.view(None).figures if each.name not in OF_THE_MENU]
-        figures = [*interactive_figures(inputs, OF_THE_MENU), *unchanged]
+        figures = [*interactive_figures(inputs, OF_THE_MENU), *self._unchanged]
         return View(inputs, asked, figures, [*found.notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:

@@ -19,7 +19,8 @@ from halfmask.reports.noise import noise_data
 from halfmask.reports.trajectories import trajectory_data, users_data
 
 OF_THE_MENU = ("algorithm", "users", "trajectories", "noise", "mixes")
-"""Figures that another menu, other weights or another constraint change."""
+UNCHANGED = ("cdfs", "readings")
+"""Figures that another menu, other weights or another constraint change, and those that they do not."""
 ELLIPSES_A_BIN = 16
 
 
