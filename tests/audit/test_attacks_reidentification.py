@@ -117,5 +117,5 @@ def test_what_it_cannot_do_it_says() -> None:
     assert (
         "groups" in reidentification(setting("none"), evidence_from_profile(household().profile.bucketed(8)), rng).words
     )
-    assert "5 households" in reidentification(setting("none"), evidence_of(homes(users=3)), rng).words
+    assert "5 users" in reidentification(setting("none"), evidence_of(homes(users=3)), rng).words
     assert "rule" in reidentification(setting("round:1"), evidence_from_profile(household().profile), rng).words

@@ -6,7 +6,7 @@ better still: its error shrinks as fast as the feasible interval does (see `inte
 
 import numpy as np
 
-from halfmask.audit.attacks.finding import Finding
+from halfmask.audit.attacks.finding import Finding, figure
 from halfmask.audit.attacks.masked import mask_rows, noise_part, noise_std, noise_support
 from halfmask.audit.evidence import Evidence
 from halfmask.profiles.bins import FloatArray
@@ -85,7 +85,7 @@ def reports_needed(errors: FloatArray) -> int | None:
 
 
 def _words(best: FloatArray, needed: int | None, bounded: bool) -> str:
-    start = f"One report of a steady value is off by {best[0]:.3g} times a typical reading"
+    start = f"One report of a steady value is off by {figure(best[0])} times a typical reading"
     if best[0] == 0:
         return "One report gives the value exactly: there is nothing to average away."
     if best[WEEK] >= best[0] * 0.99:

@@ -39,6 +39,11 @@ def not_applicable(name: str, metric: str, why: str) -> Finding:
     return Finding(name, metric, None, None, why)
 
 
+def figure(value: float) -> str:
+    """A number for a sentence: three digits, and no powers of ten before a million."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
 def plain(value: Any) -> Any:
     """What JSON can hold of a value: a number that is not finite becomes null."""
     if isinstance(value, dict):

@@ -8,7 +8,7 @@ edge is like (B - x)^(a-1) the width shrinks like n^(-1/a): n^-2 for sine (a = 1
 import numpy as np
 
 from halfmask.audit.attacks.averaging import REPORTS, WEEK
-from halfmask.audit.attacks.finding import Finding, not_applicable
+from halfmask.audit.attacks.finding import Finding, figure, not_applicable
 from halfmask.audit.attacks.masked import noise_cdf, noise_part, noise_support
 from halfmask.audit.evidence import Evidence
 from halfmask.profiles.bins import FloatArray
@@ -45,8 +45,8 @@ def intersection(setting: PrivacySetting, evidence: Evidence, rng: np.random.Gen
         "typical_reading": size,
     }
     words = (
-        f"One report leaves a range {widths[0]:.3g} wide in which the value must lie ({widths[0] / size:.3g} times a "
-        f"typical reading); 336 reports of a steady value leave {widths[WEEK]:.2g}, a year's "
+        f"One report leaves a range {figure(widths[0])} wide in which the value must lie ({figure(widths[0] / size)} "
+        f"times a typical reading); 336 reports of a steady value leave {widths[WEEK]:.2g}, a year's "
         f"{widths[-1]:.2g}: the width shrinks like n^{exponent(widths):.2g}."
     )
     return Finding(NAME, METRIC, float(widths[WEEK]), float(widths[0]), words, details)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.audit.attacks.finding import Finding, not_applicable
+from halfmask.audit.attacks.finding import Finding, figure, not_applicable
 from halfmask.audit.attacks.masked import mask_rows, noise_cdf, noise_std, noise_support
 from halfmask.audit.evidence import Evidence, Population
 from halfmask.profiles.bins import FloatArray
@@ -175,10 +175,10 @@ def median_error(s: FloatArray, p: FloatArray, f: FloatArray, chance: FloatArray
 
 
 def _words(found: Errors) -> str:
-    start = f"Without a report, a reading is guessed {found.prior_absolute:.3g} off on average"
+    start = f"Without a report, a reading is guessed {figure(found.prior_absolute)} off on average"
     if found.naive == 0:
         return f"{start}; with it, exactly."
     return (
-        f"{start}; the report alone is {found.naive_absolute:.3g} off, and the best guess from it and what is "
-        f"known of everybody {found.best_absolute:.3g} off."
+        f"{start}; the report alone is {figure(found.naive_absolute)} off, and the best guess from it and what is "
+        f"known of everybody {figure(found.best_absolute)} off."
     )

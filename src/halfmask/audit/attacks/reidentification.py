@@ -1,6 +1,6 @@
 """Re-identification: whose masked readings are these?
 
-The attacker knows N households' true readings in the first half of the time, sees masked readings of the second half
+The attacker knows N users' true readings in the first half of the time, sees masked readings of the second half
 without names, and gives each the name under which it is most likely: with f_u the known means by part of the day or
 week and g the masked ones,
 
@@ -24,13 +24,13 @@ from halfmask.profiles.periods import DAY, MONDAY, WEEK
 from halfmask.settings.setting import PrivacySetting
 
 NAME = "re-identification"
-METRIC = "share of households named rightly at the first guess"
+METRIC = "share of users named rightly at the first guess"
 FEWEST = 5
 FEWEST_TIMES = 8
 PRESENT = 0.8
 CONFIDENCE = 0.95
 DRIFT = 0.02  # habits move by 14 % of their level from half to half
-USUAL = 0.9  # the largest tenth of households do not count for the season
+USUAL = 0.9  # the largest tenth of users do not count for the season
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Shape:
 
 
 def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Top-1 and top-5 rates among N households, against 1/N and against the same attack on unmasked readings."""
+    """Top-1 and top-5 rates among N users, against 1/N and against the same attack on unmasked readings."""
     if not evidence.single:
-        return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of households, not one.")
+        return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
@@ -54,7 +54,7 @@ def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random
     error = error_variance(setting, evidence, masked)[rows]
     if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES or not np.isfinite(error).all():
         return not_applicable(
-            NAME, METRIC, f"Not measured: it takes {FEWEST} households with {FEWEST_TIMES} {evidence.what}."
+            NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST_TIMES} {evidence.what}."
         )
     floor = (1e-3 * evidence.population.typical) ** 2
     parts, name = parts_of(evidence)
@@ -105,7 +105,7 @@ def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArra
 
 
 def season(f: FloatArray, g: FloatArray) -> float:
-    """By how much everybody's means rose, between a half and double; the largest households are left out."""
+    """By how much everybody's means rose, between a half and double; the largest users are left out."""
     size = np.abs(f).sum(axis=1)
     usual = size <= np.quantile(size, USUAL)
     before, after = float(f[usual].sum()), float(g[usual].sum())
@@ -127,7 +127,7 @@ def _finding(rank: IntArray, unmasked: IntArray, features: str) -> Finding:
     top1, top5, bare = (float(np.mean(hits)) for hits in (rank < 1, rank < 5, unmasked < 1))
     low, high = interval(int((rank < 1).sum()), count)
     details = {
-        "households": count,
+        "users": count,
         "features": features,
         "interval": [low, high],
         "top5": top5,
@@ -136,7 +136,7 @@ def _finding(rank: IntArray, unmasked: IntArray, features: str) -> Finding:
         "unmasked_top5": float(np.mean(unmasked < 5)),
     }
     words = (
-        f"Among {count} households whose past is known, {top1:.1%} ({low:.1%} to {high:.1%}) are named rightly from "
+        f"Among {count} users whose past is known, {top1:.1%} ({low:.1%} to {high:.1%}) are named rightly from "
         f"masked {features}; {bare:.1%} would be without the mask, and {1 / count:.2%} by chance."
     )
     return Finding(NAME, METRIC, top1, 1 / count, words, details)

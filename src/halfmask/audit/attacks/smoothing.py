@@ -5,27 +5,27 @@ The Wiener smoother is the best linear estimate of a user's series s from its ma
     s^ = c + R (R + v I)^-1 (m - c),
 
 c the median of other users at each time, R the covariance of the deviations from it by distance in time, and v the
-noise's variance. Large households vary more than small ones: R is a times one correlation matrix, and a, of which the
+noise's variance. Large users vary more than small ones: R is a times one correlation matrix, and a, of which the
 other users give the prior, is weighed by how likely it makes the user's reports. Correlation and prior come from half
 of the users, whose readings the attacker is taken to know (consented, bought, or his own); the other half are attacked.
-A household unlike all others, or one whose habits change, is smoothed less well.
+A user unlike all others, or one whose habits change, is smoothed less well.
 """
 
 import numpy as np
 
-from halfmask.audit.attacks.finding import Finding, not_applicable
+from halfmask.audit.attacks.finding import Finding, figure, not_applicable
 from halfmask.audit.attacks.masked import error_variance, masked_series, noise_part
 from halfmask.audit.evidence import Evidence
 from halfmask.profiles.bins import FloatArray
 from halfmask.settings.setting import PrivacySetting
 
 NAME = "smoothing"
-METRIC = "share of the noise's variance that survives a Wiener smoother, of the middle household"
+METRIC = "share of the noise's variance that survives a Wiener smoother, of the middle user"
 MOST_TIMES = 672  # two weeks of half-hours: the matrix to be solved has this side
 PRESENT = 0.8
 FEWEST = 8
-SIZES = 16  # sizes of household that the prior tells apart
-LARGER = 4.0 ** np.arange(1, 7)  # and households larger than any known, each a hundred times less likely
+SIZES = 16  # sizes of user that the prior tells apart
+LARGER = 4.0 ** np.arange(1, 7)  # and users larger than any known, each a hundred times less likely
 
 
 def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
@@ -83,7 +83,7 @@ def smooth(known: FloatArray, seen: FloatArray, variance: FloatArray) -> FloatAr
 def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArray) -> FloatArray:
     """The same for a rule whose error depends on the value: both covariances are measured on the known users.
 
-    Each user is taken in units of its masked root mean square, so that large households do not decide alone.
+    Each user is taken in units of its masked root mean square, so that large users do not decide alone.
     """
     unit = np.sqrt(np.mean(known_masked**2, axis=1, keepdims=True))
     unit[unit == 0] = 1
@@ -115,7 +115,7 @@ def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: st
     Where smoothing does harm an attacker leaves it, so no more than all of the noise survives.
     """
     left, naive, prior = (np.nanmean(error**2, axis=1) for error in (estimate - truth, seen - truth, truth))
-    hidden = naive > 0  # a rule may leave a household as it is
+    hidden = naive > 0  # a rule may leave a user's series as it is
     share = float(np.median(left[hidden] / naive[hidden]))
     middle = [float(np.sqrt(np.median(each[hidden]))) for each in (left, naive, prior)]
     details = {
@@ -128,8 +128,9 @@ def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: st
         "share_surviving_of_all": float(left.sum() / naive.sum()),
     }
     words = (
-        f"Smoothing a household's masked {what} leaves {share * 100:.2g} % of the noise's variance: an error of "
-        f"{middle[1]:.3g} becomes {middle[0]:.3g}, where guessing what others use is off by {middle[2]:.3g}."
+        f"Smoothing a user's masked {what} leaves {share * 100:.3g} % of the noise's variance: an error of "
+        f"{figure(middle[1])} becomes {figure(middle[0])}, where guessing what others have is off by "
+        f"{figure(middle[2])}."
         if share < 1
         else f"Smoothing masked {what} does not help: the reports as they are are closer to the truth."
     )
