@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfmask.api import evaluate, profile
-from halfmask.audit.best_law import PrivacyScore, best_law
-from halfmask.audit.limit import Limit, AllReadings, closeness, limit_curve, limit_setting, pieces, tabulated
+from halfmask.audit.best_law import TOLERANCE, PrivacyScore, best_law
+from halfmask.audit.limit import AllReadings, Limit, closeness, limit_curve, limit_setting, pieces, tabulated
 from halfmask.choice.menu import Menu
 from halfmask.choice.optimize import optimize
 from halfmask.errors import OptionError
@@ -25,7 +25,6 @@ from tests.choice.cases import GRID, as_read, homes, menu
 
 SWISS = Path(__file__).parents[2].parent / "shared" / "data" / "ch_households_halfhourly.parquet"
 DEVIATIONS = (0.02, 0.3, 2.0)
-TOLERANCE = 1e-6
 CELLS = 1e-3
 """Settings off the grid of pieces, and the engine's finer one, may differ from it by this share."""
 
@@ -64,6 +63,14 @@ def test_the_best_law_keeps_its_constraints_and_its_gap(deviation: float) -> Non
     assert best.masses.sum() == pytest.approx(1, abs=1e-9)
     assert score(deviation).square @ best.masses == pytest.approx(deviation**2, rel=1e-7)
     assert score(deviation).value(best.masses) == pytest.approx(best.privacy, abs=1e-12)
+
+
+@pytest.mark.parametrize("deviation", [1e-12, 1e-3, 1e6])
+@pytest.mark.parametrize("weights", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
+def test_the_gap_closes_for_any_size_and_weights(deviation: float, weights: tuple[float, float, float]) -> None:
+    of = AllReadings(homes().profile, replace(menu(), weights=Weights(privacy=weights)))
+    best = of.limit(deviation**2)
+    assert 0 <= best.upper_bound - best.privacy <= 1e-5 * best.upper_bound
 
 
 def test_an_unfinished_search_says_so() -> None:

@@ -23,6 +23,7 @@ from halfmask.profiles.bins import FloatArray
 FIRST_BARRIER, LAST_BARRIER, SHRINK = 1e-3, 1e-12, 0.2
 CENTRED = 0.5
 MOST_STEPS = 400
+TOLERANCE = 3e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,21 +81,22 @@ class BestLaw:
         return self.upper_bound - self.privacy
 
 
-def best_law(score: PrivacyScore, variance: float, tolerance: float = 1e-6) -> BestLaw:
-    """Maximise q over the laws with E psi^2 = variance, until the certificate is within ``tolerance``.
+def best_law(score: PrivacyScore, variance: float, tolerance: float = TOLERANCE) -> BestLaw:
+    """Maximise q over the laws with E psi^2 = variance, until the certificate is within ``tolerance``, a share of q.
 
     Newton's method on q(p) + mu sum log p under both equalities, for ever smaller mu: an interior-point method.
     """
     square = score.square / variance
-    p, mu = _spread_out(square), FIRST_BARRIER
-    best = BestLaw(p, score.value(p), np.inf)
+    p = _spread_out(square)
+    unit = score.value(p) or 1.0
+    mu, best = FIRST_BARRIER * unit, BestLaw(p, score.value(p), np.inf)
     rim = np.stack([np.ones_like(p), square])
     for _ in range(MOST_STEPS):
         slope, bend = score.slope_and_bend(p)
         here = score.value(p)
-        upper = min(best.upper_bound, here + _most(slope, square) - float(slope @ p))
+        upper = min(best.upper_bound, here + max(_most(slope, square) - float(slope @ p), 0.0))
         best = BestLaw(p, here, upper) if here >= best.privacy else BestLaw(best.masses, best.privacy, upper)
-        if best.gap <= tolerance or mu < LAST_BARRIER:
+        if best.gap <= tolerance * unit or mu < LAST_BARRIER * unit:
             break
         step, decrement = newton(p, slope, bend, rim, mu)
         p = _along(score, p, step, mu)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.audit.best_law import BestLaw, PrivacyScore, best_law
+from halfmask.audit.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 from halfmask.choice.menu import Menu
 from halfmask.errors import OptionError
 from halfmask.evaluation.denominators import Denominators, ErrorKind, denominators
@@ -71,7 +71,8 @@ class LimitCurve:
 class Closeness:
     """How close a setting comes to the limit of its own variance: ``privacy / upper_bound``, both over all readings.
 
-    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none.
+    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none. Noise
+    narrower than a piece may seem to exceed the bound, by some thousandths: that counts as all of it.
     """
 
     id: str
@@ -84,7 +85,7 @@ class Closeness:
     @property
     def share(self) -> float | None:
         """In (0, 1]."""
-        return None if self.privacy is None or self.upper_bound is None else self.privacy / self.upper_bound
+        return None if self.privacy is None or self.upper_bound is None else min(self.privacy / self.upper_bound, 1.0)
 
 
 class AllReadings:
@@ -102,7 +103,7 @@ class AllReadings:
         if not np.isfinite(self.z.inverse[0, :2]).all():
             raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with --error scaled")
 
-    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = 1e-6) -> Limit:
+    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> Limit:
         """The best law of a variance, on the given pieces or on those of the logarithmic grid."""
         edges = pieces(variance) if edges is None else edges
         law: BestLaw = best_law(self.score(edges), variance, tolerance)

@@ -152,7 +152,7 @@ def _raised(
         return Raised(entry, floor.measure(entry.setting), None, None, None), None
     bench = Bench(start, profile, subsets, menu)
     here = bench.entry(entry, start.parameters)
-    best = here[0] if here and here[1] == 0 else None
+    best = entry if start == entry.setting else here[0] if here and here[1] == 0 else None
     family = climb(entry, best, start, bench, evaluations, floor.short)
     law = _law(entry, here[0] if here else entry, menu, profile, subsets, floor)
     raised = Raised(entry, floor.measure(entry.setting), family, law, None)

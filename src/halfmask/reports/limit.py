@@ -172,7 +172,7 @@ def _look(name: str) -> dict[str, Any]:
 
 def _draw_paths(axis: "Axes", data: LimitFigure) -> None:
     for name, band in data.bands.items():
-        axis.plot(band.at, band.median, label=name, **_look(name))
+        axis.plot(band.at, band.high, label=f"best {name}", **_look(name))
     axis.plot(data.privacy, data.utility, label=LIMIT, **_look(LIMIT))
     for names, q, u in _together(data.places):
         axis.plot([q], [u], "o", color=PALETTE[2], markersize=5)
@@ -219,7 +219,8 @@ def limit_caption(data: LimitFigure) -> str:
     best = max(FAMILIES, key=lambda name: last[name])
     return (
         "The limit is the most privacy that any additive noise of a deviation, and so of a utility, can have on these "
-        f"readings. Laplace, one-term sine and Gaussian noise reach {reached.min():.0%} to {reached.max():.0%} of it. "
+        "readings; below it lie the study's best settings of each mechanism, and the menu (dots). "
+        f"Laplace, one-term sine and Gaussian noise reach {reached.min():.0%} to {reached.max():.0%} of it. "
         "What to see: the noise that reaches the limit has nearly one magnitude, so that little but its sign is left "
         f"to guess. At the largest noise drawn the best guess of a reading errs by {last[LIMIT]:.2f} deviations of the "
         f"readings, against {last[best]:.2f} under {best} noise; 1 would be a report that tells nothing. The score "
