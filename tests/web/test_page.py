@@ -66,13 +66,15 @@ def test_another_omega_chooses_another_menu(page: Page, folder: Path) -> None:
     assert settings_shown(page) == texts(saved)
     page.get_by_label("Largest dispersion, omega").fill("0.004")
     expect(page.locator("#menu-table td.setting")).to_have_text(texts(other))
-    expect(page.locator("#menu-status")).to_contain_text("chosen and drawn")
+    expect(page.locator("#menu-status")).to_contain_text("chosen in")
     expect(page.locator("#menu-command")).to_contain_text("--omega 0.004")
     drawn(page, "users")
     names = page.locator("#figure-users .legendtext").all_text_contents()
     assert names == list(other.ids)
     page.get_by_role("button", name="Back to the folder's menu").click()
     expect(page.locator("#menu-table td.setting")).to_have_text(texts(saved))
+    expect(page.get_by_label("Largest dispersion, omega")).to_have_value("0.1")
+    expect(page.locator("#menu-command")).to_contain_text("--omega 0.1")
 
 
 def test_a_bad_weight_is_told_beside_it_and_can_be_mended(page: Page, folder: Path) -> None:

@@ -76,14 +76,12 @@ async function loadMenu(query, control) {
     if (!found) return;
     if (menuForm) complain(menuForm, null);
     options = String(query);
-    if (query) {
-      element("menu-table").innerHTML = found.html; // the server's own markup, escaped there
-      element("menu-command").textContent = command(query);
-    }
+    const table = element("menu-table");
+    if (table) table.innerHTML = found.html; // the server's own markup, escaped there
+    if (menuForm) element("menu-command").textContent = found.command;
     showMix(found.ids);
     drawAll(found.figures);
-    if (query && status) status.textContent = `chosen and drawn in ${((performance.now() - started) / 1000).toFixed(1)} s`;
-    else if (status) status.textContent = "";
+    if (status) status.textContent = query ? `chosen in ${((performance.now() - started) / 1000).toFixed(1)} s` : "";
     if (settingForm?.elements.setting.value.trim()) trySetting();
   } catch (error) {
     if (menuForm) complain(menuForm, control ?? menuForm.elements.bins, error.message);
@@ -93,17 +91,11 @@ async function loadMenu(query, control) {
   }
 }
 
-function command(query) {
-  const folder = element("menu-command").dataset.folder;
-  const told = [...query].map(([name, value]) => `--${name} ${value}`).join(" ");
-  return `halfmask optimize ${folder}/study.parquet -o ${folder}/menu.json ${told}`;
-}
-
 menuForm?.addEventListener("submit", (event) => event.preventDefault());
 menuForm?.addEventListener("input", (event) => soon("menu", () => loadMenu(chosen(), event.target)));
 menuForm?.addEventListener("reset", () => {
-  // The fields have their old values only after the event.
-  setTimeout(() => location.reload());
+  clearTimeout(waiting.menu);
+  loadMenu("", null);
 });
 
 // One setting.
