@@ -1,0 +1,72 @@
+"""``halfmask audit`` as a privacy officer runs it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from halfmask.choice.menu import read_menu, write_menu
+from tests.cli.program import halfmask
+from tests.reports.studies import whole_folder
+
+
+def test_one_setting_without_a_menu_answers_in_json() -> None:
+    ended = halfmask("audit", "--setting", "sine:1.2,0.3,1.2,1.5,1.5", "--sensitivity", "0.1", "--json")
+    assert ended.returncode == 0, ended.stderr
+    page = json.loads(ended.stdout)
+    assert page["epsilon"] is None
+    assert [page["delta"][key] for key in ("0", "0.1", "0.5", "1", "inf")] == pytest.approx(
+        [0.0391, 0.0217, 0.0087, 0.0077, 0.0065], abs=5e-5
+    )
+    assert set(page["delta"]) == {"0", "0.1", "0.5", "1", "2", "5", "inf"} == set(page["composed"]["48"])
+    assert page["composed"]["48"]["1"] == pytest.approx(0.356, abs=1e-3)
+
+
+def test_one_setting_as_a_table_in_words() -> None:
+    ended = halfmask("audit", "--setting", "laplace:1", "--sensitivity", "0.1", "--reports", "10")
+    assert ended.returncode == 0, ended.stderr
+    assert "10 reports" in ended.stdout
+    assert "epsilon 0.1 for each report" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "name a menu"),
+        (["menu.json"], "--profile"),
+        (["menu.json", "--setting", "laplace:1"], "not both"),
+        (["--setting", "laplace:1"], "how far a reading may change"),
+        (["--setting", "laplace:1", "--sensitivity", "-1"], "sensitivity is -1"),
+        (["--setting", "laplace:1", "--sensitivity", "1", "--reports", "x"], "reports 'x'"),
+        (["--setting", "laplace:1", "--sensitivity", "1", "--reports", "0"], "0 reports"),
+        (["menu.json", "--profile", "none.profile"], "menu.json"),
+    ],
+)
+def test_bad_calls_say_the_way_out(tmp_path: Path, options: list[str], told: str) -> None:
+    ended = halfmask("audit", *options, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_menu_gets_a_card_and_the_report_shows_it(tmp_path: Path) -> None:
+    folder = whole_folder(tmp_path / "homes")
+    panel = tmp_path / "homes-panel.parquet"
+    made = read_menu(folder / "menu.json")
+    write_menu(replace(made, settings=made.settings[-2:]), folder / "menu.json")
+    (folder / "mix.parquet").unlink()
+    options = ["--profile", folder / "homes.profile", "--panel", panel, "-o", folder / "card.json"]
+    ended = halfmask("audit", folder / "menu.json", *options)
+    assert ended.returncode == 0, ended.stderr
+    assert "What each setting protects" in ended.stdout
+    assert "Calibrate" in ended.stderr
+    page = json.loads((folder / "card.json").read_text())
+    ids = [each["id"] for each in json.loads((folder / "menu.json").read_text())["settings"]]
+    assert [each["id"] for each in page["settings"]] == ids
+    assert page["about"]["evidence"] == "readings every 30 minutes"
+    assert halfmask("report", folder).returncode == 0
+    html = (folder / "report.html").read_text()
+    assert "What it really protects" in html
+    assert page["settings"][0]["sentence"].replace("'", "&#x27;") in html
+    assert "What choosing the menu costs" in html
