@@ -82,7 +82,7 @@ def test_the_unit_writes_a_typical_reading_with_three_digits() -> None:
     assert meter_unit(household_population()) == pytest.approx(0.001)
 
 
-@pytest.mark.parametrize("text", ["none", "round:1", "staircase:1,1,0.5"])
+@pytest.mark.parametrize("text", ["none", "round:1", "staircase:1,1,0.5", "uniform:0.0001"])
 def test_what_it_cannot_do_it_says(text: str) -> None:
     found = floating_point(setting(text), EVIDENCE, np.random.default_rng(1))
     assert found.value is None

@@ -44,7 +44,10 @@ def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     report = float_report(noise)
     seen = report(value, rng.integers(1, 2**BITS, OUTPUTS))
     within, possible = explained(report, neighbour, seen)
-    share = float(np.mean(~possible[within])) if within.any() else 0.0
+    if not within.any():
+        why = "Does not apply: the noise is smaller than a step of the meter, so its bound alone tells values apart."
+        return not_applicable(NAME, METRIC, why)
+    share = float(np.mean(~possible[within]))
     details = {
         "sampler": f"{noise.mechanism} by inversion of a {BITS}-bit uniform number in double precision",
         "neighbour": unit,
