@@ -31,6 +31,7 @@ LIMIT = "the limit"
 FAMILIES = ("laplace", "sine", "gaussian")
 SHOWN = 2.5  # deviations
 STEPS = 200
+DENSEST = 5.0  # higher peaks are cut, so that the other laws can be seen
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def draw_limit(data: LimitFigure, columns: int = 2) -> "Figure":
         for name, density in data.laws.items():
             laws.plot(data.at, density, label=name, **_look(name))
         laws.set(title=f"The noise, at deviation {data.chosen:.2g}", xlabel="|noise| in deviations", ylabel="density")
-        laws.set(xlim=(0, SHOWN), ylim=(0, 1.15 * float(data.laws[LIMIT].max())))
+        laws.set(xlim=(0, SHOWN), ylim=(0, min(1.15 * float(data.laws[LIMIT].max()), DENSEST)))
         laws.legend(loc="upper right")
         for name, error in data.errors.items():
             errors.plot(data.deviation, error, label=name, **_look(name))
