@@ -8,8 +8,9 @@ week and g the masked ones,
     v_u = what u's own readings vary by + 0.02 (u's level)^2 + what is left of the noise after averaging.
 
 Known means are first multiplied by how much everybody's rose from half to half, which the totals tell. Parts are
-twelfths of the day, or days of the week where totals are all there is. Knowing more than means (appliances, holidays)
-would name more.
+twelfths of the day, or days of the week where totals are all there is. Parts, season and drift were chosen by how many
+of 500 Swiss and 120 drawn households they name, so figures on those flatter the attack; knowing more than means
+(appliances, holidays) would name more.
 """
 
 from dataclasses import dataclass
