@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
 FLOW = [
-    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "sharing", "audit"),
+    *("errors", "files", "data", "profiles", "settings", "evaluation", "choice", "sharing", "audits"),
     *("reports", "web", "api", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}

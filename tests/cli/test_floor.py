@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.audit.attacks.reconstruction import lattice_errors
-from halfmask.audit.evidence import population_of
+from halfmask.audits.attacks.reconstruction import lattice_errors
+from halfmask.audits.evidence import population_of
 from halfmask.choice.menu import read_menu
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.study import write_study

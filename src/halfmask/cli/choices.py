@@ -110,7 +110,7 @@ def _refined(menu: "Menu", readings: "Profile", floor: str | None, *, silent: bo
         with bar("refining", len(menu.settings)) as advance:
             better = refine(menu, readings, advance=advance)
     else:
-        from halfmask.audit.least_noise import reconstruction_floor
+        from halfmask.audits.least_noise import reconstruction_floor
         from halfmask.choice.floor import parse_floor, refine_above
 
         least = reconstruction_floor(readings, menu, parse_floor(floor, "reconstruction"))

@@ -61,8 +61,8 @@ def audit(
 
 
 def _one(text: str, sensitivity: float | None, reports: str, json: bool) -> None:
-    from halfmask.audit.guarantee import guarantee
-    from halfmask.audit.tables import guarantee_rows
+    from halfmask.audits.guarantee import guarantee
+    from halfmask.audits.tables import guarantee_rows
     from halfmask.errors import OptionError
     from halfmask.settings.setting import PrivacySetting
 
@@ -88,8 +88,8 @@ def _menu(
     other_data: bool,
     json: bool,
 ) -> None:
-    from halfmask.audit.card import audit_menu, write_card
-    from halfmask.audit.tables import card_notes, card_rows
+    from halfmask.audits.card import audit_menu, write_card
+    from halfmask.audits.tables import card_notes, card_rows
     from halfmask.choice.menu import read_menu
     from halfmask.data.sources import open_panel
     from halfmask.profiles.store import load_profile

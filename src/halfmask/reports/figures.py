@@ -13,6 +13,7 @@ from halfmask.reports.algorithm import algorithm_data, draw_algorithm
 from halfmask.reports.distributions import cdf_data, draw_cdfs
 from halfmask.reports.heatmaps import draw_heatmaps, heatmap_data
 from halfmask.reports.inputs import Inputs, read_inputs
+from halfmask.reports.limit import draw_limit, limit_caption, limit_data
 from halfmask.reports.noise import draw_noise, noise_data
 from halfmask.reports.protection import curve_data, draw_curves, draw_protection, protection_data
 from halfmask.reports.readings import draw_readings
@@ -67,6 +68,9 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
             bounds = curve_data(inputs.card)
             told = captions.curves_caption(bounds)
             yield Drawing("guarantees", "What is guaranteed", told, partial(draw_curves, bounds))
+        limit = limit_data(samples, menu, inputs.profile) if samples and menu and inputs.profile else None
+        if limit:
+            yield Drawing("limit", "How good can noise be?", limit_caption(limit), partial(draw_limit, limit))
     if inputs.profile and inputs.profile.readings:
         picture = picture_data(inputs.profile)
         told = "How large readings are, on a logarithmic axis, and the total of each period over time."

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from halfmask.audit.card import read_card
+from halfmask.audits.card import read_card
 from halfmask.choice.menu import Menu, read_menu
 from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import OptionError, SourceError

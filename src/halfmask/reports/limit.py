@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halfmask.audit.attacks.reconstruction import lattice_errors
-from halfmask.audit.evidence import population_of
-from halfmask.audit.limit import AllReadings, Closeness, Limit, closeness, few_pieces
+from halfmask.audits.attacks.reconstruction import lattice_errors
+from halfmask.audits.evidence import population_of
+from halfmask.audits.limit import AllReadings, Closeness, Limit, closeness, few_pieces
 from halfmask.choice.menu import Menu
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility

@@ -1,0 +1,263 @@
+"""The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask import __version__
+from halfmask.audits.attacks import ATTACKS, Finding, attack
+from halfmask.audits.attacks.finding import plain
+from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
+from halfmask.audits.evidence import Evidence, evidence_from_panel, evidence_from_profile
+from halfmask.audits.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
+from halfmask.audits.limit import AllReadings, Closeness, closeness
+from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.choice.menu import Menu, MenuSetting, Score
+from halfmask.choice.words import typical_reading
+from halfmask.data.panel import Panel
+from halfmask.errors import FileFormatError, HalfmaskError
+from halfmask.files import whole_file
+from halfmask.profiles.bins import IntArray
+from halfmask.profiles.periods import DAY
+from halfmask.profiles.profile import Profile
+from halfmask.settings.setting import PrivacySetting
+from halfmask.sharing import producer
+
+FORMAT = "halfmask card"
+VERSION = 1
+DRAWS = 50_000
+"""Draws of the device's sampler for each of two readings: a scale 20 % too small is caught but once in a million."""
+LATTICE_STEPS = 1000
+"""Steps of the audited lattice in a deviation of the noise, at the least."""
+
+HARDLY = 100
+"""Noise below a hundredth of a typical reading is not worth an alternative."""
+CURVE = tuple(float(epsilon) for epsilon in np.linspace(0, 10, 41))
+"""Where the card has delta for drawing."""
+
+CALIBRATION = (
+    "The menu itself was chosen by looking at readings, without noise: its settings, normalisers and scores are not "
+    "covered by any guarantee on this card. Calibrate on data that was given for it, on public or on synthetic data; "
+    "or count the choice as one more release about everybody in the data."
+)
+
+
+@dataclass(frozen=True)
+class SettingCard:
+    """One setting: its score in the study, its guarantees, what attacks found, and what that amounts to.
+
+    ``guarantee`` is for a change as large as a reading's whole range, ``typical`` for one of a typical reading's size.
+    ``sampler`` is the empirical audit of the device's own noise; None where devices do not offer the setting.
+    ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
+    ``curve`` is delta of the typical change at `CURVE`, for one report and for a day of them.
+    """
+
+    id: str
+    setting: PrivacySetting
+    privacy: Score | None
+    utility: Score | None
+    guarantee: Guarantee
+    typical: Guarantee
+    sampler: EmpiricalAudit | None
+    findings: tuple[Finding, ...]
+    closeness: Closeness | None
+    instead: Alternative | None
+    curve: Mapping[int, tuple[float, ...]]
+    sentence: str
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the guarantee's keys stand at the top."""
+        near = self.closeness
+        return {
+            "id": self.id,
+            **self.guarantee.to_json(),
+            "privacy": vars(self.privacy) if self.privacy else None,
+            "utility": vars(self.utility) if self.utility else None,
+            "typical": {
+                **self.typical.to_json(),
+                "curve": {str(count): list(points) for count, points in self.curve.items()},
+            },
+            "sampler": plain({**vars(self.sampler), "caught": self.sampler.caught}) if self.sampler else None,
+            "attacks": [each.to_json() for each in self.findings],
+            "instead": self.instead.to_json() if self.instead else None,
+            "limit": {"privacy": near.privacy, "upper_bound": near.upper_bound, "share": near.share} if near else None,
+            "sentence": self.sentence,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True)
+class ReportCard:
+    """The cards of a menu's settings, and what they are about."""
+
+    cards: tuple[SettingCard, ...]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `card.json` holds it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "settings": [each.to_json() for each in self.cards],
+            "calibration": CALIBRATION,
+            "about": {**self.about, "curve": list(CURVE)},
+        }
+
+
+def audit_menu(
+    menu: Menu,
+    profile: Profile,
+    panel: Panel | None = None,
+    *,
+    sensitivity: float | None = None,
+    seed: int = 7,
+    other_data: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> ReportCard:
+    """A card for each setting of a menu; with a panel, attacks see readings, without one only totals by period.
+
+    ``sensitivity`` is the largest change of a reading, its published range by default. ``advance(done, all)`` hears of
+    attacks. Everything but the audit of the device's sampler, which cannot be seeded, is the same for the same seed.
+    """
+    menu.check_data(profile, other_data=other_data)
+    range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, "as given")
+    evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
+    near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
+    bench = Bench(evidence, AllReadings(profile, menu), range_, typical_reading(profile), reports_of(profile), seed)
+    cards = []
+    for number, entry in enumerate(menu.settings):
+        done = number * len(ATTACKS)
+
+        def heard(part: int, _: int, done: int = done) -> None:
+            if advance:
+                advance(done + part, len(menu.settings) * len(ATTACKS))
+
+        cards.append(bench.card(entry, near[entry.id], heard))
+    about = {
+        "halfmask": __version__,
+        "fingerprint": profile.fingerprint(),
+        "users": profile.users,
+        "readings": profile.readings,
+        "sensitivity": {"range": range_, "origin": origin, "typical": bench.typical},
+        "reports": bench.reports,
+        "evidence": evidence.what,
+        "seed": seed,
+    }
+    return ReportCard(tuple(cards), about)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every setting of a menu is audited with."""
+
+    evidence: Evidence
+    scale: AllReadings
+    range: float
+    typical: float
+    reports: dict[str, int]
+    seed: int
+
+    def card(self, entry: MenuSetting, near: Closeness, advance: Callable[[int, int], None]) -> SettingCard:
+        """Guarantees, sampler and attacks of one setting."""
+        counts = tuple(self.reports.values())
+        whole, typical = (guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
+        instead = None if typical.epsilon is not None else self.instead(near)
+        findings = tuple(attack(entry.setting, self.evidence, self.seed, advance))
+        return SettingCard(
+            id=entry.id,
+            setting=entry.setting,
+            privacy=entry.privacy,
+            utility=entry.utility,
+            guarantee=whole,
+            typical=typical,
+            sampler=audit_device(entry.setting),
+            findings=findings,
+            closeness=near if near.share is not None else None,
+            instead=instead,
+            curve=self.curve(typical),
+            sentence=sentence(typical, findings, self.reports),
+            warnings=warnings(entry.privacy, typical, findings, self.reports, instead),
+        )
+
+    def instead(self, near: Closeness) -> Alternative | None:
+        """Laplace noise of the same variance; None where the setting has no noise to compare, or next to none."""
+        if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
+            return None
+        laplace = PrivacySetting("laplace", (float(f"{near.noise_std / math.sqrt(2):.4g}"),))
+        found = guarantee(laplace, self.typical, ())
+        if found.epsilon is None:
+            return None
+        return Alternative(laplace, found.epsilon, self.scale.privacy(laplace), near.privacy, self.curve(found))
+
+    def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
+        """delta at `CURVE` for one report and for a day of them."""
+        return {count: delta_curve(found, count) for count in (1, self.reports["day"])}
+
+
+def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
+    """Upper bounds on delta at `CURVE` for so many reports; 1 where the setting guarantees nothing."""
+    if found.loss is None:
+        return (1.0,) * len(CURVE)
+    together = found.loss.composed(reports)
+    return tuple(together.delta(epsilon) for epsilon in CURVE)
+
+
+def reports_of(profile: Profile) -> dict[str, int]:
+    """How many reports a device gives in a day, a month and a year, by the sampling step; half-hours without one."""
+    day = DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]
+    return {"day": day, "month": 30 * day, "year": 365 * day}
+
+
+def audit_device(setting: PrivacySetting, draws: int = DRAWS) -> EmpiricalAudit | None:
+    """What the device's own noise proves against the setting's promise, on a lattice fine beside the noise.
+
+    None where devices do not offer the setting, or it promises nothing that could be broken.
+    """
+    inner = setting.inner or setting
+    if inner.kind != "additive":
+        return None
+    deviation = math.sqrt(float(inner.law.moments(np.array(inner.parameters)[None])[0, 1]))
+    if not 0 < deviation < math.inf:
+        return None
+    own = inner.mechanism == "geometric"
+    step = inner.parameters[1] if own else 10.0 ** math.floor(math.log10(deviation / LATTICE_STEPS))
+    try:
+        lattice = producer.Lattice(f"{step:.17g}", "0", f"{step:.17g}")
+
+        def noise(count: int) -> IntArray:
+            return np.array(producer.noise(str(inner), lattice, count), np.int64)
+
+        return audit_setting_sampler(inner, noise, step, draws)
+    except HalfmaskError:
+        return None
+
+
+def write_card(card: ReportCard, path: str | Path) -> None:
+    """Write `card.json`."""
+    text = json.dumps(card.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    with whole_file(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_card(path: str | Path) -> dict[str, Any]:
+    """The card in a file as plain values; a missing, foreign, damaged or newer one is a FileFormatError."""
+    maker = f"'halfmask audit MENU --profile PROFILE -o {path}' makes one"
+    try:
+        page = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path}: no such card; {maker}") from error
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path} is not a card ({error}); {maker}") from error
+    if not isinstance(page, dict) or page.get("format") != FORMAT or not isinstance(page.get("settings"), list):
+        raise FileFormatError(f"{path} is not a card (no '{FORMAT}' in it); {maker}")
+    if page.get("version") != VERSION:
+        raise FileFormatError(
+            f"{path} is a card of version {page.get('version')}; this halfmask reads {VERSION}: upgrade it"
+        )
+    return page

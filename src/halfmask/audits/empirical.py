@@ -1,0 +1,221 @@
+"""Does the sampler that ships keep its promise? Lower bounds on epsilon and delta from its own outputs.
+
+For any set of outputs A, epsilon >= log((P(A) - delta) / Q(A)) and delta(epsilon) >= P(A) - e^epsilon Q(A). One half of
+the draws chooses A among the outputs up to a threshold, on the side away from the neighbour; the other half bounds P(A)
+from below and Q(A) from above (Clopper-Pearson, so for every n, exactly). A right sampler then passes with probability
+at least ``confidence``, whatever its law. A wrong one is caught only if its fault shows in such a set and n is enough.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfmask.audits.guarantee import guarantee, pure_epsilon
+from halfmask.audits.hockey_stick import cells
+from halfmask.errors import OptionError
+from halfmask.settings.base import Floats, Integers
+from halfmask.settings.setting import PrivacySetting
+
+Draw = Callable[[int, int], Integers]
+"""value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
+
+CONFIDENCE = 1 - 1e-6
+DRAWS = 200_000
+THRESHOLDS = 1000
+TELLING = 1.6  # the epsilon of a change at which a wrong scale shows with the fewest draws
+
+
+@dataclass(frozen=True)
+class EmpiricalAudit:
+    """What outputs prove: ``quantity`` is at least ``bound``, at this confidence. ``claimed`` is the promise.
+
+    The set of outputs reaches from ``threshold`` away from the neighbour; both shares are as observed in it.
+    """
+
+    quantity: Literal["epsilon", "delta"]
+    bound: float
+    claimed: float
+    confidence: float
+    draws: int
+    value: int
+    neighbour: int
+    threshold: int
+    share_of_value: float
+    share_of_neighbour: float
+
+    @property
+    def caught(self) -> bool:
+        """Whether the promise is broken; of a right sampler that is so with probability 1 - confidence at the most."""
+        return self.bound > self.claimed
+
+
+def audit_sampler(
+    draw: Draw,
+    value: int,
+    neighbour: int,
+    claimed_epsilon: float,
+    n: int = DRAWS,
+    confidence: float = CONFIDENCE,
+    delta: float = 0.0,
+) -> EmpiricalAudit:
+    """A lower bound on the epsilon between two values, log((p_lo - delta)/q_hi), beside the one that is claimed.
+
+    ``n`` is the number of draws of each value. ``claimed_epsilon`` is for the change from one value to the other: k
+    sensitivities apart it is k times that of one. A claim of 1.6 needs the fewest draws: then a scale that is 20 %
+    too small, whose epsilon is 2, is caught but once in a million times with n = 40,000 (p = 1/2, q = e^-2/2).
+    """
+
+    def bound(low: Floats, high: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            result: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+        return result
+
+    return _audit("epsilon", bound, draw, value, neighbour, claimed_epsilon, n, confidence)
+
+
+def audit_delta(
+    draw: Draw,
+    value: int,
+    neighbour: int,
+    epsilon: float,
+    claimed_delta: float,
+    n: int = DRAWS,
+    confidence: float = CONFIDENCE,
+) -> EmpiricalAudit:
+    """A lower bound on delta at a finite ``epsilon``, p_lo - e^epsilon q_hi, beside the one that is claimed."""
+    factor = math.exp(epsilon)
+    return _audit("delta", lambda low, high: low - factor * high, draw, value, neighbour, claimed_delta, n, confidence)
+
+
+def audit_certain(
+    draw: Draw,
+    value: int,
+    neighbour: int,
+    reach: int,
+    claimed_delta: float,
+    n: int = DRAWS,
+    confidence: float = CONFIDENCE,
+) -> EmpiricalAudit:
+    """A lower bound on delta(infinity) of noise that never exceeds ``reach``: outputs too far from the neighbour.
+
+    Noise beyond its own reach breaks the promise at once: then outputs of the neighbour lie in the set, the set is
+    not proof of anything, and the claim that they are impossible is caught by a bound of 1.
+    """
+    _check(value, neighbour, n, confidence)
+    towards = 1 if value > neighbour else -1
+    far = [int(np.count_nonzero(towards * (_draws(draw, each, n) - neighbour) > reach)) for each in (value, neighbour)]
+    bound = 1.0 if far[1] else float(_lower(np.array([far[0]]), n, 1 - confidence)[0])
+    threshold = neighbour + towards * (reach + 1)
+    shares = (far[0] / n, far[1] / n)
+    return EmpiricalAudit("delta", bound, claimed_delta, confidence, n, value, neighbour, threshold, *shares)
+
+
+def audit_setting_sampler(
+    setting: PrivacySetting,
+    noise: Callable[[int], Integers | Sequence[int]],
+    step: float,
+    n: int = DRAWS,
+    confidence: float = CONFIDENCE,
+) -> EmpiricalAudit:
+    """Audit a device's noise, whole numbers of lattice steps of width ``step``, against what its setting promises.
+
+    Pure epsilon: a change whose epsilon is about 1.6. Bounded noise: the certain share, at a change of half its
+    reach. Otherwise delta at epsilon 1/2, at a change of one standard deviation. Noise of the law rounded to the
+    lattice keeps every promise of the law, since rounding is something anybody could do to the report.
+    """
+    inner = setting.inner or setting
+    own_step = inner.parameters[1] if inner.mechanism in ("geometric", "staircase") else step
+    every = max(round(own_step / step), 1)
+
+    def draw(value: int, size: int) -> Integers:
+        return value + np.asarray(noise(size), np.int64)
+
+    least = pure_epsilon(inner, every * step)
+    if least is not None:
+        change = every * max(round(TELLING / least), 1)
+        claimed = pure_epsilon(inner, change * step)
+        return audit_sampler(draw, 0, change, math.inf if claimed is None else claimed, n, confidence)
+    found = guarantee(inner, step, ())
+    if found.loss is None:
+        raise OptionError(f"{setting}: {found.label}; there is no promise to audit")
+    parameters = np.array([inner.parameters])
+    bound = float(inner.law.support(parameters)[0])
+    if bound < math.inf:
+        reach = math.floor(bound / step + 0.5)
+        change = max(reach // 2, 1)
+        return audit_certain(draw, 0, change, reach, cells(inner, change * step).certain, n, confidence)
+    change = max(round(math.sqrt(float(inner.law.moments(parameters)[0, 1])) / step), 1)
+    claimed_delta = guarantee(inner, change * step, ()).delta[0.5]
+    return audit_delta(draw, 0, change, 0.5, claimed_delta, n, confidence)
+
+
+def _audit(
+    quantity: Literal["epsilon", "delta"],
+    bound: Callable[[Floats, Floats], Floats],
+    draw: Draw,
+    value: int,
+    neighbour: int,
+    claimed: float,
+    n: int,
+    confidence: float,
+) -> EmpiricalAudit:
+    """Choose the threshold on one half of the draws, bound the shares on the other, each at half the risk."""
+    _check(value, neighbour, n, confidence)
+    towards = 1 if value > neighbour else -1
+    outputs = [towards * _draws(draw, each, n) for each in (value, neighbour)]
+    half, risk = n // 2, (1 - confidence) / 2
+
+    def bounds(thresholds: Integers, part: slice) -> tuple[Floats, Integers, Integers]:
+        p, q = (_count_from(each[part], thresholds) for each in outputs)
+        size = len(outputs[0][part])
+        return bound(_lower(p, size, risk), _upper(q, size, risk)), p, q
+
+    ranks = np.unique(np.linspace(0, half - 1, THRESHOLDS).astype(np.int64))
+    candidates = np.unique(np.sort(outputs[0][:half])[ranks])
+    best = candidates[[int(np.argmax(bounds(candidates, slice(0, half))[0]))]]
+    found, p, q = bounds(best, slice(half, None))
+    shares = (float(p[0]) / (n - half), float(q[0]) / (n - half))
+    lower = max(float(found[0]), 0.0)
+    return EmpiricalAudit(quantity, lower, claimed, confidence, n, value, neighbour, towards * int(best[0]), *shares)
+
+
+def _draws(draw: Draw, value: int, n: int) -> Integers:
+    outputs = np.asarray(draw(value, n))
+    if outputs.shape != (n,) or outputs.dtype.kind not in "iu":
+        raise OptionError(
+            f"the sampler gave {outputs.dtype} of shape {outputs.shape} where {n} draws of {value} were asked for:"
+            f" it must give {n} integers"
+        )
+    return outputs.astype(np.int64)
+
+
+def _count_from(outputs: Integers, thresholds: Integers) -> Integers:
+    """How many outputs are at a threshold or above."""
+    return len(outputs) - np.searchsorted(np.sort(outputs), thresholds, side="left")
+
+
+def _lower(counts: NDArray[np.int64], n: int, risk: float) -> Floats:
+    """Clopper-Pearson: the share below which so many or more would be rarer than ``risk``."""
+    from scipy.special import betaincinv  # here, because SciPy takes long to import
+
+    return np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, risk), 0.0)
+
+
+def _upper(counts: NDArray[np.int64], n: int, risk: float) -> Floats:
+    """Clopper-Pearson: the share above which so many or fewer would be rarer than ``risk``."""
+    from scipy.special import betaincinv  # here, because SciPy takes long to import
+
+    return np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - risk), 1.0)
+
+
+def _check(value: int, neighbour: int, n: int, confidence: float) -> None:
+    if value == neighbour:
+        raise OptionError(f"value and neighbour are both {value}: two different values are needed")
+    if n < 2:
+        raise OptionError(f"{n} draws are too few: one half chooses the event, the other measures it")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence is {confidence:g}; it is a probability between 0 and 1, like 0.999999")

@@ -1,0 +1,223 @@
+"""The limit: how much privacy any additive noise can have at a utility, and how close the menu's settings come.
+
+Utility depends on the noise through its variance (the sum of a period's noises is normal), so for each variance the
+law of |psi| with the largest privacy score is the best that any additive noise can do (`best_law`). All figures here
+are the expectation over all readings of everybody; a menu's own figures are medians over samples of many sizes, and
+lie lower where samples are small, because few readings show less entropy.
+
+The score alone must not decide: the best law has nearly constant magnitude, and attacks undo it easily.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.audits.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
+from halfmask.choice.menu import Menu
+from halfmask.errors import OptionError
+from halfmask.evaluation.denominators import Denominators, ErrorKind, denominators
+from halfmask.evaluation.log_grid import LogGrid, make_grid
+from halfmask.evaluation.sampling import Subset, eligible, population
+from halfmask.profiles.bins import FloatArray
+from halfmask.profiles.profile import Profile
+from halfmask.settings.setting import PrivacySetting
+
+PER_OCTAVE = 16
+BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0
+POINTS = 20
+FEWEST_POINTS, MOST_POINTS = 4, 40
+RARE = 1e-6
+DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """The best law of one variance: |psi| has mass ``masses[k]``, evenly spread, from ``edges[k]`` to ``edges[k+1]``.
+
+    No law on these pieces has more privacy than ``upper_bound``; ``privacy`` is what this one has.
+    """
+
+    variance: float
+    privacy: float
+    upper_bound: float
+    edges: FloatArray
+    masses: FloatArray
+
+
+@dataclass(frozen=True)
+class LimitCurve:
+    """Limits in the order of their variances."""
+
+    limits: tuple[Limit, ...]
+
+    @property
+    def variance(self) -> FloatArray:
+        """E psi^2 of each."""
+        return np.array([each.variance for each in self.limits])
+
+    @property
+    def privacy(self) -> FloatArray:
+        """What the best law found has."""
+        return np.array([each.privacy for each in self.limits])
+
+    @property
+    def upper_bound(self) -> FloatArray:
+        """What no law exceeds."""
+        return np.array([each.upper_bound for each in self.limits])
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How close a setting comes to the limit of its own variance: ``privacy / upper_bound``, both over all readings.
+
+    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none. Noise
+    narrower than a piece may seem to exceed the bound, by some thousandths: that counts as all of it.
+    """
+
+    id: str
+    setting: PrivacySetting
+    noise_std: float | None
+    median: float
+    privacy: float | None
+    upper_bound: float | None
+
+    @property
+    def share(self) -> float | None:
+        """In (0, 1]."""
+        return None if self.privacy is None or self.upper_bound is None else min(self.privacy / self.upper_bound, 1.0)
+
+
+class AllReadings:
+    """The privacy score of a menu on all readings of a profile: what limits and settings are measured by."""
+
+    def __init__(self, profile: Profile, menu: Menu) -> None:
+        rows = eligible(profile)
+        if not len(rows):
+            raise OptionError("the profile has no usable reading: there is no local error to limit")
+        people = population(profile)
+        error: ErrorKind = menu.provenance.get("error", "relative")
+        self.z: Denominators = denominators(profile, [Subset(people, 0, rows, people)], "additive", error)
+        a, most = menu.weights.privacy, menu.largest
+        self.weights = (a[0] / most[0], a[1] / most[1], a[2] / most[2])
+        if not np.isfinite(self.z.inverse[0, :2]).all():
+            raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with --error scaled")
+
+    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> Limit:
+        """The best law of a variance, on the given pieces or on those of the logarithmic grid."""
+        edges = pieces(variance) if edges is None else edges
+        law: BestLaw = best_law(self.score(edges), variance, tolerance)
+        return Limit(variance, law.privacy, law.upper_bound, edges, law.masses)
+
+    def score(self, edges: FloatArray) -> PrivacyScore:
+        """The score of laws on pieces between the edges."""
+        low, high = edges[:-1], edges[1:]
+        grid = self._grid(edges[-1])
+        reached = np.clip((grid.y - low[:, None]) / (high - low)[:, None], 0, 1)
+        return self._score(grid, reached, (low + high) / 2, (low**2 + low * high + high**2) / 3)
+
+    def privacy(self, setting: PrivacySetting) -> float:
+        """q of an additive setting over all readings, by the same formula as the limit's."""
+        if setting.kind != "additive" or setting.inner is not None:
+            raise OptionError(f"setting {setting} does not add noise of its own: the limit is about additive noise")
+        parameters = np.array(setting.parameters)[None]
+        moments = setting.law.moments(parameters)[0]
+        if moments[1] == 0:
+            return 0.0
+        grid = self._grid(float(np.sqrt(moments[1])) * 2**ABOVE)
+        score = self._score(grid, setting.law.cdf(parameters, grid.y), moments[:1], moments[1:2])
+        return score.value(np.ones(1))
+
+    def _grid(self, largest: float) -> LogGrid:
+        return make_grid(self.z, self.z.share, largest, PER_OCTAVE)
+
+    def _score(self, grid: LogGrid, cdf: FloatArray, mean: FloatArray, square: FloatArray) -> PrivacyScore:
+        holds = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
+        inverse = float(self.z.inverse[0, 0]), float(self.z.inverse[0, 1])
+        return PrivacyScore(error_cells(grid, cdf).T, holds, float(self.z.n[0]), mean, square, inverse, self.weights)
+
+
+def error_cells(grid: LogGrid, cdf: FloatArray) -> FloatArray:
+    """P(local error in each bin, then in each wider cell) of laws with distribution function (laws, Y) on the grid.
+
+    A cross-correlation by Fourier transform, then the narrow cells spread over the 0.001-wide bins: linear in the law.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
+
+    share, cells = grid.share[0], len(grid.multiple)
+    size = next_fast_len(cdf.shape[1] + len(share), real=True)
+    of_cell = irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:, :cells]
+    of_cell = np.maximum(of_cell, 0)
+    spread = np.zeros((len(cdf), grid.bins))
+    for b in range(grid.part.shape[1]):
+        np.add.at(spread.T, grid.first_bin + b, (of_cell[:, : grid.dense] * grid.part[:, b]).T)
+    spread[:, 0] += cdf[:, : len(share)] @ share
+    return np.hstack([spread, of_cell[:, grid.dense :]])
+
+
+def pieces(variance: float, above: int = ABOVE) -> FloatArray:
+    """Edges of the pieces for a variance: 0, then logarithmic points from 1/64 deviation to 2^above deviations."""
+    if not 0 < variance < np.inf:
+        raise OptionError(f"variance {variance:g} is not a positive number: the limit is about noise")
+    middle = int(np.floor(PER_OCTAVE * np.log2(variance) / 2))
+    points = np.arange(middle - BELOW * PER_OCTAVE, middle + above * PER_OCTAVE + 1) / PER_OCTAVE
+    return np.concatenate([[0.0], np.exp2(points)])
+
+
+def limit_curve(profile: Profile, menu: Menu, variances: Iterable[float], *, other_data: bool = False) -> LimitCurve:
+    """The most privacy any additive noise of each variance can have on this data, by the menu's score."""
+    menu.check_data(profile, other_data=other_data)
+    scale = AllReadings(profile, menu)
+    return LimitCurve(tuple(scale.limit(variance) for variance in sorted(variances)))
+
+
+def closeness(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[Closeness]:
+    """Each setting of a menu against the limit of its own variance."""
+    menu.check_data(profile, other_data=other_data)
+    scale = AllReadings(profile, menu)
+    rows = []
+    for each in menu.settings:
+        found, most = None, None
+        if each.setting.kind == "additive" and each.setting.inner is None and each.noise_std:
+            found, most = scale.privacy(each.setting), scale.limit(each.noise_std**2).upper_bound
+        rows.append(Closeness(each.id, each.setting, each.noise_std, each.privacy.median, found, most))
+    return rows
+
+
+def limit_setting(
+    profile: Profile, menu: Menu, variance: float, *, points: int = POINTS, other_data: bool = False
+) -> PrivacySetting:
+    """The best law of a variance as a ``tabulated`` setting of at most so many points, for every other part to take."""
+    menu.check_data(profile, other_data=other_data)
+    scale = AllReadings(profile, menu)
+    return few_pieces(scale, scale.limit(variance), points)
+
+
+def few_pieces(scale: AllReadings, best: Limit, points: int = POINTS) -> PrivacySetting:
+    """The best law of few pieces, as a setting: pieces where the limit's mass is, with masses found anew."""
+    if not FEWEST_POINTS <= points <= MOST_POINTS:
+        raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
+    few = scale.limit(best.variance, edges=likely_edges(best.edges, best.masses, points))
+    return tabulated(few.edges, few.masses)
+
+
+def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
+    """A law on pieces as a setting, in numbers of six digits: its variance is the law's to within 1e-5."""
+    shares = np.round(np.cumsum(masses) / masses.sum(), DIGITS)
+    held = slice(0, int(np.searchsorted(shares, 1.0)) + 1)
+    pairs = zip(edges[1:][held].tolist(), shares[held].tolist(), strict=True)
+    return PrivacySetting("tabulated", tuple(number for y, c in pairs for number in (float(f"{y:.{DIGITS}g}"), c)))
+
+
+def likely_edges(edges: FloatArray, masses: FloatArray, points: int) -> FloatArray:
+    """0, then at most so many of a law's own edges: most with equal masses between, some in equal ratios.
+
+    What is rarer than `RARE` at either end is left out. No piece is narrower than the law's own: the grid of errors
+    sees nothing finer, so finer pieces would be fitted to its steps and not to the readings.
+    """
+    below, most = np.concatenate([[0.0], np.cumsum(masses)]), 3 * points // 4
+    first = max(int(np.searchsorted(below, RARE, side="right")) - 1, 1)
+    last = min(int(np.searchsorted(below, 1 - RARE)), len(edges) - 1)
+    likely = np.abs(below[1:] - np.linspace(RARE, 1 - RARE, most + 2)[1:-1, None]).argmin(axis=1) + 1
+    evenly = np.linspace(first, last, points - most).round().astype(int)
+    return np.asarray(edges[np.unique([0, *likely, *evenly])])

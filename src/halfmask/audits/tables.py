@@ -1,0 +1,69 @@
+"""Cards and guarantees as tables, for people who look."""
+
+import math
+
+from halfmask.audits.attacks import Finding
+from halfmask.audits.card import CALIBRATION, ReportCard
+from halfmask.audits.guarantee import Guarantee
+from halfmask.audits.verdict import SMALL_DELTA
+
+
+def card_rows(card: ReportCard) -> list[list[str]]:
+    """The card as a table, headings first; `card_notes` says what the columns are."""
+    day = card.about["reports"]["day"]
+    rows = [["id", "privacy", "epsilon", "of a day", "certain", "of a day", "guess", "noise left", "named", "limit"]]
+    for each in card.cards:
+        found = {finding.name: finding for finding in each.findings}
+        epsilon, near = each.typical.epsilon_at(SMALL_DELTA, day), each.closeness
+        rows.append(
+            [
+                each.id,
+                "-" if each.privacy is None else f"{each.privacy.median:.2f}",
+                "none" if each.typical.epsilon is None else f"{each.typical.epsilon:.3g}",
+                "none" if epsilon is None else f"{epsilon:.3g}",
+                percent(each.typical.certain),
+                percent(each.typical.composed[day][math.inf]),
+                percent(_share_of_baseline(found.get("reconstruction"))),
+                percent(_share_of_baseline(found.get("smoothing"))),
+                percent(found["re-identification"].value if "re-identification" in found else None),
+                percent(near.share if near else None),
+            ]
+        )
+    return rows
+
+
+def card_notes(card: ReportCard) -> list[str]:
+    """How to read the table, and what it does not cover."""
+    about, day = card.about, card.about["reports"]["day"]
+    change = about["sensitivity"]
+    return [
+        f"epsilon, certain: against a change of {change['typical']:.3g}, a typical reading, in one report and in every "
+        f"one of a day's {day:,}. The epsilon of a day is at delta {SMALL_DELTA:g}. Certain: the chance of reports "
+        "that the other reading could not have given.",
+        f"The card also has both for {change['range']:.4g} ({change['origin']}).",
+        f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
+        "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
+        "smoother cannot remove. named: households recognised at the first guess.",
+        "limit: the score beside the most that any additive noise of that variance can have.",
+        CALIBRATION,
+    ]
+
+
+def percent(value: float | None) -> str:
+    """A share as people read it."""
+    if value is None:
+        return "-"
+    return f"{value:.0%}" if value == 0 or value >= 0.1 else "< 0.01%" if value < 1e-4 else f"{value:.2%}"
+
+
+def _share_of_baseline(found: Finding | None) -> float | None:
+    return found.value / found.baseline if found and found.value is not None and found.baseline else None
+
+
+def guarantee_rows(found: Guarantee) -> list[list[str]]:
+    """delta(epsilon) of one report and of many as a table, headings first."""
+    heads = ["inf" if value == math.inf else f"{value:g}" for value in found.delta]
+    every = [("1 report", found.delta), *((f"{count:,} reports", deltas) for count, deltas in found.composed.items())]
+    return [["delta at epsilon", *heads]] + [
+        [name, *(f"{value:.3g}" for value in deltas.values())] for name, deltas in every
+    ]

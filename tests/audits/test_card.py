@@ -1,0 +1,213 @@
+"""The report card: its parts stand side by side, and it warns where they disagree."""
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from halfmask.audits.attacks import ATTACKS, Finding
+from halfmask.audits.attacks.seeds import guessable_seed
+from halfmask.audits.card import CURVE, ReportCard, audit_device, audit_menu, read_card, reports_of, write_card
+from halfmask.audits.guarantee import guarantee
+from halfmask.audits.tables import card_notes, card_rows, guarantee_rows, percent
+from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.choice.menu import Menu, Score
+from halfmask.errors import FileFormatError, OptionError
+from halfmask.settings.setting import PrivacySetting
+from tests.choice.cases import homes, menu
+
+DAY = {"day": 48, "month": 1440, "year": 17520}
+NOISY, SLIGHT = PrivacySetting.parse("sine:1.2,0.3,1.2,1.5,1.5"), PrivacySetting.parse("laplace:1")
+
+
+def two_settings() -> Menu:
+    """A Laplace and a sine setting, and none: enough to see both kinds of guarantee."""
+    made = menu()
+    entries = [
+        replace(made.settings[0], id="A", setting=PrivacySetting.parse("laplace:0.6"), noise_std=0.6 * math.sqrt(2)),
+        replace(made.settings[1], id="B", setting=PrivacySetting.parse("sine:1.2"), noise_std=1.2 / math.sqrt(2)),
+        made.settings[-1],
+    ]
+    return replace(made, settings=tuple(entries))
+
+
+@pytest.fixture(autouse=True)
+def few_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a seed has tests of its own; here a day of 600 seconds will do."""
+    monkeypatch.setattr(guessable_seed, "__defaults__", (600,))
+
+
+@cache
+def card() -> ReportCard:
+    return audit_menu(two_settings(), homes().profile, seed=3)
+
+
+def finding(name: str, value: float, baseline: float, **details: object) -> Finding:
+    return Finding(name, "", value, baseline, "", details)
+
+
+def test_a_card_has_score_guarantee_and_attacks_of_every_setting() -> None:
+    made = card()
+    assert [each.id for each in made.cards] == ["A", "B", "N"]
+    laplace, sine, none = made.cards
+    assert len(laplace.findings) == len(sine.findings) == len(ATTACKS)
+    typical = made.about["sensitivity"]["typical"]
+    assert laplace.typical.epsilon == pytest.approx(typical / 0.6)
+    assert laplace.guarantee.sensitivity == made.about["sensitivity"]["range"] > typical
+    assert sine.typical.epsilon is None
+    assert none.typical.certain == 1
+    assert laplace.closeness is not None
+    assert 0.5 < (laplace.closeness.share or 0) <= 1
+
+
+def test_a_day_is_counted_by_the_sampling_step() -> None:
+    assert reports_of(homes().profile) == {"day": 12, "month": 360, "year": 4380}
+    assert set(card().cards[0].typical.composed) == {12, 360, 4380}
+
+
+def test_laplace_of_the_same_variance_is_named_beside_bounded_noise() -> None:
+    laplace, sine, none = card().cards
+    assert laplace.instead is none.instead is None
+    assert sine.instead is not None
+    assert sine.instead.setting.parameters[0] == pytest.approx(1.2 / math.sqrt(2) / math.sqrt(2), rel=1e-3)
+    assert sine.instead.epsilon == pytest.approx(sine.typical.sensitivity / sine.instead.setting.parameters[0])
+
+
+def test_the_curve_is_the_guarantee_at_more_places() -> None:
+    for each in card().cards:
+        for place, epsilon in enumerate(CURVE):
+            if epsilon in each.typical.delta:
+                assert each.curve[1][place] == pytest.approx(each.typical.delta[epsilon], abs=1e-3)
+                assert each.curve[12][place] == pytest.approx(each.typical.composed[12][epsilon], abs=1e-9)
+
+
+def test_the_same_seed_gives_the_same_card_but_for_the_device() -> None:
+    again = audit_menu(two_settings(), homes().profile, seed=3)
+    for one, other in zip(card().cards, again.cards, strict=True):
+        assert replace(one, sampler=None) == replace(other, sampler=None)
+
+
+def test_progress_is_told_to_the_end() -> None:
+    heard: list[tuple[int, int]] = []
+    few = replace(two_settings(), settings=two_settings().settings[-1:])
+    audit_menu(few, homes().profile, advance=lambda done, all_: heard.append((done, all_)))
+    assert heard[-1] == (len(ATTACKS), len(ATTACKS))
+    assert sorted(heard) == heard
+
+
+def test_the_file_says_what_the_card_says(tmp_path: Path) -> None:
+    write_card(card(), tmp_path / "card.json")
+    page = read_card(tmp_path / "card.json")
+    assert page == json.loads(json.dumps(card().to_json(), allow_nan=False))
+    first = page["settings"][0]
+    assert first["epsilon"] == card().cards[0].guarantee.epsilon
+    assert list(first["delta"]) == ["0", "0.1", "0.5", "1", "2", "5", "inf"]
+    assert set(first["composed"]) == {"12", "360", "4380"}
+    assert "Calibrate" in page["calibration"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "not a card"),
+        ("[]", "not a card"),
+        ('{"format": "halfmask card", "version": 9, "settings": []}', "version 9"),
+    ],
+)
+def test_a_bad_card_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "card.json").write_text(text)
+    with pytest.raises(FileFormatError, match=told):
+        read_card(tmp_path / "card.json")
+
+
+def test_a_missing_card_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="halfmask audit"):
+        read_card(tmp_path / "card.json")
+
+
+def test_a_menu_of_other_data_is_refused() -> None:
+    other = replace(menu(), provenance={**menu().provenance, "fingerprint": "f" * 16})
+    with pytest.raises(OptionError, match="other data"):
+        audit_menu(other, homes().profile)
+
+
+def test_the_table_has_a_line_a_setting() -> None:
+    rows = card_rows(card())
+    assert [row[0] for row in rows[1:]] == ["A", "B", "N"]
+    assert all(len(row) == len(rows[0]) for row in rows)
+    assert rows[1][2] != "none"
+    assert rows[2][2] == "none"
+    assert rows[3][4] == "100%"
+    assert any("Calibrate" in told for told in card_notes(card()))
+
+
+def test_a_guarantee_as_a_table() -> None:
+    rows = guarantee_rows(guarantee(SLIGHT, 0.1, (48,)))
+    assert rows[0][1:] == ["0", "0.1", "0.5", "1", "2", "5", "inf"]
+    assert [row[0] for row in rows[1:]] == ["1 report", "48 reports"]
+    assert rows[1][2] == "0"
+
+
+def test_shares_read_well() -> None:
+    assert [percent(value) for value in (None, 0.0, 1e-9, 0.0123, 0.5)] == ["-", "0%", "< 0.01%", "1.23%", "50%"]
+
+
+def test_the_device_keeps_its_promise_and_a_narrower_one_would_not() -> None:
+    for text in ("laplace:0.6", "sine:1.2", "gaussian:0.5"):
+        found = audit_device(PrivacySetting.parse(text))
+        assert found is not None
+        assert not found.caught
+        assert found.bound > 0.5 * found.claimed
+    assert audit_device(PrivacySetting.parse("none")) is None
+    assert audit_device(PrivacySetting.parse("relative-laplace:0.5")) is None
+
+
+def test_a_high_score_with_a_weak_guarantee_is_warned_of() -> None:
+    weak, strong = guarantee(NOISY, 0.1, (48,)), guarantee(SLIGHT, 0.01, (48,))
+    high, low = Score(0.7, 0.6), Score(0.1, 0.1)
+    assert "weak guarantee" in warnings(high, weak, [], DAY)[0]
+    assert warnings(low, weak, [], DAY) == ()
+    assert warnings(high, strong, [], DAY) == ()
+
+
+def test_what_would_serve_better_is_said_only_where_it_would() -> None:
+    weak, strong = guarantee(NOISY, 0.1, (48,)), guarantee(SLIGHT, 0.01, (48,))
+    better = Alternative(SLIGHT, 0.1, 0.68, 0.7, {})
+    assert "laplace:1" in warnings(Score(0.7, 0.6), weak, [], DAY, better)[-1]
+    assert warnings(Score(0.7, 0.6), strong, [], DAY, better) == ()
+    assert not any(
+        "laplace:1" in told for told in warnings(Score(0.7, 0.6), weak, [], DAY, replace(better, epsilon=34))
+    )
+
+
+def test_successful_attacks_are_warned_of() -> None:
+    strong = guarantee(SLIGHT, 0.01, (48,))
+
+    def told(*findings: Finding) -> str:
+        return " ".join(warnings(Score(0.7, 0.6), strong, findings, DAY))
+
+    assert "next to nothing" in told(finding("reconstruction", 0.01, 1.0))
+    assert "takes 70% off" in told(finding("reconstruction", 0.3, 1.0))
+    assert told(finding("reconstruction", 0.9, 1.0)) == ""
+    assert "removes 80%" in told(finding("smoothing", 0.2, 1.0))
+    assert "recognisable" in told(finding("re-identification", 0.3, 0.002))
+    assert told(finding("re-identification", 0.03, 0.002)) == ""
+
+
+def test_the_sentence_says_what_an_attacker_gets() -> None:
+    findings = [
+        finding("reconstruction", 0.5, 0.9),
+        finding("averaging", 0.1, 2.0, reports_until_10_percent=94),
+        finding("re-identification", 0.15, 0.002),
+    ]
+    text = sentence(guarantee(NOISY, 0.1, (48,)), findings, DAY)
+    assert text == (
+        "Who sees one report guesses the reading 0.5 off (0.9 without it); a steady value shows to 10 % after 94 "
+        "reports, 2 days; 15% of households are recognised by their reports; no epsilon guarantee: one report in 154 "
+        "gives a change of 0.1 away for certain."
+    )
+    assert "hides a change of 0.1 up to epsilon 0.1" in sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY)
+    assert "but for a chance of" in sentence(guarantee(PrivacySetting.parse("gaussian:1"), 0.1, (48,)), [], DAY)
