@@ -10,12 +10,16 @@ from typing import Any
 __version__ = "0.1.0"
 __all__ = [
     "assign",
+    "audit",
     "choose",
     "evaluate",
+    "explore",
     "load_profile",
+    "mask",
     "mix",
     "optimize",
     "profile",
+    "read_card",
     "read_menu",
     "read_mix",
     "read_study",
@@ -23,6 +27,7 @@ __all__ = [
     "save_profile",
     "synth",
     "vote",
+    "write_card",
     "write_menu",
     "write_mix",
 ]

@@ -1,35 +1,43 @@
 """The commands as Python functions: each takes and returns objects, and writes a file where told to."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from halfmask.choice.menu import read_menu, write_menu
+from halfmask.audits.card import ReportCard, audit_menu, read_card, write_card
+from halfmask.choice.menu import Menu, read_menu, write_menu
 from halfmask.choice.mix import mix, read_mix, write_mix
 from halfmask.choice.optimize import optimize
 from halfmask.choice.requirements import assign, choose
 from halfmask.choice.vote import vote
 from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
-from halfmask.errors import OptionError
+from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.evaluate import EngineName, evaluate_grid
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.study import Study, read_study, write_study, write_summary
+from halfmask.files import whole_file
 from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
 from halfmask.reports.report import report
 from halfmask.settings.grid import Grid, grid, read_settings
 from halfmask.settings.setting import PrivacySetting
+from halfmask.sharing.producer import Asked, Producer, agree, mask_csv
+from halfmask.web.serve import explore
 
 __all__ = [
     "assign",
+    "audit",
     "choose",
     "evaluate",
+    "explore",
     "load_profile",
+    "mask",
     "mix",
     "optimize",
     "profile",
+    "read_card",
     "read_menu",
     "read_mix",
     "read_study",
@@ -37,6 +45,7 @@ __all__ = [
     "save_profile",
     "synth",
     "vote",
+    "write_card",
     "write_menu",
     "write_mix",
 ]
@@ -135,6 +144,60 @@ def evaluate(
     if output is not None:
         (write_summary if summary else write_study)(study, output)
     return study
+
+
+def audit(
+    menu: Menu | str | Path,
+    profile: Profile | str | Path,
+    panel: Any = None,
+    output: str | Path | None = None,
+    *,
+    sensitivity: float | None = None,
+    seed: int = 7,
+    other_data: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> ReportCard:
+    """What each setting of a menu really protects: score, guarantee and attacks side by side.
+
+    With a ``panel``, the readings that the profile was made of, attacks see series of readings; without it, totals by
+    period. See `audit_menu` for the rest.
+    """
+    made = menu if isinstance(menu, Menu) else read_menu(menu)
+    people = profile if isinstance(profile, Profile) else load_profile(profile)
+    readings = None if panel is None else open_panel(panel)
+    card = audit_menu(
+        made, people, readings, sensitivity=sensitivity, seed=seed, other_data=other_data, advance=advance
+    )
+    if output is not None:
+        write_card(card, output)
+    return card
+
+
+def mask(
+    source: str | Path,
+    output: str | Path,
+    *,
+    state: str | Path,
+    setting: str | None = None,
+    menu: str | Path | None = None,
+    step: str | None = None,
+    low: str | None = None,
+    high: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    change: bool = False,
+) -> int:
+    """Mask a CSV of one producer's readings on that producer's own device; returns how many rows.
+
+    ``columns`` names those of the roles time, value and sensor. Terms are remembered in ``state``; numbers are texts,
+    so that they are exact. For single readings see `halfmask.sharing.producer.Producer`.
+    """
+    if not Path(source).is_file():
+        raise SourceError(f"{source}: no such file: name a CSV of readings")
+    asked = Asked(setting, None if menu is None else Path(menu), step, low, high, columns or {})
+    terms = agree(Path(state), asked, change=change)
+    producer = Producer(terms.setting_text, terms.lattice, state)
+    with open(source, "rb") as readings, whole_file(output) as temporary, open(temporary, "wb") as target:
+        return mask_csv(readings, target, producer, **terms.columns)
 
 
 def _settings(name: str | None, settings: Iterable[str | PrivacySetting], path: str | Path | None) -> Grid:

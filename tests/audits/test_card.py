@@ -206,7 +206,7 @@ def test_the_sentence_says_what_an_attacker_gets() -> None:
     text = sentence(guarantee(NOISY, 0.1, (48,)), findings, DAY)
     assert text == (
         "Who sees one report guesses the reading 0.5 off (0.9 without it); a steady value shows to 10 % after 94 "
-        "reports, 2 days; 15% of households are recognised by their reports; no epsilon guarantee: one report in 154 "
+        "reports, 2 days; 15% of users are recognised by their reports; no epsilon guarantee: one report in 154 "
         "gives a change of 0.1 away for certain."
     )
     assert "hides a change of 0.1 up to epsilon 0.1" in sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY)

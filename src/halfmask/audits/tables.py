@@ -43,7 +43,7 @@ def card_notes(card: ReportCard) -> list[str]:
         f"The card also has both for {change['range']:.4g} ({change['origin']}).",
         f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
         "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
-        "smoother cannot remove. named: households recognised at the first guess.",
+        "smoother cannot remove. named: users recognised at the first guess.",
         "limit: the score beside the most that any additive noise of that variance can have.",
         CALIBRATION,
     ]

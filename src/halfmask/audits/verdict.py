@@ -52,7 +52,7 @@ def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[s
     if until is not None and until > 1:
         told.append(f"a steady value shows to 10 % after {until:,} reports, {_span(until, reports)}")
     if named is not None and named.value is not None:
-        told.append(f"{named.value:.0%} of households are recognised by their reports")
+        told.append(f"{named.value:.0%} of users are recognised by their reports")
     text = "; ".join([*(part for part in told if part), _promise(typical)])
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -83,7 +83,7 @@ def warnings(
         told.append(f"Smoothing a series of reports removes {1 - left.value:.0%} of the noise's variance.")
     named = found.get("re-identification")
     if named and named.value is not None and named.value >= max(NAMED, TIMES_CHANCE * (named.baseline or 0)):
-        told.append(f"Households stay recognisable: {named.value:.0%} are named, {named.baseline:.1%} by chance.")
+        told.append(f"Users stay recognisable: {named.value:.0%} are named, {named.baseline:.1%} by chance.")
     if instead and weak and instead.epsilon <= LARGE_EPSILON:
         told.append(
             f"{instead.setting} has the same variance, and so the same utility: over all readings it scores "

@@ -22,7 +22,7 @@ def protection_table(card: dict[str, Any] | None) -> Markup:
             f"one report and in every one of a day's {day:,}. Certain: the chance of a report that the other reading "
             f"could not have given. Attacks were run on {card['about']['evidence']}. Best guess: its error, beside "
             "that without a report. Noise left: the share of the noise's variance that a smoother cannot remove. "
-            "Recognised: households named at the first guess.",
+            "Recognised: users named at the first guess.",
             ["Id", "Score", "Epsilon", "Certain", "Certain in a day", "Best guess", "Noise left", "Recognised"],
             rows,
             numbers=range(1, 8),

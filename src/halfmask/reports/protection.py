@@ -12,9 +12,9 @@ MEASURES = {
     "privacy score": ("o", "privacy score"),
     "reconstruction": ("s", "error of the best guess of a reading"),
     "smoothing": ("^", "error after smoothing a series"),
-    "re-identification": ("D", "households no longer recognised"),
+    "re-identification": ("D", "users no longer recognised"),
 }
-"""Errors are shares of the error without any report; households, of those recognised without noise beyond chance."""
+"""Errors are shares of the error without any report; users, of those recognised without noise beyond chance."""
 FLOOR = 1e-9
 """The smallest delta that is drawn."""
 
@@ -136,7 +136,7 @@ def ratio(found: dict[str, Any] | None) -> float | None:
 
 
 def _smoothed(found: dict[str, Any] | None) -> float | None:
-    """Error of the middle household's readings after smoothing, beside that of guessing what others use."""
+    """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
     details = (found or {}).get("details", {})
     return float(min(details["rmse_smoothed"] / details["rmse_prior"], 1.0)) if details.get("rmse_prior") else None
 

@@ -1,0 +1,37 @@
+"""The commands as Python functions."""
+
+from pathlib import Path
+
+import pytest
+
+import halfmask
+from halfmask import api
+from halfmask.errors import SourceError
+
+
+def test_both_lists_of_names_are_the_same_and_every_name_is_there() -> None:
+    assert sorted(halfmask.__all__) == sorted(api.__all__)
+    for name in halfmask.__all__:
+        assert callable(getattr(halfmask, name)), name
+
+
+def test_mask_writes_the_same_reports_again(tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("time,value\n1,0.5\n2,0.7\n")
+    first = {"state": tmp_path / "device", "setting": "laplace:0.5", "low": "0", "high": "10"}
+    assert halfmask.mask(tmp_path / "readings.csv", tmp_path / "one.csv", **first) == 2
+    assert halfmask.mask(tmp_path / "readings.csv", tmp_path / "two.csv", state=tmp_path / "device") == 2
+    masked = (tmp_path / "one.csv").read_text()
+    assert masked == (tmp_path / "two.csv").read_text()
+    assert masked != (tmp_path / "readings.csv").read_text()
+
+
+def test_mask_leaves_no_half_file(tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("time,value\n1,0.5\n2,secret\n")
+    first = {"state": tmp_path / "device", "setting": "laplace:0.5", "low": "0", "high": "10"}
+    with pytest.raises(halfmask.errors.ReadingError) as caught:
+        halfmask.mask(tmp_path / "readings.csv", tmp_path / "one.csv", **first)
+    assert "row 2" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "one.csv").exists()
+    with pytest.raises(SourceError, match=r"none.csv"):
+        halfmask.mask(tmp_path / "none.csv", tmp_path / "one.csv", **first)
