@@ -6,10 +6,12 @@ written with few decimals, of the usual size, and smooth. Where all devices have
 (and so knows its readings) knows everybody's noise. Noise from the operating system's entropy gives neither a hold.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from halfmask.audits.attacks.finding import Finding, not_applicable
-from halfmask.audits.attacks.floating_point import meter_unit
+from halfmask.audits.attacks.floating_point import QUANTILES, meter_unit
 from halfmask.audits.attacks.masked import noise_part, noise_std
 from halfmask.audits.evidence import Evidence
 from halfmask.profiles.bins import FloatArray, IntArray
@@ -88,7 +90,22 @@ def decimals_of(readings: FloatArray) -> float | None:
 
 def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
     """The noise of a device that seeds numpy's generator with ``seed``."""
-    return noise.law.sample(np.array(noise.parameters), size, np.random.default_rng(seed))
+    return np.asarray(draws(noise, seed, seed + 1, size)[0])
+
+
+def draws(noise: PrivacySetting, first: int, last: int, size: int) -> FloatArray:
+    """The same of every seed from ``first`` up to ``last``: by inversion where a quantile is written out, else as the
+    simulation draws."""
+    parameters = np.array(noise.parameters)
+    if noise.mechanism in QUANTILES:
+        return QUANTILES[noise.mechanism](parameters, uniforms(first, last, size))
+    return np.stack([noise.law.sample(parameters, size, np.random.default_rng(seed)) for seed in range(first, last)])
+
+
+@lru_cache(maxsize=SEEDS // BLOCK + 1)
+def uniforms(first: int, last: int, size: int) -> FloatArray:
+    """Uniform numbers of each seed; kept, because every setting of a menu is attacked with the same."""
+    return np.stack([np.random.default_rng(seed).random(size) for seed in range(first, last)])
 
 
 def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
@@ -96,8 +113,7 @@ def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual
     best = np.full(len(reports), np.inf)
     found = np.zeros(len(reports), np.int64)
     for first in range(0, seeds, BLOCK):
-        tried = range(first, min(first + BLOCK, seeds))
-        psi = np.stack([draw(noise, seed, reports.shape[1]) for seed in tried])
+        psi = draws(noise, first, min(first + BLOCK, seeds), reports.shape[1])
         for device, report in enumerate(reports):
             cost = implausibility(_remove(noise, report, psi), unit, usual)
             place = int(np.argmin(cost))
