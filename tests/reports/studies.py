@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
 from halfmask.api import profile
+from halfmask.audits.attacks.seeds import guessable_seed
+from halfmask.audits.card import audit_menu, write_card
 from halfmask.choice.menu import Menu, MenuSetting, Score, none_setting, write_menu
 from halfmask.choice.mix import Mix, mix, write_mix
 from halfmask.choice.optimize import optimize
@@ -89,4 +92,6 @@ def whole_folder(folder: Path) -> Path:
     menu = optimize(folder / "study.parquet").menu
     write_menu(menu, folder / "menu.json")
     write_mix(mix(made, menu, step=0.5, repeats=2, seed=SEED), folder / "mix.parquet")
+    with patch.object(guessable_seed, "__defaults__", (600,)):  # its search for a seed has tests of its own
+        write_card(audit_menu(menu, made, seed=SEED), folder / "card.json")
     return folder

@@ -12,7 +12,10 @@ from halfmask.reports.figures import drawings, save_figures, write_figures
 from halfmask.reports.inputs import read_inputs
 from halfmask.reports.style import FORMATS, INK, inline_svg, looks, save
 
-NAMES = {"algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings"}
+NAMES = {
+    *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "protection", "guarantees", "limit"),
+    "readings",
+}
 
 
 @pytest.fixture(scope="session")

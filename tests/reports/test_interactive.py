@@ -51,7 +51,13 @@ def test_every_drawn_figure_is_there_to_look_into(inputs: Inputs, figures: dict[
             assert figure.caption.startswith(drawn[name].caption)
 
 
-@pytest.mark.parametrize("name", ["algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+        *("protection", "guarantees", "limit", "readings"),
+    ],
+)
 def test_plotly_understands_a_figure(figures: dict[str, Interactive], name: str) -> None:
     figure = figures[name]
     for form in (figure.figure(), {"data": figure.traces, "layout": figure.narrow}):

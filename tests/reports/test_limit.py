@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
 from halfmask.choice.menu import noise_std
 from halfmask.reports.inputs import Inputs, read_inputs
-from halfmask.reports.limit import FAMILIES, LIMIT, LimitFigure, draw_limit, family, limit_caption, limit_data
+from halfmask.reports.limit import LimitFigure, draw_limit, limit_caption, limit_data
 from halfmask.reports.style import INK, inline_svg
 
 
@@ -19,7 +20,7 @@ def inputs(made: Path) -> Inputs:
 
 @pytest.fixture(scope="module")
 def data(inputs: Inputs) -> LimitFigure:
-    found = limit_data(inputs.samples, inputs.menu, inputs.profile, points=5)
+    found = limit_data(inputs.card, inputs.menu, inputs.samples)
     assert found is not None
     return found
 
@@ -30,39 +31,40 @@ def test_families_have_the_deviation_they_are_asked_for(name: str) -> None:
 
 
 def test_no_family_and_no_setting_of_the_menu_is_above_the_limit(data: LimitFigure) -> None:
-    assert set(data.shares) == set(FAMILIES)
-    for share in data.shares.values():
+    assert set(data.noise.shares) == set(FAMILIES)
+    for share in data.noise.shares.values():
         assert ((share > 0.5) & (share < 1)).all()
-    assert all(each.share is None or 0 < each.share <= 1 for each in data.menu)
-    assert (data.shares["laplace"] < data.shares["sine"]).all()
+    assert data.near
+    assert all(0 < share <= 1 for _, share in data.near.values())
+    assert (data.noise.shares["laplace"] < data.noise.shares["sine"]).all()
 
 
 def test_the_studys_own_settings_lie_below_the_limit(data: LimitFigure) -> None:
     """At the limit's utility no mechanism has a higher median privacy, but for the steps its line is drawn in."""
-    assert (np.diff(data.privacy) > 0).all()
-    assert (np.diff(data.utility) < 0).all()
+    assert (np.diff(data.noise.privacy) > 0).all()
+    assert (np.diff(data.noise.utility) < 0).all()
     for band in data.bands.values():
-        inside = (band.at > data.privacy[0]) & (band.at < data.privacy[-1])
+        inside = (band.at > data.noise.privacy[0]) & (band.at < data.noise.privacy[-1])
         assert inside.any()
-        most = np.interp(band.at[inside], data.privacy, data.utility)
+        most = np.interp(band.at[inside], data.noise.privacy, data.noise.utility)
         assert (band.high[inside] < most + 0.02).all()
 
 
 def test_densities_are_of_the_chosen_deviation(data: LimitFigure) -> None:
-    width = data.at[1] - data.at[0]
-    for name, density in data.laws.items():
+    width = data.noise.at[1] - data.noise.at[0]
+    for name, density in data.noise.laws.items():
         assert (density >= 0).all()
         whole = 1 - (np.exp(-(2**0.5) * 2.5) if name == "laplace" else 0.0124 if name == "gaussian" else 0.0)
         assert density.sum() * width == pytest.approx(whole, abs=0.02)
-    best = data.laws[LIMIT]
-    assert data.at[np.argmax(best)] == pytest.approx(1, abs=0.15)
-    assert best[(data.at > 0.7) & (data.at < 1.3)].sum() * width > 0.9
+    best = data.noise.laws[LIMIT]
+    assert data.noise.at[np.argmax(best)] == pytest.approx(1, abs=0.15)
+    assert best[(data.noise.at > 0.7) & (data.noise.at < 1.3)].sum() * width > 0.9
 
 
 def test_the_limits_noise_is_the_easiest_to_undo(data: LimitFigure) -> None:
     for name in FAMILIES:
-        assert data.errors[LIMIT][-1] < data.errors[name][-1]
-    assert all(((error >= 0) & (error <= 1)).all() for error in data.errors.values())
+        assert data.noise.errors[LIMIT][-1] < data.noise.errors[name][-1]
+    assert all(((error >= 0) & (error <= 1)).all() for error in data.noise.errors.values())
 
 
 def test_it_draws_wide_and_narrow(data: LimitFigure) -> None:
@@ -77,13 +79,29 @@ def test_it_draws_wide_and_narrow(data: LimitFigure) -> None:
 
 def test_the_caption_has_the_figures_numbers(data: LimitFigure) -> None:
     told = limit_caption(data)
-    assert f"{data.errors[LIMIT][-1]:.2f}" in told
-    assert f"{max(share.max() for share in data.shares.values()):.0%}" in told
+    assert f"{data.noise.errors[LIMIT][-1]:.2f}" in told
+    assert f"{max(share.max() for share in data.noise.shares.values()):.0%}" in told
     assert told.endswith(".")
 
 
-def test_there_is_none_without_noise_or_without_the_analytic_engine(inputs: Inputs) -> None:
+def test_there_is_none_without_noise(inputs: Inputs) -> None:
     bare = replace(inputs.menu, settings=inputs.menu.settings[-1:])
-    assert limit_data(inputs.samples, bare, inputs.profile) is None
-    direct = replace(inputs.samples, about={**inputs.samples.about, "engine": "direct"})
-    assert limit_data(direct, inputs.menu, inputs.profile) is None
+    assert noise_at_equal_utility(bare, inputs.profile) is None
+    assert limit_data({**inputs.card, "noise": None}, inputs.menu, inputs.samples) is None
+
+
+def test_without_a_study_the_trajectories_are_left_out(inputs: Inputs) -> None:
+    found = limit_data(inputs.card, inputs.menu, None)
+    assert found is not None
+    assert found.bands == {}
+    assert draw_limit(found, 2).axes
+
+
+def test_the_file_keeps_six_digits(data: LimitFigure) -> None:
+    again = NoiseAtEqualUtility.from_json(data.noise.to_json())
+    for name, value in vars(data.noise).items():
+        if isinstance(value, dict):
+            for key, numbers in value.items():
+                assert vars(again)[name][key] == pytest.approx(numbers, rel=1e-5)
+        else:
+            assert vars(again)[name] == pytest.approx(value, rel=1e-5)

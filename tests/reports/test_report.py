@@ -23,7 +23,7 @@ from halfmask.settings.grid import grid
 from halfmask.settings.setting import PrivacySetting
 from tests.reports.studies import menu_of
 
-SECTIONS = ["summary", "menu", "costs", "mixes", "data", "method", "limits", "repeat"]
+SECTIONS = ["summary", "menu", "costs", "mixes", "protection", "data", "method", "limits", "repeat"]
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
@@ -162,10 +162,10 @@ def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
 
 
 def test_a_profile_alone_makes_a_report(folder: Path) -> None:
-    for file in ("study.parquet", "menu.json", "mix.parquet"):
+    for file in ("study.parquet", "menu.json", "mix.parquet", "card.json"):
         (folder / file).unlink()
     page = Page(report(folder).read_text(encoding="utf-8"))
-    assert page.text.count("Left out") == 3
+    assert page.text.count("Left out") == 4
     assert "sampling step" in page.text
     assert "figure-readings" in page.ids
 
@@ -193,7 +193,10 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), sizes="20,40,60", threads=1)
     write_summary(study, folder / "study.parquet")
     page, figures = words_of(folder)
-    assert figures == {"algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"}
+    assert figures == {
+        *("algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"),
+        *("protection", "guarantees", "limit"),
+    }
     assert "--summary" in page.text
     for drawing in drawings(read_inputs(folder)):
         assert drawing.draw(2).axes

@@ -14,7 +14,10 @@ from halfmask.web.explorer import Explorer
 from halfmask.web.pages import write_alone
 from halfmask.web.server import ExploreServer
 
-FIGURES = ("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings")
+FIGURES = (
+    *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+    *("protection", "guarantees", "limit", "readings"),
+)
 
 
 def drawn(page: Page, name: str) -> None:

@@ -14,6 +14,7 @@ from halfmask.audits.attacks import ATTACKS, Finding, attack
 from halfmask.audits.attacks.finding import plain
 from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.audits.evidence import Evidence, evidence_from_panel, evidence_from_profile
+from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
 from halfmask.audits.limit import AllReadings, Closeness, closeness
 from halfmask.audits.verdict import Alternative, sentence, warnings
@@ -28,6 +29,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.settings.setting import PrivacySetting
 from halfmask.sharing import producer
 
+GIVEN = "as given"
 FORMAT = "halfmask card"
 VERSION = 1
 DRAWS = 50_000
@@ -94,9 +96,10 @@ class SettingCard:
 
 @dataclass(frozen=True)
 class ReportCard:
-    """The cards of a menu's settings, and what they are about."""
+    """The cards of a menu's settings, the limit beside well-known noise, and what they are about."""
 
     cards: tuple[SettingCard, ...]
+    noise: NoiseAtEqualUtility | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -105,6 +108,7 @@ class ReportCard:
             "format": FORMAT,
             "version": VERSION,
             "settings": [each.to_json() for each in self.cards],
+            "noise": self.noise.to_json() if self.noise else None,
             "calibration": CALIBRATION,
             "about": {**self.about, "curve": list(CURVE)},
         }
@@ -126,7 +130,7 @@ def audit_menu(
     attacks. Everything but the audit of the device's sampler, which cannot be seeded, is the same for the same seed.
     """
     menu.check_data(profile, other_data=other_data)
-    range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, "as given")
+    range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
     evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
     near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
     bench = Bench(evidence, AllReadings(profile, menu), range_, typical_reading(profile), reports_of(profile), seed)
@@ -147,9 +151,10 @@ def audit_menu(
         "sensitivity": {"range": range_, "origin": origin, "typical": bench.typical},
         "reports": bench.reports,
         "evidence": evidence.what,
+        "resolution": evidence.resolution,
         "seed": seed,
     }
-    return ReportCard(tuple(cards), about)
+    return ReportCard(tuple(cards), noise_at_equal_utility(menu, profile), about)
 
 
 @dataclass(frozen=True)

@@ -279,7 +279,7 @@ def report(
 
 @app.command
 def demo(*, folder: Path = Path("demo"), users: int = 1000, days: int = 120, seed: int = 1) -> None:
-    """Everything on a synthetic panel: readings, profile, study, menu, mixes, report.
+    """Everything on a synthetic panel: readings, profile, study, menu, mixes, audit, report.
 
     Parameters
     ----------
@@ -290,8 +290,9 @@ def demo(*, folder: Path = Path("demo"), users: int = 1000, days: int = 120, see
     days
         How many days it covers.
     seed
-        The same seed gives the same files.
+        The same seed gives the same files, but for the audit of the device's own noise, which has no seed.
     """
+    from halfmask.cli.protection import audit
     from halfmask.cli.readings import profile, synth
     from halfmask.cli.studies import evaluate
 
@@ -302,5 +303,6 @@ def demo(*, folder: Path = Path("demo"), users: int = 1000, days: int = 120, see
     evaluate(made, output=study)
     optimize(study, output=folder / "menu.json", profile=made, unit="kW")
     mix(made, folder / "menu.json", output=folder / "mix.parquet")
+    audit(folder / "menu.json", profile=made, panel=str(panel), output=folder / "card.json")
     report(folder, figures=["png"])
     print(f"open {(folder / 'report.html').resolve()}")

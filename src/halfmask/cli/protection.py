@@ -90,6 +90,7 @@ def _menu(
 ) -> None:
     from halfmask.audits.card import audit_menu, write_card
     from halfmask.audits.tables import card_notes, card_rows
+    from halfmask.choice.floor import brief
     from halfmask.choice.menu import read_menu
     from halfmask.data.sources import open_panel
     from halfmask.profiles.store import load_profile
@@ -107,7 +108,7 @@ def _menu(
     else:
         print_rows(card_rows(card), "What each setting protects")
         for each in card.cards:
-            note(f"\n{each.id}  {each.setting}\n   {each.sentence}")
+            note(f"\n{each.id}  {brief(each.setting)}\n   {each.sentence}")
             for warning in each.warnings:
                 note(f"   ! {warning}")
         note("")

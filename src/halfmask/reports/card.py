@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from halfmask.choice.floor import brief
 from halfmask.reports.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.reports.protection import ratio
+from halfmask.settings.setting import PrivacySetting
 
 
 def protection_table(card: dict[str, Any] | None) -> Markup:
@@ -44,7 +46,7 @@ def _told(each: dict[str, Any]) -> Markup:
     more = Markup(f"<details>{element('summary', 'Every attack in words')}{table('', [], attacks)}</details>")
     return joined(
         [
-            element("h3", f"{each['id']}: {each['setting']}"),
+            element("h3", f"{each['id']}: {brief(PrivacySetting.parse(each['setting']))}"),
             paragraph(each["sentence"]),
             bullets(each["warnings"]) if each["warnings"] else "",
             _sampler(each["sampler"]),

@@ -68,7 +68,7 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
             bounds = curve_data(inputs.card)
             told = captions.curves_caption(bounds)
             yield Drawing("guarantees", "What is guaranteed", told, partial(draw_curves, bounds))
-        limit = limit_data(samples, menu, inputs.profile) if samples and menu and inputs.profile else None
+        limit = limit_data(inputs.card, menu, samples) if menu else None
         if limit:
             yield Drawing("limit", "How good can noise be?", limit_caption(limit), partial(draw_limit, limit))
     if inputs.profile and inputs.profile.readings:

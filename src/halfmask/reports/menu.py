@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.choice.floor import brief
 from halfmask.choice.menu import Menu
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
@@ -12,6 +13,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.reports.samples import Samples
 from halfmask.settings.decimals import number_text
 from halfmask.settings.grid import Grid
+from halfmask.settings.setting import PrivacySetting
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,17 @@ def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:
         (
             each.id,
             each.setting.mechanism,
-            ", ".join(map(number_text, each.setting.parameters)) or "–",
+            _parameters(each.setting),
             each.privacy.median,
             each.utility.median,
         )
         for each in menu.settings
     ]
+
+
+def _parameters(setting: PrivacySetting) -> str:
+    """The parameters, or how many points a long table has: menu.json has them all."""
+    short = brief(setting)
+    if short != str(setting):
+        return short.partition(", ")[2]
+    return ", ".join(map(number_text, setting.parameters)) or "–"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from halfmask import __version__
+from halfmask.audits.card import CALIBRATION, GIVEN
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
@@ -20,7 +21,7 @@ from halfmask.reports.samples import Samples
 
 LIMITS = (
     "Privacy here is a measure of blur: how large, how varied and how unpredictable the errors of single readings are. "
-    "It is not a guarantee against every attack, and not differential privacy.",
+    "It is not a guarantee, and not differential privacy: those are the subject of “What it really protects”.",
     "Bounded noise, such as sine noise, can rule values out: a reading cannot lie further from what is shown than the "
     "largest noise. It has no finite pure epsilon; what remains has to be stated as delta for a given epsilon.",
     "For a given utility, the measure rewards noise that is large in size. Noise of nearly constant size scores "
@@ -28,9 +29,10 @@ LIMITS = (
     "Independent noise averages out. Someone who sees many reports of a quantity that hardly changes, a fridge at "
     "night or the same hour of many days, learns its level.",
     "The measure takes noise as exact numbers. Noise added in floating-point arithmetic can leak through the last "
-    "digits; a device should draw it on a grid.",
+    "digits; a device should draw it on a lattice, as “halfmask mask” does.",
     "Scores are relative to this study: the largest errors among the settings tried count as 1. Scores of different "
     "studies cannot be compared.",
+    CALIBRATION,
 )
 
 
@@ -180,6 +182,8 @@ def commands(inputs: Inputs) -> list[list[str]]:
         lines.append(["halfmask", "optimize", study, "-o", menu, *_optimize_options(inputs)])
         if "refined" in inputs.menu.provenance:
             lines[-1] += ["--refine", "--profile", profile]
+        for name, least in inputs.menu.provenance.get("floor", {}).items():
+            lines[-1] += ["--floor", f"{name}={least:g}"]
     if inputs.mix:
         asked = inputs.mix.about
         options = [
@@ -189,6 +193,13 @@ def commands(inputs: Inputs) -> list[list[str]]:
             for word in (f"--{name}", f"{asked[name]:g}")
         ]
         lines.append(["halfmask", "mix", profile, menu, "-o", mix, *options])
+    if inputs.card:
+        asked = inputs.card["about"]
+        readings = ["--panel", _sources(inputs)[0]] if asked["resolution"] == "readings" else []
+        change = asked["sensitivity"]
+        given = ["--sensitivity", f"{change['range']:g}"] if change["origin"] == GIVEN else []
+        options = [*readings, *given, "--seed", str(asked["seed"])]
+        lines.append(["halfmask", "audit", menu, "--profile", profile, "-o", f"{at}/card.json", *options])
     return [*lines, ["halfmask", "report", at]]
 
 

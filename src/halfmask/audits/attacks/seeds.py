@@ -94,17 +94,17 @@ def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
 
 
 def draws(noise: PrivacySetting, first: int, last: int, size: int) -> FloatArray:
-    """The same of every seed from ``first`` up to ``last``: by inversion where a quantile is written out, else as the
-    simulation draws."""
+    """The same of every seed from ``first`` up to ``last``, by inversion where a quantile function is written out."""
     parameters = np.array(noise.parameters)
     if noise.mechanism in QUANTILES:
-        return QUANTILES[noise.mechanism](parameters, uniforms(first, last, size))
+        block = uniforms(first, last, size) if last - first > 1 else uniforms.__wrapped__(first, last, size)
+        return QUANTILES[noise.mechanism](parameters, block)
     return np.stack([noise.law.sample(parameters, size, np.random.default_rng(seed)) for seed in range(first, last)])
 
 
 @lru_cache(maxsize=SEEDS // BLOCK + 1)
 def uniforms(first: int, last: int, size: int) -> FloatArray:
-    """Uniform numbers of each seed; kept, because every setting of a menu is attacked with the same."""
+    """Uniform numbers of each seed; blocks are kept, because every setting of a menu is attacked with the same."""
     return np.stack([np.random.default_rng(seed).random(size) for seed in range(first, last)])
 
 

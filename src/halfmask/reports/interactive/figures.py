@@ -13,14 +13,19 @@ from halfmask.reports.interactive.cloud import cloud_data
 from halfmask.reports.interactive.curves import cdf_figure, noise_figure, users_figure
 from halfmask.reports.interactive.heatmaps import heatmap_figure
 from halfmask.reports.interactive.layout import Interactive
+from halfmask.reports.interactive.protection import guarantee_figure, limit_figure, protection_figure
 from halfmask.reports.interactive.readings import readings_figure
 from halfmask.reports.interactive.trajectories import trajectory_figure
+from halfmask.reports.limit import limit_caption, limit_data
 from halfmask.reports.noise import noise_data
+from halfmask.reports.protection import curve_data, protection_data
 from halfmask.reports.trajectories import trajectory_data, users_data
 
 OF_THE_MENU = ("algorithm", "users", "trajectories", "noise", "mixes")
-UNCHANGED = ("cdfs", "readings")
-"""Figures that another menu, other weights or another constraint change, and those that they do not."""
+UNCHANGED = ("cdfs", "protection", "guarantees", "limit", "readings")
+"""Figures that another menu, other weights or another constraint change, and those that they do not.
+
+A card is of the folder's own menu, and an audit takes longer than a page can wait: its figures stay."""
 ELLIPSES_A_BIN = 16
 
 
@@ -70,6 +75,21 @@ def _mixes(inputs: Inputs) -> Interactive | None:
     return heatmap_figure(data, captions.heatmap_caption(data)) if data is not None and len(data.shares) else None
 
 
+def _protection(inputs: Inputs) -> Interactive | None:
+    data = protection_data(inputs.card) if inputs.card else None
+    return protection_figure(data, captions.protection_caption(data)) if data and data.ids else None
+
+
+def _guarantees(inputs: Inputs) -> Interactive | None:
+    data = curve_data(inputs.card) if inputs.card else None
+    return guarantee_figure(data, captions.curves_caption(data)) if data and data.one else None
+
+
+def _limit(inputs: Inputs) -> Interactive | None:
+    data = limit_data(inputs.card, inputs.menu, inputs.samples) if inputs.card and inputs.menu else None
+    return limit_figure(data, limit_caption(data)) if data else None
+
+
 def _readings(inputs: Inputs) -> Interactive | None:
     if not inputs.profile or not inputs.profile.readings:
         return None
@@ -84,5 +104,8 @@ FIGURES: dict[str, Callable[[Inputs], Interactive | None]] = {
     "noise": _noise,
     "cdfs": _cdfs,
     "mixes": _mixes,
+    "protection": _protection,
+    "guarantees": _guarantees,
+    "limit": _limit,
     "readings": _readings,
 }

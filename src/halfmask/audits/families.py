@@ -1,0 +1,137 @@
+"""The limit beside well-known noise: how close Laplace, sine and Gaussian noise come, and what a best guess leaves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from halfmask.audits.attacks.reconstruction import lattice_errors
+from halfmask.audits.evidence import population_of
+from halfmask.audits.limit import AllReadings, Limit, few_pieces
+from halfmask.choice.menu import Menu
+from halfmask.errors import OptionError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.scores import privacy, utility
+from halfmask.profiles.bins import FloatArray
+from halfmask.profiles.profile import Profile
+from halfmask.settings.grid import Grid
+from halfmask.settings.setting import PrivacySetting
+
+POINTS = 9
+DECADES = 2.5
+LIMIT = "the limit"
+FAMILIES = ("laplace", "sine", "gaussian")
+SHOWN = 2.5  # deviations
+STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseAtEqualUtility:
+    """The limit and three families of noise at the same deviations, and so at the same utilities.
+
+    ``deviation``      of the noise, at each of D places; ``chosen`` is the one whose laws are shown
+    ``privacy``, ``utility``  (D,) medians of the limit's noise over the study's own samples
+    ``shares``         by family: privacy as a share of the limit, (D,)
+    ``errors``         by family and for the limit: error of the best guess in deviations of the readings, (D,)
+    ``at``, ``laws``   density of |psi| / deviation by family and of the limit's noise
+    """
+
+    deviation: FloatArray
+    chosen: float
+    privacy: FloatArray
+    utility: FloatArray
+    shares: dict[str, FloatArray]
+    errors: dict[str, FloatArray]
+    at: FloatArray
+    laws: dict[str, FloatArray]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, six digits a number."""
+        return {name: _plain(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> "NoiseAtEqualUtility":
+        """What `to_json` gave."""
+        made = {
+            name: {key: np.array(values) for key, values in value.items()}
+            if isinstance(value, dict)
+            else np.array(value)
+            if isinstance(value, list)
+            else float(value)
+            for name, value in plain.items()
+        }
+        return cls(**made)  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return float(value) if np.ndim(value) == 0 else [float(f"{each:.6g}") for each in value]
+
+
+def family(name: str, deviation: float) -> PrivacySetting:
+    """Noise of a deviation: Laplace, Gaussian, or a sine of one term."""
+    scale = {"laplace": deviation / 2**0.5, "gaussian": deviation, "sine": deviation * 2**0.5}[name]
+    return PrivacySetting(name, (scale, 0.0, 0.0, 0.0, 0.0) if name == "sine" else (scale,))
+
+
+def noise_at_equal_utility(menu: Menu, profile: Profile, points: int = POINTS) -> NoiseAtEqualUtility | None:
+    """From the menu's largest deviation down by `DECADES`; None where the menu has no additive noise to go by."""
+    sizes = sorted(
+        each.noise_std
+        for each in menu.settings
+        if each.noise_std and each.setting.kind == "additive" and each.setting.inner is None
+    )
+    if not sizes:
+        return None
+    deviation = np.geomspace(sizes[-1] / 10**DECADES, sizes[-1], points)
+    middle = int(np.argmin(np.abs(np.log(deviation / sizes[len(sizes) // 2]))))
+    scale, population = AllReadings(profile, menu), population_of(profile)
+    limits = [scale.limit(each**2) for each in deviation]
+    settings = {name: [family(name, each) for each in deviation.tolist()] for name in FAMILIES}
+    settings[LIMIT] = [few_pieces(scale, each) for each in limits]
+    found = [lattice_errors(each, population) for name in settings for each in settings[name]]
+    error = np.array([each.best / each.prior if each.prior else 0.0 for each in found]).reshape(-1, points)
+    q, u = _medians(settings[LIMIT], menu, profile)
+    bounds = np.array([each.upper_bound for each in limits])
+    at = np.linspace(0, SHOWN, STEPS + 1)
+    laws = {name: _density(settings[name][middle], at, deviation[middle]) for name in FAMILIES}
+    return NoiseAtEqualUtility(
+        deviation=deviation,
+        chosen=float(deviation[middle]),
+        privacy=q,
+        utility=u,
+        shares={name: np.array([scale.privacy(each) for each in settings[name]]) / bounds for name in FAMILIES},
+        errors=dict(zip(settings, error, strict=True)),
+        at=(at[1:] + at[:-1]) / 2,
+        laws=laws | {LIMIT: _smooth((at[1:] + at[:-1]) / 2, limits[middle])},
+    )
+
+
+def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -> tuple[FloatArray, FloatArray]:
+    """Median privacy and utility of settings on the subsets of users that the menu was chosen on."""
+    made = menu.provenance
+    try:
+        study = evaluate_grid(
+            profile, Grid.from_settings(settings), sizes=",".join(map(str, made["sizes"])), repeats=made["repeats"],
+            seed=made["seed"], aggregate=made.get("aggregate", "sum"), error=made.get("error", "relative"),
+        )  # fmt: skip
+    except KeyError as error:
+        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
+    place = {text: row for row, text in enumerate(study.grid.texts())}
+    metrics = study.metrics[[place[str(each)] for each in settings]].astype(float)
+    q, u = (np.median(score(metrics, menu.largest, menu.weights), axis=1) for score in (privacy, utility))
+    return np.asarray(q), np.asarray(u)
+
+
+def _density(setting: PrivacySetting, at: FloatArray, deviation: float) -> FloatArray:
+    below = setting.law.cdf(np.array(setting.parameters)[None], at * deviation)[0]
+    return np.asarray(np.diff(below) / np.diff(at))
+
+
+def _smooth(at: FloatArray, law: Limit) -> FloatArray:
+    """Density of the best law itself, through the middles of its pieces."""
+    middle, width = (law.edges[1:] + law.edges[:-1]) / 2, np.diff(law.edges)
+    deviation = law.variance**0.5
+    return np.asarray(np.interp(at, middle / deviation, law.masses / width * deviation))
