@@ -84,12 +84,16 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
     assert page.open == []
     assert [name for name in page.ids if name in SECTIONS] == SECTIONS
     assert [name for name in page.ids if name.startswith("figure-")] == [
-        f"figure-{name}" for name in ("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "readings")
+        f"figure-{name}"
+        for name in (
+            *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+            *("protection", "guarantees", "limit", "readings"),
+        )
     ]
     assert "Left out" not in page.text
     assert "How 60 users can share" in page.text
     assert "8 times out of 10" in page.text
-    assert "Figure 7. The readings." in page.text
+    assert "Figure 10. The readings." in page.text
 
 
 def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
@@ -109,7 +113,7 @@ def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
 
 
 def test_figures_come_with_the_report_where_asked_for(reported: Path) -> None:
-    assert len(list((reported / "figures").iterdir())) == 7
+    assert len(list((reported / "figures").iterdir())) == 10
     assert {path.suffix for path in (reported / "figures").iterdir()} == {".svg"}
 
 
@@ -176,6 +180,7 @@ def test_the_commands_carry_what_was_asked_for(folder: Path) -> None:
     assert any("--sizes 20,40,60" in line and "--repeats 3" in line for line in told)
     assert any("halfmask optimize" in line and "--bins 5" in line and "--omega 0.1" in line for line in told)
     assert any("halfmask mix" in line and "--step 0.5" in line and "--repeats 2" in line for line in told)
+    assert any("halfmask audit demo/menu.json" in line and line.endswith("--seed 7") for line in told)
     assert not any(str(folder.parent) in line for line in told)
 
 

@@ -204,7 +204,7 @@ def test_every_input_has_a_name_and_motion_can_be_reduced(still: Page) -> None:
     assert nameless == 0
     assert still.evaluate("() => document.querySelectorAll('input').length") > 12
     headings = still.locator("h1, h2").all_inner_texts()
-    assert headings[1:] == ["The menu", "What privacy costs", "Free choice", "The readings"]
+    assert headings[1:] == ["The menu", "What privacy costs", "Free choice", "What it really protects", "The readings"]
     smooth = "() => getComputedStyle(document.documentElement).scrollBehavior"
     assert still.evaluate(smooth) == "smooth"
     still.emulate_media(reduced_motion="reduce")

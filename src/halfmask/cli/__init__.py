@@ -1,6 +1,7 @@
 """The ``halfmask`` program: one thin function a command, one place where errors become words and exit codes."""
 
 import os
+import signal
 import sys
 
 from cyclopts import CycloptsError
@@ -19,6 +20,7 @@ def main() -> None:
     if os.environ.get("HALFMASK_TRACEBACK"):
         app(sys.argv[1:])
         return
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False)
     except HalfmaskError as error:
@@ -33,9 +35,18 @@ def main() -> None:
     except MemoryError:
         _fail("out of memory", 1)
     except Exception as error:  # the edge: a bug still ends in one line and a way to see more
-        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if _interrupts:  # Ctrl-C within a library may come out as any error: DuckDB's own, or a half-done import
             _fail(INTERRUPTED, 130)
         _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
+
+
+_interrupts: list[int] = []
+
+
+def _interrupt(number: int, _: object) -> None:
+    """Remember the interrupt: what it is raised in may make another error of it."""
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def _fail(message: str, code: int) -> None:
