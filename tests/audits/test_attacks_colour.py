@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfmask.audits.attacks.colour import bartlett, colour, colour_score, whiteness
+from halfmask.audits.attacks.colour import bartlett, colour, colour_score, discount, whiteness
 from halfmask.audits.evidence import evidence_from_profile
 from halfmask.errors import OptionError
 from halfmask.settings.mechanism import register
@@ -101,3 +101,13 @@ def test_findings_from_readings_and_from_a_profile() -> None:
 def test_what_cannot_be_tested_is_refused(series: Floats) -> None:
     with pytest.raises(OptionError, match=r"cannot be tested|all 100 errors are zero"):
         whiteness(series)
+
+
+def test_predictable_errors_are_discounted_and_independent_noise_is_not() -> None:
+    steady = np.repeat(np.random.default_rng(3).random((6, 40)), 20, axis=1)
+    factor = discount(0.5, evidence_of(steady), seed=1)
+    assert factor(setting("laplace:0.5")) == factor(setting("relative-gaussian:0.1")) == 1
+    assert 0.5 <= factor(setting("round:0.25")) < 0.6
+    assert discount(0, evidence_of(steady), seed=1)(setting("round:0.25")) == 1
+    with pytest.raises(OptionError, match="--colour 2"):
+        discount(2, evidence_of(steady), seed=1)

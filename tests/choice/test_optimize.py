@@ -237,3 +237,19 @@ def test_the_table_speaks_of_this_dataset() -> None:
     assert typical_reading(homes().profile) == pytest.approx(np.median(values[values > 0]), rel=0.02)
     assert len(menu_rows(menu())[0]) == 6
     assert [each.id for each in menu_words(menu(), homes().profile)] == list(menu().ids)
+
+
+def test_a_factor_lowers_the_privacy_of_some_settings() -> None:
+    scores = {"laplace:1": samples([0.5, 0.5], [0.9, 0.9]), "round:1": samples([0.5, 0.5], [0.95, 0.95]), **TOP}
+    plain = optimize(study_of(pad(scores)), max_mean=1, max_std=1)
+    assert str(plain.menu["C"].setting) == "round:1"
+    doubted = optimize(study_of(pad(scores)), max_mean=1, max_std=1, factor=lambda s: 0.5 if s.kind == "direct" else 1)
+    assert str(doubted.menu["C"].setting) == "laplace:1"
+    assert str(doubted.menu["B"].setting) == "round:1"
+    assert doubted.menu["B"].privacy.median == pytest.approx(0.25)
+
+
+def pad(scores: dict[str, list[list[float]]]) -> dict[str, list[list[float]]]:
+    """As many samples for each."""
+    most = max(map(len, scores.values()))
+    return {text: (rows * most)[:most] for text, rows in scores.items()}

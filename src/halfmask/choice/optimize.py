@@ -1,6 +1,6 @@
 """From a study to a menu: the best setting of each privacy bin (method: section 4)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +17,7 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
 from halfmask.evaluation.study import read_study
 from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.settings.setting import PrivacySetting
 
 KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
@@ -55,16 +56,22 @@ def optimize(
     weights: Weights | None = None,
     max_mean: float | None = None,
     max_std: float | None = None,
+    factor: Callable[[PrivacySetting], float] | None = None,
 ) -> Optimum:
     """The menu of a study, given as a path or as what `read_study` returns.
 
     Settings that keep the constraint on the global error (default 0.1 and 0.1) fall into equal bins of privacy by
     their median; in each, the admissible setting with the largest perc(U, 50) + perc(U, 10) wins. Ties go to the larger
     median utility, then to the smaller noise, then to the setting that comes first in the study.
+
+    ``factor`` gives a number from 0 to 1 by which a setting's privacy counts, such as for noise that can be predicted.
     """
     _check_bins(bins, omega)
     table, about = read_study(study) if isinstance(study, str | Path) else study
     scored = score(table, about, weights, _constraint(max_mean, max_std))
+    if factor is not None:
+        of = np.array([factor(scored.setting(row)) if kept else 1.0 for row, kept in enumerate(scored.passes)])
+        scored = replace(scored, privacy_median=scored.privacy_median * of, privacy_p10=scored.privacy_p10 * of)
     edges = np.linspace(0, 1, bins + 1)
     held = scored.passes & scored.masks
     place = np.clip(np.searchsorted(edges, scored.privacy_median, side="right") - 1, 0, bins - 1)

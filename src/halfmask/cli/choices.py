@@ -1,5 +1,6 @@
 """Commands from a study to decisions."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,10 +10,13 @@ from halfmask.cli.app import Flag, Output, app
 from halfmask.cli.output import bar, note, print_json, print_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from halfmask.choice.floor import Floored
     from halfmask.choice.menu import Menu
     from halfmask.choice.refine import Refined
     from halfmask.profiles.profile import Profile
+    from halfmask.settings.setting import PrivacySetting
 
 
 @app.command
@@ -28,6 +32,8 @@ def optimize(
     max_std: float | None = None,
     refine: Flag = False,
     floor: str | None = None,
+    colour: float | None = None,
+    panel: str | None = None,
     unit: str = "",
     json: Flag = False,
 ) -> None:
@@ -57,6 +63,11 @@ def optimize(
     floor
         With --refine: reconstruction=0.2 keeps the error of the best guess of a reading at 0.2 of the readings'
         standard deviation or more, with noise of any shape where that is better.
+    colour
+        How much predictable noise loses of its privacy, 0 to 1: errors that follow from those before count for less.
+        Needs --profile; concerns rules and plug-ins, since noise drawn anew for each reading is white.
+    panel
+        With --colour: the readings, whose series are masked to see the colour (drawn readings that stay for a while).
     unit
         Unit of a reading, for the words (kWh).
     json
@@ -74,8 +85,16 @@ def optimize(
         raise OptionError("--refine evaluates further settings: name the study's profile with --profile")
     if floor and not refine:
         raise OptionError("--floor looks for other settings than the grid's: add --refine")
-    found = find_menu(study, bins=bins, omega=omega, weights=parse_weights(weights), max_mean=max_mean, max_std=max_std)
-    menu, readings = found.menu, load_profile(profile) if profile else None
+    if colour is not None and (profile is None or refine):
+        raise OptionError("--colour masks readings to see the noise: name --profile, and leave --refine out")
+    readings = load_profile(profile) if profile else None
+    found = find_menu(
+        study, bins=bins, omega=omega, weights=parse_weights(weights), max_mean=max_mean, max_std=max_std,
+        factor=_colour(colour, readings, panel) if colour is not None and readings is not None else None,
+    )  # fmt: skip
+    menu = found.menu
+    if colour is not None:
+        menu = dataclasses.replace(menu, provenance={**menu.provenance, "colour": colour})
     if refine and readings is not None:
         menu = _refined(menu, readings, floor, silent=json)
     write_menu(menu, output)
@@ -99,6 +118,16 @@ def optimize(
     for told in found.notes if floor is None else ():  # with a floor, other settings than those it speaks of are taken
         note(told)
     note(f"wrote {output}")
+
+
+def _colour(weight: float, readings: "Profile", panel: str | None) -> "Callable[[PrivacySetting], float]":
+    """What predictable noise loses, seen on the panel's series or on the profile's sizes."""
+    from halfmask.audits.attacks.colour import discount
+    from halfmask.audits.evidence import evidence_from_panel, evidence_from_profile
+    from halfmask.data.sources import open_panel
+
+    seen = evidence_from_panel(open_panel(panel), readings) if panel else evidence_from_profile(readings)
+    return discount(weight, seen, seed=7)
 
 
 def _refined(menu: "Menu", readings: "Profile", floor: str | None, *, silent: bool) -> "Menu":

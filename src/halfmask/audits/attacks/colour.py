@@ -12,6 +12,7 @@ It is 1 for white noise and 1 - a^2 for an autoregression of coefficient a.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from halfmask.audits.attacks.masked import mask_rows
 from halfmask.audits.evidence import Evidence
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import FloatArray
+from halfmask.settings.estimated import SampledNoise, StatedNoise
 from halfmask.settings.setting import PrivacySetting
 
 NAME = "colour"
@@ -96,6 +98,30 @@ def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> floa
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(9, 99))))
     errors = masking_errors(setting, np.atleast_2d(values), rng)
     return 1.0 if not errors.any() else score(whiteness(errors))
+
+
+def white_by_construction(setting: PrivacySetting) -> bool:
+    """Whether a setting's noise is one of ours, drawn anew for each reading; rules and plug-ins have to be measured."""
+    return setting.kind != "direct" and not isinstance(setting.law, SampledNoise | StatedNoise)
+
+
+def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacySetting], float]:
+    """A factor on privacy: 1 for white noise, less by up to ``weight`` where errors can be told from those before.
+
+    1 - weight (1 - c), c the colour's score: a factor and not a summand, since white noise too small to hide anything
+    must gain nothing.
+    """
+    if not 0 <= weight <= 1:
+        raise OptionError(f"--colour {weight:g} is not a share: give one from 0, no matter, to 1")
+
+    def factor(setting: PrivacySetting) -> float:
+        if white_by_construction(setting):
+            return 1.0
+        stream = np.random.SeedSequence(seed, spawn_key=(9, 98))
+        found = colour(setting, evidence, np.random.Generator(np.random.PCG64DXSM(stream))).value
+        return 1 - weight * (1 - (1.0 if found is None else found))
+
+    return factor
 
 
 def score(found: Whiteness) -> float:
