@@ -70,7 +70,7 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
             yield Drawing("guarantees", "What is guaranteed", told, partial(draw_curves, bounds))
         limit = limit_data(inputs.card, menu, samples) if menu else None
         if limit:
-            yield Drawing("limit", "How good can noise be?", limit_caption(limit), partial(draw_limit, limit))
+            yield Drawing("limit", "How good noise can be", limit_caption(limit), partial(draw_limit, limit))
     if inputs.profile and inputs.profile.readings:
         picture = picture_data(inputs.profile)
         told = "How large readings are, on a logarithmic axis, and the total of each period over time."

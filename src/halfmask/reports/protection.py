@@ -15,6 +15,8 @@ MEASURES = {
     "re-identification": ("D", "users no longer recognised"),
 }
 """Errors are shares of the error without any report; users, of those recognised without noise beyond chance."""
+USUAL = 1e-6
+"""A delta that is usually asked for."""
 FLOOR = 1e-9
 """The smallest delta that is drawn."""
 
@@ -118,7 +120,7 @@ def draw_curves(data: Curves, columns: int) -> "Figure":
             axis.set_ylim(FLOOR, 2)
             axis.set_xlabel("epsilon")
             axis.set_title(title)
-            axis.axhline(1e-6, color=INK, linewidth=0.7, alpha=0.5)
+            axis.axhline(USUAL, color=INK, linewidth=0.7, alpha=0.5)
         axes[0].set_ylabel("delta (upper bound)")
         axes[0].legend(title="setting", loc="lower right", ncols=2 if columns > 1 else 3)
     return figure

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN
-from halfmask.reports.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
+from halfmask.reports.interactive.layout import Interactive, Panel, Spec, axis, interactive, place, score_axis
 from halfmask.reports.interactive.marks import MENU_COLOUR, line, plain, points
 from halfmask.reports.limit import DENSEST, LimitFigure
-from halfmask.reports.protection import FLOOR, MEASURES, Curves, Protection
+from halfmask.reports.protection import FLOOR, MEASURES, USUAL, Curves, Protection
 from halfmask.reports.style import QUIET, look
 
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
@@ -15,9 +15,9 @@ SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "dia
 def protection_figure(data: Protection, caption: str) -> Interactive:
     """One panel: a row a setting, a mark a measure."""
     traces: list[Spec] = []
-    for place, (name, (mark, words)) in enumerate(MEASURES.items()):
+    for order, (name, (mark, words)) in enumerate(MEASURES.items()):
         held = [(value, id) for value, id in zip(data.measures[name], data.ids, strict=True) if value is not None]
-        marker = {"symbol": SYMBOLS[mark], "size": 12, "color": look(place)["color"], "line": {"width": 2}}
+        marker = {"symbol": SYMBOLS[mark], "size": 12, "color": look(order)["color"], "line": {"width": 2}}
         x, y = plain([value for value, _ in held]), [id for _, id in held]
         traces.append(points(0, words, x, y, marker, f"<b>%{{y}}</b><br>{words}: %{{x:.2f}}"))
     rows = axis("setting", type="category", categoryorder="array", categoryarray=data.ids)
@@ -31,18 +31,24 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
     panels: list[Panel] = []
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number, first = len(panels), not panels
-        for place, (id, deltas) in enumerate(curves.items()):
+        for order, (id, deltas) in enumerate(curves.items()):
             hover = f"<b>{id}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
             y = plain([max(delta, FLOOR) for delta in deltas])
-            traces.append(line(number, id, data.epsilon, y, look(place), hover, showlegend=first))
+            traces.append(line(number, id, data.epsilon, y, look(order), hover, showlegend=first))
         if data.instead:
             _, setting, one, day = data.instead
             y = plain([max(delta, FLOOR) for delta in (one if first else day)])
             hover = f"<b>{setting}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
-            traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first))
+            thick = {"line": {"color": QUIET, "width": 4}}
+            traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first) | thick)
         deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")
         panels.append(Panel(title, axis("epsilon"), deltas_axis))
-    return interactive("guarantees", "What is guaranteed", caption, traces, panels, height=290)
+    usual = [
+        {"type": "line", "xref": f"x{place(number)} domain", "yref": f"y{place(number)}", "x0": 0, "x1": 1}
+        | {"y0": USUAL, "y1": USUAL, "line": {"color": QUIET, "width": 1}}
+        for number in range(2)
+    ]
+    return interactive("guarantees", "What is guaranteed", caption, traces, panels, height=290, shapes=usual)
 
 
 def limit_figure(data: LimitFigure, caption: str) -> Interactive:
@@ -79,7 +85,7 @@ def limit_figure(data: LimitFigure, caption: str) -> Interactive:
         ),
         Panel("What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])),
     ]
-    return interactive("limit", "How good can noise be?", caption, traces, panels, height=270)
+    return interactive("limit", "How good noise can be", caption, traces, panels, height=270)
 
 
 def _look(name: str) -> Spec:
