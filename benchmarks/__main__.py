@@ -1,9 +1,9 @@
-"""All benchmarks, one after the other; or those named: ``python -m benchmarks profile evaluate direct device``."""
+"""All benchmarks, one after the other; or those named: ``python -m benchmarks profile evaluate device``."""
 
 import sys
 from importlib import import_module
 
-NAMES = ("profile", "evaluate", "direct", "device")
+NAMES = ("profile", "evaluate", "direct", "device", "audit")
 
 for name in sys.argv[1:] or NAMES:
     import_module(f"benchmarks.{name}").run()
