@@ -14,7 +14,7 @@ from halfmask.audits.card import CURVE, ReportCard, audit_device, audit_menu, re
 from halfmask.audits.guarantee import guarantee
 from halfmask.audits.tables import card_notes, card_rows, guarantee_rows, percent
 from halfmask.audits.verdict import Alternative, sentence, warnings
-from halfmask.choice.menu import Menu, Score
+from halfmask.choice.menu import Menu, Score, noise_std
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.settings.setting import PrivacySetting
 from tests.choice.cases import homes, menu
@@ -211,3 +211,14 @@ def test_the_sentence_says_what_an_attacker_gets() -> None:
     )
     assert "hides a change of 0.1 up to epsilon 0.1" in sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY)
     assert "but for a chance of" in sentence(guarantee(PrivacySetting.parse("gaussian:1"), 0.1, (48,)), [], DAY)
+
+
+def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> None:
+    best = card().best
+    assert best is not None
+    like = next(each for each in card().cards if each.id == best.like)
+    assert like.closeness is not None
+    assert best.privacy > (like.closeness.privacy or 1)
+    assert noise_std(best.setting) == pytest.approx(noise_std(like.setting), rel=1e-3)
+    of = [{found.name: found.value for found in each.findings} for each in (best, like)]
+    assert (of[0]["reconstruction"] or 1) < (of[1]["reconstruction"] or 0)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.audits.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
-from halfmask.audits.limit import AllReadings, Closeness, closeness
+from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.choice.menu import Menu, MenuSetting, Score
 from halfmask.choice.words import typical_reading
@@ -95,10 +95,26 @@ class SettingCard:
 
 
 @dataclass(frozen=True)
+class BestScore:
+    """The noise with the highest score of all with the variance of the setting ``like``, and how attacks fare on it."""
+
+    like: str
+    setting: PrivacySetting
+    privacy: float
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        attacks = [each.to_json() for each in self.findings]
+        return {"like": self.like, "setting": str(self.setting), "privacy": self.privacy, "attacks": attacks}
+
+
+@dataclass(frozen=True)
 class ReportCard:
-    """The cards of a menu's settings, the limit beside well-known noise, and what they are about."""
+    """The cards of a menu's settings, the best score under attack, and well-known noise beside the limit."""
 
     cards: tuple[SettingCard, ...]
+    best: BestScore | None = None
     noise: NoiseAtEqualUtility | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -108,6 +124,7 @@ class ReportCard:
             "format": FORMAT,
             "version": VERSION,
             "settings": [each.to_json() for each in self.cards],
+            "best": self.best.to_json() if self.best else None,
             "noise": self.noise.to_json() if self.noise else None,
             "calibration": CALIBRATION,
             "about": {**self.about, "curve": list(CURVE)},
@@ -154,7 +171,8 @@ def audit_menu(
         "resolution": evidence.resolution,
         "seed": seed,
     }
-    return ReportCard(tuple(cards), noise_at_equal_utility(menu, profile), about)
+    best = bench.best_score(menu.settings, near)
+    return ReportCard(tuple(cards), best, noise_at_equal_utility(menu, profile), about)
 
 
 @dataclass(frozen=True)
@@ -199,6 +217,15 @@ class Bench:
         if found.epsilon is None:
             return None
         return Alternative(laplace, found.epsilon, self.scale.privacy(laplace), near.privacy, self.curve(found))
+
+    def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
+        """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
+        noisy = [(near[each.id].noise_std or 0.0, each) for each in entries if near[each.id].share is not None]
+        if not noisy:
+            return None
+        deviation, like = max(noisy, key=lambda each: each[0])
+        best = few_pieces(self.scale, self.scale.limit(deviation**2))
+        return BestScore(like.id, best, self.scale.privacy(best), tuple(attack(best, self.evidence, self.seed)))
 
     def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
         """delta at `CURVE` for one report and for a day of them."""

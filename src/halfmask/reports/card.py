@@ -38,7 +38,36 @@ def protection_words(card: dict[str, Any] | None) -> Markup:
     if card is None:
         return Markup("")
     cost = [element("h3", "What choosing the menu costs"), paragraph(card["calibration"])]
-    return joined([*(_told(each) for each in card["settings"]), *cost])
+    return joined([_best(card), *(_told(each) for each in card["settings"]), *cost])
+
+
+def _best(card: dict[str, Any]) -> Markup:
+    """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
+    best = card["best"]
+    if not best:
+        return Markup("")
+    like = next(each for each in card["settings"] if each["id"] == best["like"])
+    own = {found["name"]: found for found in like["attacks"]}
+    rows = [
+        [found["name"], found["metric"], _number(found["value"]), _number(own.get(found["name"], {}).get("value"))]
+        for found in best["attacks"]
+    ]
+    id, scores = like["id"], (best["privacy"], like["limit"]["privacy"])
+    told = (
+        f"The noise with the highest score of all with the variance of {id} scores {scores[0]:.2f} over all readings, {id} "
+        f"itself {scores[1]:.2f}. It has nearly one magnitude."
+    )
+    guesses = [found["value"] for found in (*best["attacks"], *like["attacks"]) if found["name"] == "reconstruction"]
+    if len(guesses) == 2 and None not in guesses:
+        told += f" The best guess of a reading from its report is {guesses[0]:.2g} off, under {id} {guesses[1]:.2g}."
+    told += " The score alone must not decide."
+    heads = ["Attack", "What the number is", "Highest score", id]
+    title = element("h3", "The highest score is not the best protection")
+    return joined([title, paragraph(told), table("", heads, rows, numbers=(2, 3))])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
 
 
 def _told(each: dict[str, Any]) -> Markup:
