@@ -54,8 +54,8 @@ def _best(card: dict[str, Any]) -> Markup:
     ]
     id, scores = like["id"], (best["privacy"], like["limit"]["privacy"])
     told = (
-        f"The noise with the highest score of all with the variance of {id} scores {scores[0]:.2f} over all readings, {id} "
-        f"itself {scores[1]:.2f}. It has nearly one magnitude."
+        f"The noise with the highest score of all with the variance of {id} scores {scores[0]:.2f} over all readings, "
+        f"{id} itself {scores[1]:.2f}. It has nearly one magnitude."
     )
     guesses = [found["value"] for found in (*best["attacks"], *like["attacks"]) if found["name"] == "reconstruction"]
     if len(guesses) == 2 and None not in guesses:
