@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and Parquet tables that say what they are."""
+"""Files that are either whole or not there, and tables and pages that say what they are."""
 
 import json
 import os
@@ -72,3 +72,31 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
             f"{path} is of version {about['version']}; this halfmask reads up to {version}: upgrade it"
         )
     return table, about
+
+
+def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[str, Any]:
+    """A JSON object of ours; ``maker`` is the command that makes one, for the error's way out.
+
+    A missing, foreign, damaged or other version's file is a FileFormatError that says which.
+    """
+    kind = format.removeprefix("halfmask ")
+    try:
+        page = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path}: no such {kind}; '{maker} -o {path}' makes one") from error
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path} is not a {kind} ({error}): make one with '{maker}'") from error
+    if not isinstance(page, dict) or page.get("format") != format:
+        raise FileFormatError(f"{path} is not a {kind} (no '{format}' in it): make one with '{maker}'")
+    if page.get("version") != version:
+        raise FileFormatError(
+            f"{path} is a {kind} of version {page.get('version')}; this halfmask reads {version}: upgrade it"
+        )
+    return page
+
+
+def write_page(page: dict[str, Any], path: str | Path) -> None:
+    """Write a JSON object of ours; equal ones give equal bytes."""
+    text = json.dumps(page, indent=2, ensure_ascii=False, allow_nan=False)
+    with whole_file(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")

@@ -1,6 +1,5 @@
 """The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.choice.menu import Menu, MenuSetting, Score
 from halfmask.choice.words import typical_reading
 from halfmask.data.panel import Panel
-from halfmask.errors import FileFormatError, HalfmaskError
-from halfmask.files import whole_file
+from halfmask.errors import HalfmaskError
+from halfmask.files import read_page, write_page
 from halfmask.profiles.bins import IntArray
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
@@ -272,24 +271,9 @@ def audit_device(setting: PrivacySetting, draws: int = DRAWS) -> EmpiricalAudit 
 
 def write_card(card: ReportCard, path: str | Path) -> None:
     """Write `card.json`."""
-    text = json.dumps(card.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-    with whole_file(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_page(card.to_json(), path)
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
     """The card in a file as plain values; a missing, foreign, damaged or newer one is a FileFormatError."""
-    maker = f"'halfmask audit MENU --profile PROFILE -o {path}' makes one"
-    try:
-        page = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such card; {maker}") from error
-    except (OSError, ValueError) as error:
-        raise FileFormatError(f"{path} is not a card ({error}); {maker}") from error
-    if not isinstance(page, dict) or page.get("format") != FORMAT or not isinstance(page.get("settings"), list):
-        raise FileFormatError(f"{path} is not a card (no '{FORMAT}' in it); {maker}")
-    if page.get("version") != VERSION:
-        raise FileFormatError(
-            f"{path} is a card of version {page.get('version')}; this halfmask reads {VERSION}: upgrade it"
-        )
-    return page
+    return read_page(path, FORMAT, VERSION, "halfmask audit MENU --profile PROFILE")

@@ -1,6 +1,5 @@
 """The menu: the best privacy setting of each privacy bin, plus "none", and its file `menu.json`."""
 
-import json
 import math
 import string
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import numpy as np
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
-from halfmask.files import whole_file
+from halfmask.files import read_page, write_page
 from halfmask.profiles.bins import FloatArray
 from halfmask.profiles.profile import Profile
 from halfmask.settings.setting import PrivacySetting
@@ -149,24 +148,12 @@ def menu_json(menu: Menu) -> dict[str, Any]:
 
 def write_menu(menu: Menu, path: str | Path) -> None:
     """Write `menu.json`; equal menus give equal bytes."""
-    text = json.dumps(menu_json(menu), indent=2, ensure_ascii=False, allow_nan=False)
-    with whole_file(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_page(menu_json(menu), path)
 
 
 def read_menu(path: str | Path) -> Menu:
     """The menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    try:
-        plain = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such menu; 'halfmask optimize STUDY -o {path}' makes one") from error
-    except (OSError, ValueError) as error:
-        raise FileFormatError(f"{path} is not a menu ({error}): make one with 'halfmask optimize'") from error
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not a menu (no '{FORMAT}' in it): make one with 'halfmask optimize'")
-    version = plain.get("version")
-    if version != VERSION:
-        raise FileFormatError(f"{path} is a menu of version {version}; this halfmask reads {VERSION}: upgrade it")
+    plain = read_page(path, FORMAT, VERSION, "halfmask optimize STUDY")
     try:
         return _menu(plain)
     except HalfmaskError as error:
