@@ -143,7 +143,36 @@ def test_a_smaller_change_may_be_the_worse_and_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [*ADDITIVE, "none", "round:1", "relative-laplace:0.5", "clip:0,5/sine:1", "laplace:1e-320"]
+    ("text", "change"),
+    [
+        ("tabulated:0.9,0.1237,1,0.1237,1.1,0.3735,2.4,0.4116,2.9,0.4116,3,0.6992,3.9,1", 3.0),
+        ("sine:0,1", 1.0),
+        ("sine:0,0,0,0,1.5", 38.443359375),
+        ("staircase:3,1,0.1", 1.3),
+    ],
+)
+def test_no_size_in_between_is_worse(text: str, change: float) -> None:
+    """Peaks that meet at multiples of a sixteenth, or of the support, are apart at other changes."""
+    setting = PrivacySetting.parse(text)
+    found = of(text, change)
+    between = [cells(setting, float(size)) for size in np.linspace(change / 110, change, 110)]
+    for epsilon in EPSILONS:
+        assert max(one.delta(epsilon) for one in between) <= found[epsilon] * (1 + 1e-4)
+    coarse = max(cells(setting, change * k / 16).delta(1.0) for k in range(1, 17))
+    assert coarse < found[1.0] * 0.999 or text.startswith("staircase"), "sixteen sizes do not do"
+
+
+def test_what_is_impossible_is_certain_where_corners_meet_but_for_rounding() -> None:
+    table = PrivacySetting.parse("tabulated:0.2,0.5692,1.9,0.5692,2.7,1")
+    for change in (0.8, 1.7, 2.1, 2.9, 4.6):
+        found = cells(table, change)
+        assert found.certain == pytest.approx(found.delta(30.0), abs=1e-12)
+    assert cells(table, 1.7).certain == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*ADDITIVE, "none", "round:1", "relative-laplace:0.5", "clip:0,5/sine:1", "laplace:1e-320", "laplace:1e-300"],
 )
 def test_json_is_plain_and_complete(text: str) -> None:
     found = guarantee(PrivacySetting.parse(text), 0.3, (48, 1440))
@@ -201,8 +230,38 @@ class SometimesNothing(StatedUniform):
 
     name = "sometimes-nothing"
 
+    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+        return super().sample(parameters, size, rng) * (rng.random(size) < 0.5)
+
     def cdf(self, parameters: laws.Floats, y: laws.Floats) -> laws.Floats:
         return np.where(np.asarray(y) < 0, 0, (1 + super().cdf(parameters, y)) / 2)
+
+
+class OneSided(StatedUniform):
+    """Never below 0: a change is certain to show as often as the noise is near its end."""
+
+    name = "one-sided"
+
+    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+        return parameters[0] * rng.random(size)
+
+
+class OnALattice(StatedUniform):
+    """Six million points: its cdf looks smooth, and yet most readings cannot have given a report."""
+
+    name = "on-a-lattice"
+
+    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+        return parameters[0] * rng.integers(-3_000_000, 3_000_001, size) / 3_000_000
+
+
+class Misstated(StatedUniform):
+    """Noise of 95 % of the stated size."""
+
+    name = "misstated"
+
+    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+        return 0.95 * super().sample(parameters, size, rng)
 
 
 class OnlyDraws:
@@ -225,6 +284,18 @@ def test_plug_ins_with_a_stated_law() -> None:
     found = of("sometimes-nothing:2", 0.4)
     assert found[math.inf] == pytest.approx(0.55, abs=1e-9)
     assert found[5.0] >= 0.55 - 1e-9
+
+
+@pytest.mark.usefixtures("_forget_plugins")
+@pytest.mark.parametrize(
+    ("plugin", "reason"),
+    [(OneSided, "are not symmetric"), (OnALattice, "repeat"), (Misstated, "do not follow the cdf")],
+)
+def test_a_plug_in_whose_draws_contradict_its_law_gets_no_figure(plugin: type[StatedUniform], reason: str) -> None:
+    register(plugin)
+    found = guarantee(PrivacySetting.parse(f"{plugin.name}:2"), 0.4, ())
+    assert set(found.delta.values()) == {1.0}
+    assert reason in found.label
 
 
 @pytest.mark.usefixtures("_forget_plugins")

@@ -83,15 +83,14 @@ def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> Lo
     finite = bounds[np.isfinite(bounds)]
     first = math.floor(finite.min(initial=0.0) / step)
     size = math.ceil(finite.max(initial=0.0) / step) - first + 1
-    each = [_on_grid(one, step, first, size) for one in changes]
-    if len(each) > 1:
-        curves = np.array([_deltas(masses, infinite, step) for masses, infinite in each])
-        worst = curves.max(axis=0)
-        winner = int(np.argmin((worst - curves).max(axis=1)))
-        if (worst - curves[winner]).max() > ROUNDING:
-            return LossDistribution(step, first, *_joined(worst, step), largest)
-        each = [each[winner]]
-    return LossDistribution(step, first, *each[0], largest)
+    worst = np.zeros(size)
+    for one in changes:
+        worst = np.maximum(worst, _deltas(*_on_grid(one, step, first, size), step))
+    for one in changes:  # not kept from above: they may be thousands
+        masses, infinite = _on_grid(one, step, first, size)
+        if (worst - _deltas(masses, infinite, step)).max() <= ROUNDING:
+            return LossDistribution(step, first, masses, infinite, largest)
+    return LossDistribution(step, first, *_joined(worst, step), largest)
 
 
 def _step(changes: Sequence[Cells], largest: float) -> float:
@@ -103,8 +102,9 @@ def _step(changes: Sequence[Cells], largest: float) -> float:
         finite = np.isfinite(one.mean)
         p, mean = one.p[finite], one.mean[finite]
         if p.sum() > 0:
-            variance = np.average((mean - np.average(mean, weights=p)) ** 2, weights=p)
-            wanted = max(wanted, math.sqrt(variance) / STEPS_PER_DEVIATION)
+            unit = float(np.abs(mean).max()) or 1.0  # the square of a huge loss is beyond all floats
+            variance = np.average((mean / unit - np.average(mean / unit, weights=p)) ** 2, weights=p)
+            wanted = max(wanted, unit * math.sqrt(variance) / STEPS_PER_DEVIATION)
     step = max(wanted, 2 * reach / MOST_LOSSES) or 1.0
     return largest / math.ceil(largest / step) if 0 < largest < math.inf else step
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from halfmask.audits.composition import LossDistribution, loss_distribution
-from halfmask.audits.hockey_stick import cells, is_still
+from halfmask.audits.hockey_stick import Cells, cells, critical_changes, is_still
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import edge
 from halfmask.profiles.profile import Profile
@@ -15,8 +17,14 @@ from halfmask.settings.setting import PrivacySetting
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
 REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
-CHANGES = 16  # sizes of the change tried, where the largest need not be the worst
-LARGEST_IS_WORST = ("laplace", "gaussian", "uniform", "geometric")  # log-concave: delta grows with the change
+CHANGES = 16  # sizes of the change tried first, where the largest need not be the worst
+HALVINGS = 6  # then so often half way from the worst to its neighbours
+LARGEST_IS_WORST = ("laplace", "gaussian", "uniform", "geometric", "staircase")
+"""Densities that fall with |psi|. Where f(x) > e^epsilon f(x - d), x < d/2, and there f(x - d) falls as d grows: so
+delta(epsilon), the integral of their difference, grows with d, for every epsilon >= 0."""
+OURS = (*LARGEST_IS_WORST, "sine", "tabulated")
+DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
+REPEATS = 5  # of equal draws that rounding may give
 
 Deltas = Mapping[float, float]
 
@@ -69,9 +77,10 @@ def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports
     """The guarantee of one setting, for a change of a reading by up to ``sensitivity``, in the readings' unit.
 
     ``clip:lo,hi/inner`` lets no change through that is wider than hi - lo, which is then the default. Where a larger
-    change may be the easier to hide (sine, staircase, tabulated, plug-ins), the bound is the largest over 16 sizes of
-    the change. A setting without a law that is known gets delta = 1, the only bound that holds, and a label that says
-    why. Composition takes the noise of every report as independent, and every reading as changed.
+    change may be the easier to hide, the bound is the largest over sizes of the change: all that matter for
+    ``tabulated``, and for sine and plug-ins 16, then closer and closer ones around the worst. A setting without a law
+    that is known gets delta = 1, the only bound that holds, and a label that says why. Composition takes the noise of
+    every report as independent, and every reading as changed.
     """
     change = _change(setting, sensitivity)
     counts = [_count(number) for number in reports]
@@ -82,7 +91,7 @@ def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports
         return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), f"no epsilon guarantee: {reason}")
     epsilon = pure_epsilon(noise, change)
     largest = math.inf if epsilon is None else epsilon
-    every = [cells(noise, each, largest) for each in _changes(noise, change)]
+    every = _every_change(noise, change, largest)
     delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
     loss = loss_distribution(every, largest)
     composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
@@ -155,16 +164,49 @@ def _unprotected(setting: PrivacySetting) -> str | None:
         return f"{setting.mechanism} masks by a rule of its own, and no law of it is known to compute with"
     if setting.law.estimated:
         return f"the law of {setting.mechanism} is known from draws alone, which bound no tail: state its cdf"
-    return "no noise is added, so the report is the reading itself" if is_still(setting) else None
+    if is_still(setting):
+        return "no noise is added, so the report is the reading itself"
+    return None if setting.mechanism in OURS else _contradicted(setting)
 
 
-def _changes(setting: PrivacySetting, change: float) -> list[float]:
-    """The sizes of the change to look at."""
-    if setting.mechanism == "geometric":
-        return [_on_lattice(setting, change)]
+def _contradicted(setting: PrivacySetting) -> str | None:
+    """What a plug-in's own draws say against the law that figures would be computed from; nothing: None.
+
+    That law is symmetric, of the stated cdf, and without atoms but at 0. The three are tested on `DRAWS` draws by the
+    inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, and by counting repeats: a right plug-in fails once in 1e8.
+    """
+    parameters = np.array(setting.parameters)
+    psi = np.sort(np.asarray(setting.law.sample(parameters, DRAWS, np.random.default_rng(SEED)), np.float64))
+    size = np.sort(np.abs(psi))
+    below, mirrored = (np.searchsorted(each, psi, side="right") for each in (psi, -psi[::-1]))
+    share = np.searchsorted(size, size, side="right") / DRAWS
+    slack = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
+    if np.abs(below - mirrored).max() > 2 * slack * DRAWS:
+        return f"draws of {setting.mechanism} are not symmetric around 0, and figures hold for symmetric noise alone"
+    if np.abs(setting.law.cdf(parameters[None], size)[0] - share).max() > slack + 1 / DRAWS:
+        return f"draws of {setting.mechanism} do not follow the cdf that it states"
+    if np.count_nonzero(np.diff(size[size > 0]) == 0) > REPEATS:
+        return f"draws of {setting.mechanism} repeat, and figures hold for noise without lattice alone"
+    return None
+
+
+def _every_change(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
+    """Cells of the sizes of the change to look at."""
     if setting.mechanism in LARGEST_IS_WORST:
-        return [change]
-    return [change * (number + 1) / CHANGES for number in range(CHANGES)]
+        return [cells(setting, _on_lattice(setting, change) if setting.mechanism == "geometric" else change, largest)]
+    sizes = critical_changes(setting, change) or [change * (k + 1) / CHANGES for k in range(CHANGES)]
+    found = {size: cells(setting, size, largest) for size in sizes}
+    deltas = {size: [one.delta(value) for value in EPSILONS] for size, one in found.items()}
+    for _ in range(HALVINGS):
+        sizes = sorted(found)
+        worst = {max(range(len(sizes)), key=lambda at: deltas[sizes[at]][k]) for k in range(len(EPSILONS))}
+        around = {
+            (sizes[low] + sizes[low + 1]) / 2 for at in worst for low in (at - 1, at) if 0 <= low < len(sizes) - 1
+        }
+        for size in around - found.keys():
+            found[size] = cells(setting, size, largest)
+            deltas[size] = [found[size].delta(value) for value in EPSILONS]
+    return list(found.values())
 
 
 def _steps(change: float, width: float) -> int:
