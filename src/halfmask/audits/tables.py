@@ -44,7 +44,7 @@ def card_notes(card: ReportCard) -> list[str]:
         f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
         "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
         "smoother cannot remove. named: users recognised at the first guess.",
-        f"limit: the score beside the most that any additive noise of that variance can have. {_families(card)}".strip(),
+        "limit: the score beside the most that any additive noise of that variance can have." + _families(card),
         CALIBRATION,
     ]
 
@@ -55,7 +55,7 @@ def _families(card: ReportCard) -> str:
         return ""
     middle = len(card.noise.deviation) // 2
     of = ", ".join(f"{name} {share[middle]:.0%}" for name, share in card.noise.shares.items())
-    return f"At a deviation of {card.noise.deviation[middle]:.2g}: {of} (sine: of one term)."
+    return f" At a deviation of {card.noise.deviation[middle]:.2g}: {of} (sine: of one term)."
 
 
 def percent(value: float | None) -> str:
