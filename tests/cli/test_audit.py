@@ -38,6 +38,8 @@ def test_one_setting_as_a_table_in_words() -> None:
         (["menu.json", "--setting", "laplace:1"], "not both"),
         (["--setting", "laplace:1"], "how far a reading may change"),
         (["--setting", "laplace:1", "--sensitivity", "-1"], "sensitivity is -1"),
+        (["--setting", "laplace:1", "--sensitivity", "inf"], "sensitivity is inf"),
+        (["menu.json", "--profile", "none.profile", "--sensitivity", "nan"], "sensitivity is nan"),
         (["--setting", "laplace:1", "--sensitivity", "1", "--reports", "x"], "reports 'x'"),
         (["--setting", "laplace:1", "--sensitivity", "1", "--reports", "0"], "0 reports"),
         (["menu.json", "--profile", "none.profile"], "menu.json"),
@@ -48,6 +50,14 @@ def test_bad_calls_say_the_way_out(tmp_path: Path, options: list[str], told: str
     assert ended.returncode == 2
     assert told in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_card_without_a_place_is_refused_before_the_work(tmp_path: Path) -> None:
+    """The menu is not even there: nothing was read before."""
+    for output, told in (("away/card.json", "there is no folder away"), (tmp_path, "it is a folder")):
+        ended = halfmask("audit", "menu.json", "--profile", "x.profile", "-o", output, cwd=tmp_path)
+        assert ended.returncode == 2
+        assert told in ended.stderr
 
 
 def test_a_menu_gets_a_card_and_the_report_shows_it(tmp_path: Path) -> None:

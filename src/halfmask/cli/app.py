@@ -1,11 +1,13 @@
 """The program itself: its commands are added by the modules beside this one."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from halfmask import __version__
+from halfmask.errors import OptionError, RunError
 
 app = App(
     name="halfmask",
@@ -14,5 +16,19 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` says what became of the work
 )
 
-Output = Annotated[Path, Parameter(name=["--output", "-o"])]
+
+def has_a_place(_: object, output: Path | None) -> None:
+    """Refuse a file that could not be written before the work for it is done."""
+    if output is None:
+        return
+    if output.is_dir():
+        raise OptionError(f"cannot write {output}: it is a folder; name a file in it")
+    if not output.parent.is_dir():
+        raise OptionError(f"cannot write {output}: there is no folder {output.parent}; make it first")
+    if not os.access(output.parent, os.W_OK):
+        raise RunError(f"cannot write {output}: the folder {output.parent} is not yours to write in; name another")
+
+
+Output = Annotated[Path, Parameter(name=["--output", "-o"], validator=has_a_place)]
+OutputIfAny = Annotated[Path | None, Parameter(name=["--output", "-o"], validator=has_a_place)]
 Flag = Annotated[bool, Parameter(negative="")]

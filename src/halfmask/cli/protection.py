@@ -1,11 +1,9 @@
 """The command that says what settings really protect."""
 
+import math
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from halfmask.cli.app import Flag, app
+from halfmask.cli.app import Flag, OutputIfAny, app
 from halfmask.cli.output import bar, note, print_json, print_rows
 
 
@@ -15,7 +13,7 @@ def audit(
     *,
     profile: Path | None = None,
     panel: str | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputIfAny = None,
     setting: str | None = None,
     sensitivity: float | None = None,
     reports: str = "48,1440,17520",
@@ -52,6 +50,8 @@ def audit(
 
     if (setting is None) == (menu is None):
         raise OptionError("name a menu to audit, or one setting with --setting, not both")
+    if sensitivity is not None and not 0 < sensitivity < math.inf:
+        raise OptionError(f"the sensitivity is {sensitivity:g}: say how far a reading may change, a number above 0")
     if setting is not None:
         _one(setting, sensitivity, reports, json)
         return

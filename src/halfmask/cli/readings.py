@@ -1,11 +1,9 @@
 """Commands from readings to a profile."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from halfmask.cli.app import Flag, Output, app
+from halfmask.cli.app import Flag, Output, OutputIfAny, app
 from halfmask.cli.output import bar, counting, note, print_json, print_table_of
 
 
@@ -13,7 +11,7 @@ from halfmask.cli.output import bar, counting, note, print_json, print_table_of
 def profile(
     source: str,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputIfAny = None,
     user: str | None = None,
     time: str | None = None,
     value: str | None = None,

@@ -1,11 +1,8 @@
 """The command that shows a folder's results alive."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from halfmask.cli.app import Flag, app
+from halfmask.cli.app import Flag, OutputIfAny, app
 from halfmask.cli.output import note
 
 
@@ -13,7 +10,7 @@ from halfmask.cli.output import note
 def explore(
     folder: Path,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputIfAny = None,
     host: str = "127.0.0.1",
     port: int = 0,
     no_browser: Flag = False,
