@@ -85,8 +85,9 @@ def test_every_kind_of_law_is_audited_by_what_it_promises(right: str, wrong: str
     passed = audit_setting_sampler(setting, rounded(right, 0.01, 1), 0.01)
     assert not passed.caught
     assert passed.bound > 0.5 * passed.claimed
+    assert audit_setting_sampler(setting, rounded(wrong, 0.01, 1), 0.01).caught
+    assert audit_setting_sampler(setting, lambda n: np.zeros(n, np.int64), 0.01, 20_000).caught, "no noise at all"
     if not math.isfinite(setting.law.support(np.array([setting.parameters]))[0]):
-        assert audit_setting_sampler(setting, rounded(wrong, 0.01, 1), 0.01).caught
         return
     too_wide = audit_setting_sampler(PrivacySetting.parse(wrong), rounded(right, 0.01, 1), 0.01)
     assert too_wide.caught
