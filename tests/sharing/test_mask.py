@@ -114,12 +114,29 @@ def test_a_menu_as_it_is_written_can_be_drawn(tmp_path: Path) -> None:
         assert agree(tmp_path / id, Asked()) == terms
 
 
-def test_first_use_needs_a_setting_and_a_range(tmp_path: Path) -> None:
+def test_first_use_without_a_range_takes_a_wide_one_and_says_so(tmp_path: Path) -> None:
+    for number, step in enumerate(("0.001", "0.3")):
+        ended = run(tmp_path / str(number), "--setting", "laplace:0.5", "--step", step, "--value", "kwh")
+        assert ended.returncode == 0, ended.stderr
+        assert b"no range is published" in ended.stderr
+        assert len(ended.stdout.splitlines()) == 4
+    named = agree(tmp_path / "named", Asked(setting="laplace:0.5", low="0", high="10"))
+    assert named.published
+    assert not agree(tmp_path / "0" / "state", Asked()).published
+
+
+def test_an_id_is_looked_up_in_the_menu_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "menu.json").write_text(json.dumps(MENU))
+    assert agree(tmp_path / "state", Asked(setting="C")).setting_text == "laplace:0.25"
+
+
+def test_first_use_needs_a_setting_and_both_ends_of_a_range(tmp_path: Path) -> None:
     def asked(*options: str) -> str:
         return refused_here("mask", "--state", tmp_path / "state", *options)
 
     assert "--setting" in asked()
-    assert "--low and --high" in asked("--setting", "laplace:0.5")
+    assert "--low and --high" in asked("--setting", "laplace:0.5", "--low", "0")
     assert "--menu" in asked("--setting", "C", "--low", "0", "--high", "1")
     assert "not for devices" in asked("--setting", "relative-laplace:1", "--low", "0", "--high", "1")
     assert "lattice's" in asked("--setting", "geometric:1,0.3", "--low", "0", "--high", "1")

@@ -31,13 +31,13 @@ def mask(
     setting
         A setting (laplace:0.5), or an id of the menu (C). Needed on first use, then remembered.
     menu
-        A file that 'halfmask optimize' wrote; its settings are remembered too.
+        A file that 'halfmask optimize' wrote; its settings are remembered too (menu.json where an id is asked for).
     step
         Step of the published lattice that readings are rounded to and reports lie on (0.001 on first use).
     low
-        Least value of the published range; smaller readings count as it. Needed on first use.
+        Least value of the published range; smaller readings count as it (-1000000 on first use, which is hardly one).
     high
-        Largest value of the published range; larger readings count as it. Needed on first use.
+        Largest value of the published range; larger readings count as it (1000000 on first use, which is hardly one).
     time
         The column with the times (time on first use).
     value
@@ -56,6 +56,8 @@ def mask(
     columns = {role: name for role, name in (("time", time), ("value", value), ("sensor", sensor)) if name}
     terms = agree(state, Asked(setting, menu, step, low, high, columns), change=change)
     producer = Producer(terms.setting_text, terms.lattice, state, backend=backend)
+    if not terms.published:
+        note("no range is published, so no change is too large to be hidden: name --low and --high on first use")
     if terms.setting_text == "none":
         note("the setting is none: readings are rounded to the lattice and not masked")
     with open(sys.stdin.fileno(), "rb", closefd=False) as source:

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from halfmask.sharing.producer.state import State, create_once, sync_folder, wri
 FORMAT = "halfmask device"
 VERSION = 1
 STEP = "0.001"
+MENU = Path("menu.json")
+WIDEST = 10**6
+"""Either end of the range where none is published: hardly a range, and guarantees for it are as weak as it is wide."""
 COLUMNS = {"time": "time", "value": "value"}
 
 
@@ -34,6 +38,11 @@ class Terms:
 
     def __post_init__(self) -> None:
         law(DeviceSetting.parse(self.setting_text), self.lattice.unit)
+
+    @property
+    def published(self) -> bool:
+        """Whether the range is one that somebody named."""
+        return max(abs(float(self.lattice.low)), abs(float(self.lattice.high))) < WIDEST / 2
 
     @property
     def setting_text(self) -> str:
@@ -80,14 +89,30 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
 
 
 def _first(folder: Path, asked: Asked) -> Terms:
-    """The terms of first use, all of which must be named but the step and the columns."""
+    """The terms of first use: the setting must be named; step, range and columns have defaults."""
     if asked.setting is None:
         raise OptionError(f"{folder} has no terms yet: name --setting, like laplace:0.5, or C together with --menu")
-    if asked.low is None or asked.high is None:
-        raise OptionError(f"{folder} has no terms yet: name the published range of readings with --low and --high")
-    menu = read_menu_settings(asked.menu) if asked.menu else {}
-    lattice = Lattice(asked.step or STEP, asked.low, asked.high)
+    if (asked.low is None) != (asked.high is None):
+        raise OptionError(f"{folder} has no terms yet: a range has two ends, name both --low and --high")
+    menu = read_menu_settings(asked.menu) if asked.menu else _menu_at_hand(asked.setting)
+    step = asked.step or STEP
+    widest = _widest(step)
+    lattice = Lattice(step, asked.low or f"-{widest}", asked.high or widest)
     return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
+
+
+def _widest(step: str) -> str:
+    """The largest multiple of the step within `WIDEST`; of what is no step, `Lattice` will say so."""
+    try:
+        return str(Decimal(step) * max(WIDEST // Decimal(step), 1))
+    except ArithmeticError:
+        return str(WIDEST)
+
+
+def _menu_at_hand(setting: str) -> dict[str, str]:
+    """The ``menu.json`` of the working folder, where an id is asked for and no menu is named, as other commands do."""
+    named = ":" not in setting and setting != "none"
+    return read_menu_settings(MENU) if named and MENU.is_file() else {}
 
 
 def hold_to(state: State, terms: Terms) -> Terms:
