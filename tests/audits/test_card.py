@@ -175,7 +175,7 @@ def test_a_high_score_with_a_weak_guarantee_is_warned_of() -> None:
 
 def test_what_would_serve_better_is_said_only_where_it_would() -> None:
     weak, strong = guarantee(NOISY, 0.1, (48,)), guarantee(SLIGHT, 0.01, (48,))
-    better = Alternative(SLIGHT, 0.1, 0.68, 0.7, {})
+    better = Alternative(SLIGHT, 0.1, 3.0, 0.68, 0.7, {})
     assert "laplace:1" in warnings(Score(0.7, 0.6), weak, [], DAY, better)[-1]
     assert warnings(Score(0.7, 0.6), strong, [], DAY, better) == ()
     assert not any(
@@ -190,9 +190,10 @@ def test_successful_attacks_are_warned_of() -> None:
         return " ".join(warnings(Score(0.7, 0.6), strong, findings, DAY))
 
     assert "next to nothing" in told(finding("reconstruction", 0.01, 1.0))
-    assert "takes 70% off" in told(finding("reconstruction", 0.3, 1.0))
+    assert "takes 70 % off" in told(finding("reconstruction", 0.3, 1.0))
     assert told(finding("reconstruction", 0.9, 1.0)) == ""
-    assert "removes 80%" in told(finding("smoothing", 0.2, 1.0))
+    assert "takes 80 % off" in told(finding("smoothing", 0.4, 1.0, rmse_smoothed=0.1, rmse_prior=0.5))
+    assert told(finding("smoothing", 0.01, 1.0, rmse_smoothed=0.49, rmse_prior=0.5)) == ""  # it learned nothing
     assert "recognisable" in told(finding("re-identification", 0.3, 0.002))
     assert told(finding("re-identification", 0.03, 0.002)) == ""
 
@@ -206,8 +207,8 @@ def test_the_sentence_says_what_an_attacker_gets() -> None:
     text = sentence(guarantee(NOISY, 0.1, (48,)), findings, DAY)
     assert text == (
         "Who sees one report guesses the reading 0.5 off (0.9 without it); a steady value shows to 10 % after 94 "
-        "reports, 2 days; 15% of users are recognised by their reports; no epsilon guarantee: one report in 154 "
-        "gives a change of 0.1 away for certain."
+        "reports, 2 days; 15 % of users are recognised by their reports (under 1 % by chance); no epsilon guarantee: "
+        "one report in 154 gives a change of 0.1 away for certain."
     )
     assert "hides a change of 0.1 up to epsilon 0.1" in sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY)
     assert "but for a chance of" in sentence(guarantee(PrivacySetting.parse("gaussian:1"), 0.1, (48,)), [], DAY)
@@ -222,3 +223,45 @@ def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> N
     assert noise_std(best.setting) == pytest.approx(noise_std(like.setting), rel=1e-3)
     of = [{found.name: found.value for found in each.findings} for each in (best, like)]
     assert (of[0]["reconstruction"] or 1) < (of[1]["reconstruction"] or 0)
+
+
+def test_a_gaussian_says_its_epsilon_at_a_small_delta() -> None:
+    weak = sentence(guarantee(PrivacySetting.parse("gaussian:0.01"), 1, (48,)), [], DAY)
+    strong = sentence(guarantee(PrivacySetting.parse("gaussian:10"), 1, (48,)), [], DAY)
+    assert "up to epsilon 0.4" in strong
+    assert "chance of 1e-06" in strong
+    assert weak == "No useful guarantee against a change of 1."
+
+
+@pytest.mark.parametrize("text", ["relative-laplace:0.5", "round:0.5", "clip:0,5", "microaggregate:3"])
+def test_a_rule_is_not_said_to_give_every_reading_away(text: str) -> None:
+    """Its delta of 1 bounds the worst reading: the reason is told, and the table says that it is a bound."""
+    found = guarantee(PrivacySetting.parse(text), 0.1, (48,))
+    assert found.label[len("no ") :] in sentence(found, [], DAY)
+    (told,) = warnings(Score(0.7, 0.6), found, [], DAY)
+    assert told == f"High score (0.70), {found.label}."
+    entry = replace(card().cards[0], setting=found.setting, typical=replace(found, composed={12: found.delta}))
+    assert card_rows(replace(card(), cards=(entry,)))[1][4:6] == ["≤ 100%", "≤ 100%"]
+
+
+def test_nothing_is_hidden_without_noise() -> None:
+    text = sentence(guarantee(PrivacySetting.parse("none"), 0.1, (48,)), [finding("reconstruction", 0.0, 1.0)], DAY)
+    assert text.startswith(
+        "A report shows the reading as it is; no epsilon guarantee: every report gives a change of 0.1"
+    )
+
+
+def test_other_noise_is_named_only_where_a_day_of_it_is_better() -> None:
+    own = guarantee(PrivacySetting.parse("gaussian:0.2"), 0.2, (48,))
+    day = own.epsilon_at(1e-6, 48)
+    assert day is not None
+    for other, told in ((day / 2, True), (day * 2, False), (None, False)):
+        said = warnings(Score(0.7, 0.6), own, [], DAY, Alternative(SLIGHT, 1.0, other, 0.7, 0.7, {}))
+        assert any("0.70, as this does" in each for each in said) == told
+
+
+def test_almost_all_is_not_all() -> None:
+    assert [percent(value) for value in (0.999, 1.0, 0.994)] == ["> 99%", "100%", "99%"]
+    wide = guarantee(NOISY, 0.1, (48,))
+    sure = replace(wide, composed={48: {**wide.composed[48], math.inf: 0.9999}})
+    assert "certain all but always" in warnings(Score(0.7, 0.6), sure, [], DAY)[0]

@@ -87,9 +87,7 @@ def test_bad_input_is_refused(folder: Path, tmp_path: Path) -> None:
     ended = halfmask("explore", folder, "--port", "99999", "--no-browser")
     assert ended.returncode == 1
     assert "take another --host or --port" in ended.stderr
-    ended = halfmask("explore", folder, "-o", tmp_path / "missing" / "explore.html")
-    assert ended.returncode == 1
-    assert "cannot write" in ended.stderr
+    assert "there is no folder" in refused("explore", folder, "-o", tmp_path / "missing" / "explore.html")
 
 
 @pytest.mark.parametrize("option", ["--host", "--port", "--no-browser", "--output", "-o"])

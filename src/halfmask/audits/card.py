@@ -16,7 +16,7 @@ from halfmask.audits.evidence import Evidence, evidence_from_panel, evidence_fro
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
-from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.audits.verdict import SMALL_DELTA, Alternative, sentence, warnings
 from halfmask.choice.menu import Menu, MenuSetting, Score
 from halfmask.choice.words import typical_reading
 from halfmask.data.panel import Panel
@@ -215,7 +215,8 @@ class Bench:
         found = guarantee(laplace, self.typical, ())
         if found.epsilon is None:
             return None
-        return Alternative(laplace, found.epsilon, self.scale.privacy(laplace), near.privacy, self.curve(found))
+        day = found.epsilon_at(SMALL_DELTA, self.reports["day"])
+        return Alternative(laplace, found.epsilon, day, self.scale.privacy(laplace), near.privacy, self.curve(found))
 
     def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
         """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""

@@ -3,9 +3,10 @@
 import math
 
 from halfmask.audits.attacks import Finding
+from halfmask.audits.attacks.finding import figure
 from halfmask.audits.card import CALIBRATION, ReportCard
 from halfmask.audits.guarantee import Guarantee
-from halfmask.audits.verdict import SMALL_DELTA
+from halfmask.audits.verdict import ALMOST, SMALL_DELTA, law_unknown
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:
@@ -15,14 +16,15 @@ def card_rows(card: ReportCard) -> list[list[str]]:
     for each in card.cards:
         found = {finding.name: finding for finding in each.findings}
         epsilon, near = each.typical.epsilon_at(SMALL_DELTA, day), each.closeness
+        most = "≤ " if law_unknown(each.setting) else ""
         rows.append(
             [
                 each.id,
                 "-" if each.privacy is None else f"{each.privacy.median:.2f}",
-                "none" if each.typical.epsilon is None else f"{each.typical.epsilon:.3g}",
-                "none" if epsilon is None else f"{epsilon:.3g}",
-                percent(each.typical.certain),
-                percent(each.typical.composed[day][math.inf]),
+                "none" if each.typical.epsilon is None else figure(each.typical.epsilon),
+                "none" if epsilon is None else figure(epsilon),
+                most + percent(each.typical.certain),
+                most + percent(each.typical.composed[day][math.inf]),
                 percent(_share_of_baseline(found.get("reconstruction"))),
                 percent(_share_of_baseline(found.get("smoothing"))),
                 percent(found["re-identification"].value if "re-identification" in found else None),
@@ -38,12 +40,13 @@ def card_notes(card: ReportCard) -> list[str]:
     change = about["sensitivity"]
     return [
         f"epsilon, certain: against a change of {change['typical']:.3g}, a typical reading, in one report and in every "
-        f"one of a day's {day:,}. The epsilon of a day is at delta {SMALL_DELTA:g}. Certain: the chance of reports "
-        "that the other reading could not have given.",
+        f"one of a day's {day:,}. The epsilon of a day is at delta {SMALL_DELTA:g}, that of one report at 0. "
+        "certain: the chance of reports that the other reading could not have given.",
         f"The card also has both for {change['range']:.4g} ({change['origin']}).",
         f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
         "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
-        "smoother cannot remove. named: users recognised at the first guess.",
+        "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "
+        "named: users recognised at the first guess.",
         "limit: the score beside the most that any additive noise of that variance can have." + _families(card),
         CALIBRATION,
     ]
@@ -62,6 +65,8 @@ def percent(value: float | None) -> str:
     """A share as people read it."""
     if value is None:
         return "-"
+    if ALMOST < value < 1:
+        return "> 99%"
     return f"{value:.0%}" if value == 0 or value >= 0.1 else "< 0.01%" if value < 1e-4 else f"{value:.2%}"
 
 

@@ -1,7 +1,7 @@
 """What a card amounts to: one sentence in plain words, and warnings where score, guarantee and attacks disagree."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,10 @@ CERTAIN = 1e-3
 """Chance of certain disclosure over a day, from which a guarantee counts as weak."""
 UNDONE = 0.5
 """Attacks that leave less than this share of what they started from count as successful."""
+ALMOST = 0.995
+"""Shares above are not rounded to all."""
 NAMED, TIMES_CHANCE = 0.1, 10
+"""Users count as recognisable where this share of them is named, and so many times more than by chance."""
 HIDES = 0.05
 """Best guess against that without a report: below, the setting hides next to nothing."""
 
@@ -28,11 +31,13 @@ HIDES = 0.05
 class Alternative:
     """Laplace noise with the variance, and so the utility, of another setting.
 
+    ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None where no finite one is kept.
     ``privacy`` is its score and ``privacy_now`` the other's, both over all readings.
     """
 
     setting: PrivacySetting
     epsilon: float
+    day: float | None
     privacy: float
     privacy_now: float
     curve: Mapping[int, tuple[float, ...]]
@@ -52,7 +57,8 @@ def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[s
     if until is not None and until > 1:
         told.append(f"a steady value shows to 10 % after {until:,} reports, {_span(until, reports)}")
     if named is not None and named.value is not None:
-        told.append(f"{named.value:.0%} of users are recognised by their reports")
+        chance = f" ({_share(named.baseline)} by chance)" if named.baseline else ""
+        told.append(f"{_share(named.value)} of users are recognised by their reports{chance}")
     text = "; ".join([*(part for part in told if part), _promise(typical)])
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -70,46 +76,87 @@ def warnings(
     score = 0.0 if privacy is None else privacy.median
     weak = _weakness(typical, reports["day"])
     if score >= HIGH_SCORE and weak:
-        told.append(f"High score ({score:.2f}), weak guarantee: {weak}.")
-    guess = found.get("reconstruction")
-    if guess and guess.value is not None and guess.baseline:
-        share = guess.value / guess.baseline
-        if share < HIDES:
-            told.append("Hides next to nothing: a report all but shows the reading.")
-        elif share < UNDONE and score >= HIGH_SCORE:
-            told.append(f"High score ({score:.2f}), yet one report takes {1 - share:.0%} off an attacker's error.")
-    left = found.get("smoothing")
-    if left and left.value is not None and left.value < UNDONE and score >= HIGH_SCORE:
-        told.append(f"Smoothing a series of reports removes {1 - left.value:.0%} of the noise's variance.")
+        told.append(f"High score ({score:.2f}), {weak}.")
+    told += [*_undone(score, found.get("reconstruction"), found.get("smoothing"))]
     named = found.get("re-identification")
     if named and named.value is not None and named.value >= max(NAMED, TIMES_CHANCE * (named.baseline or 0)):
-        told.append(f"Users stay recognisable: {named.value:.0%} are named, {named.baseline:.1%} by chance.")
-    if instead and weak and instead.epsilon <= LARGE_EPSILON:
-        told.append(
-            f"{instead.setting} has the same variance, and so the same utility: over all readings it scores "
-            f"{instead.privacy:.2f} instead of {instead.privacy_now:.2f}, and guarantees epsilon {instead.epsilon:.2g} "
-            "for each report."
-        )
+        told.append(f"Users stay recognisable: {_share(named.value)} are named, {_share(named.baseline)} by chance.")
+    if instead and weak and _better(instead, typical.epsilon_at(SMALL_DELTA, reports["day"])):
+        told.append(_advice(instead))
     return tuple(told)
+
+
+def law_unknown(setting: PrivacySetting) -> bool:
+    """Whether a guarantee of nothing is all that can be said: a rule, noise in proportion, or draws alone.
+
+    Its delta of 1 is then a bound for the worst of readings, and no statement about a typical one.
+    """
+    noise = setting.inner or setting
+    return noise.kind != "additive" or noise.law.estimated
+
+
+def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> Iterator[str]:
+    """What attacks take off the error of somebody who knows others' readings alone.
+
+    Of the smoother that error counts, and not the share of the noise that it removes: of large noise hardly any is left
+    even where a smoother learns nothing, and falls back on what others have.
+    """
+    if guess and guess.value is not None and guess.baseline:
+        left = guess.value / guess.baseline
+        if left < HIDES:
+            yield f"Hides next to nothing: {_blur(guess)}."
+        elif left < UNDONE and score >= HIGH_SCORE:
+            yield f"High score ({score:.2f}), yet one report takes {_share(1 - left)} off an attacker's error."
+    if smoothed and smoothed.details.get("rmse_prior"):
+        left = smoothed.details["rmse_smoothed"] / smoothed.details["rmse_prior"]
+        if left < UNDONE and score >= HIGH_SCORE:
+            yield f"High score ({score:.2f}), yet smoothing reports takes {_share(1 - left)} off an attacker's error."
+
+
+def _better(instead: Alternative, day: float | None) -> bool:
+    """Whether the alternative is worth naming: a useful epsilon of a report, and a smaller one of a day."""
+    return instead.epsilon <= LARGE_EPSILON and instead.day is not None and (day is None or instead.day < day)
+
+
+def _advice(instead: Alternative) -> str:
+    now, then = f"{instead.privacy_now:.2f}", f"{instead.privacy:.2f}"
+    scores = f"{then}, as this does" if now == then else f"{then} instead of {now}"
+    return (
+        f"{instead.setting} has the same variance, and so the same utility: over all readings it scores {scores}, and "
+        f"guarantees epsilon {instead.epsilon:.2g} for each report, {instead.day:.2g} for a day of them."
+    )
 
 
 def _weakness(found: Guarantee, day: int) -> str:
     """Why a day of reports is weakly guarded against a change of typical size; empty where it is not."""
+    if law_unknown(found.setting):
+        return found.label
     certain = found.composed[day][math.inf]
     if certain > CERTAIN:
-        return f"a day of reports rules the other reading out for certain with probability {certain:.2g}"
+        often = "all but always" if certain > ALMOST else f"with probability {certain:.2g}"
+        return f"weak guarantee: a day of reports rules the other reading out for certain {often}"
     epsilon = found.epsilon_at(SMALL_DELTA, day)
     if epsilon is None or epsilon > LARGE_EPSILON:
         reached = "no finite epsilon" if epsilon is None else f"epsilon {epsilon:.3g}"
-        return f"{reached} over a day of reports (delta {SMALL_DELTA:g})"
+        return f"weak guarantee: {reached} over a day of reports (delta {SMALL_DELTA:g})"
     return ""
+
+
+def _share(value: float | None) -> str:
+    """A share in words: never all or none where it is not quite."""
+    if value is None:
+        return "-"
+    if 0 < value < 1 - ALMOST:
+        return "under 1 %"
+    return "over 99 %" if ALMOST < value < 1 else f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
 
 
 def _blur(found: Finding | None) -> str:
     if found is None or found.value is None or not found.baseline:
         return ""
-    share = found.value / found.baseline
-    if share < HIDES:
+    if found.value == 0:
+        return "a report shows the reading as it is"
+    if found.value < HIDES * found.baseline:
         return "a report all but shows the reading"
     return f"who sees one report guesses the reading {found.value:.2g} off ({found.baseline:.2g} without it)"
 
@@ -125,8 +172,15 @@ def _promise(found: Guarantee) -> str:
     change = f"a change of {found.sensitivity:.2g}"
     if found.epsilon is not None:
         return f"each report hides {change} up to epsilon {found.epsilon:.2g}"
+    if law_unknown(found.setting):
+        return found.label
+    if found.certain == 1:
+        return f"no epsilon guarantee: every report gives {change} away for certain"
     if found.certain >= 0.5:
-        return f"no epsilon guarantee: {found.certain:.0%} of reports give {change} away for certain"
+        return f"no epsilon guarantee: {_share(found.certain)} of reports give {change} away for certain"
     if found.certain > 0:
         return f"no epsilon guarantee: one report in {1 / found.certain:,.0f} gives {change} away for certain"
-    return f"each report hides {change} up to epsilon 1, but for a chance of {found.delta[1.0]:.2g}"
+    epsilon = found.epsilon_at(SMALL_DELTA)
+    if epsilon is None:
+        return f"no useful guarantee against {change}"
+    return f"each report hides {change} up to epsilon {epsilon:.2g}, but for a chance of {SMALL_DELTA:g}"
