@@ -154,6 +154,7 @@ BAD = {
     "too few fields": (HEADER + "a,t1\n", "row 1 has 2 field(s), the header 4"),
     "too many fields": (HEADER + "a,t1,7.77123,,\n", "row 1 has 5 field(s), the header 4"),
     "no header": ("a,2026-01-01,7.77123,\n", "no column 'time'"),
+    "no header and no comma": ("kitchen;2026-01-01;7.77123\n", "no column 'time', its first row has no plain names"),
     "no such column": ("time,power\nt1,7.77123\n", "no column 'kwh', its first row has time, power"),
     "a column twice": ("time,kwh,kwh\nt1,7.77123,2\n", "2 columns 'kwh'"),
     "nothing": ("", "standard input is empty"),

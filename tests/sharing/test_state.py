@@ -198,9 +198,10 @@ def test_a_begun_folder_without_a_secret_is_begun_anew(tmp_path: Path) -> None:
     assert device(tmp_path, "none").report("1", 2) == 2000
 
 
-def test_a_secret_that_others_can_read_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["secret", "noise.sqlite"])
+def test_what_others_can_read_is_refused(tmp_path: Path, file: str) -> None:
     device(tmp_path)
-    (tmp_path / "state" / "secret").chmod(0o644)
+    (tmp_path / "state" / file).chmod(0o644)
     with pytest.raises(RunError, match="chmod 600"):
         device(tmp_path)
 

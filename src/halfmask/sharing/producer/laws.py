@@ -18,6 +18,9 @@ from halfmask.sharing.producer.entropy import Entropy
 from halfmask.sharing.producer.exact import discrete_gaussian, discrete_laplace, geometric
 from halfmask.sharing.producer.setting import DeviceSetting
 
+TAIL = Fraction(32)
+FURTHEST = 2**63
+
 
 class Law(ABC):
     """A law of k. Its parameters are held in steps; nothing else is held, and nothing can be seeded."""
@@ -148,7 +151,21 @@ class RoundedSine(Law):
 
 
 def law(setting: DeviceSetting, step: Fraction) -> Law:
-    """The exact law of a setting's noise in steps of the lattice; a scale of 0 is no noise."""
+    """The exact law of a setting's noise in steps of the lattice.
+
+    Noise that rounds to 0, always or but once in 1e12 draws, is refused: each report would be the reading itself, and
+    only ``none`` may do that. So is noise beyond 64-bit integers, which no consumer could add up.
+    """
+    reach = _REACH[setting.mechanism](setting.parameters) / step
+    if reach < Fraction(1, 2) and setting.mechanism != "none":
+        raise SettingError(
+            f"{setting.text[:80]} adds nothing on a lattice of step {float(step):g}: its noise is below half a step, "
+            "so every report would be the reading itself; take a finer step or more noise, or say none if that is meant"
+        )
+    if reach >= FURTHEST:
+        raise SettingError(
+            f"{setting.text[:80]} reaches beyond {FURTHEST} steps of {float(step):g}: take a coarser step or less noise"
+        )
     return _BUILDERS[setting.mechanism](setting.parameters, step)
 
 
@@ -156,11 +173,11 @@ Parameters = tuple[Fraction, ...]
 
 
 def _laplace(parameters: Parameters, step: Fraction) -> Law:
-    return DiscreteLaplace(parameters[0] / step) if parameters[0] else Silence()
+    return DiscreteLaplace(parameters[0] / step)
 
 
 def _gaussian(parameters: Parameters, step: Fraction) -> Law:
-    return DiscreteGaussian(parameters[0] / step) if parameters[0] else Silence()
+    return DiscreteGaussian(parameters[0] / step)
 
 
 def _geometric(parameters: Parameters, step: Fraction) -> Law:
@@ -170,16 +187,16 @@ def _geometric(parameters: Parameters, step: Fraction) -> Law:
             f"geometric: its step is {float(own):g}, the lattice's {float(step):g}; unless they are equal reports tell "
             "the rest of the reading: take a lattice of that step, or laplace:b"
         )
-    return DiscreteLaplace(b / step) if b else Silence()
+    return DiscreteLaplace(b / step)
 
 
 def _uniform(parameters: Parameters, step: Fraction) -> Law:
-    return RoundedUniform(parameters[0] / step) if parameters[0] else Silence()
+    return RoundedUniform(parameters[0] / step)
 
 
 def _staircase(parameters: Parameters, step: Fraction) -> Law:
     epsilon, delta, gamma = parameters
-    return RoundedStaircase(epsilon, delta / step, gamma) if delta else Silence()
+    return RoundedStaircase(epsilon, delta / step, gamma)
 
 
 def _sine(parameters: Parameters, step: Fraction) -> Law:
@@ -200,3 +217,14 @@ _BUILDERS: dict[str, Callable[[Parameters, Fraction], Law]] = {
     "sine": _sine,
     "tabulated": _tabulated,
 }
+_REACH: dict[str, Callable[[Parameters], Fraction]] = {
+    "none": lambda _: Fraction(0),
+    "laplace": lambda p: TAIL * p[0],
+    "gaussian": lambda p: TAIL * p[0] / 4,  # exp(-8^2/2) is exp(-32)
+    "geometric": lambda p: TAIL * p[0],
+    "uniform": lambda p: p[0],
+    "staircase": lambda p: p[1] * (1 + TAIL / p[0]),
+    "sine": lambda p: sum((theta ** (2 * k + 1) for k, theta in enumerate(p)), Fraction(0)),
+    "tabulated": lambda p: next(y for y, c in zip(p[::2], p[1::2], strict=True) if c == 1),
+}
+"""What |psi| exceeds never, or with a probability of about exp(-TAIL)."""

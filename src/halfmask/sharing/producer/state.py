@@ -37,7 +37,7 @@ class State:
         with _plainly(self.folder):
             if not secret.exists():
                 self._begin(secret)
-            self._secret = _private_bytes(secret)
+            self._secret = _private(secret).read_bytes()
             if len(self._secret) != SECRET_BYTES:
                 raise FileFormatError(f"{secret} is damaged (it has {len(self._secret)} bytes): {_WAY_OUT}")
             self._check()
@@ -101,6 +101,7 @@ class State:
     def _check(self) -> None:
         if not self._store.exists():
             raise FileFormatError(f"{self._store} is missing, but the device has a secret: {_WAY_OUT}")
+        _private(self._store)
         with closing(self._connect()) as store:
             for row in store.execute("SELECT key, noise, seal FROM noise LIMIT 1"):
                 self._unsealed(*row)
@@ -145,10 +146,10 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _private_bytes(path: Path) -> bytes:
+def _private(path: Path) -> Path:
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them")
-    return path.read_bytes()
+    return path
 
 
 @contextmanager

@@ -88,10 +88,10 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
 
 
 def _place(header: list[str], name: str, role: str) -> int:
-    """Where the column is; cells that may be readings, for want of a header, are not named."""
+    """Where the column is; a cell with a digit may be a reading, for want of a header or a comma, and is not shown."""
     count = header.count(name)
     if count != 1:
-        named = ", ".join(cell for cell in header if cell[:1].isalpha()) or "no names"
+        named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"
         how = "no column" if count == 0 else f"{count} columns"
         raise ColumnError(f"standard input has {how} '{name}', its first row has {named}: name another with --{role}")
     return header.index(name)
