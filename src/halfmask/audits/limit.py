@@ -63,7 +63,7 @@ class LimitCurve:
 
     @property
     def upper_bound(self) -> FloatArray:
-        """What no law exceeds."""
+        """What no law on the pieces exceeds; one narrower than a piece may, by some ten-thousandths."""
         return np.array([each.upper_bound for each in self.limits])
 
 

@@ -104,7 +104,7 @@ def _first(folder: Path, asked: Asked) -> Terms:
 def _widest(step: str) -> str:
     """The largest multiple of the step within `WIDEST`; of what is no step, `Lattice` will say so."""
     try:
-        return str(Decimal(step) * max(WIDEST // Decimal(step), 1))
+        return str(Decimal(step) * max(WIDEST // Decimal(step), Decimal(1)))
     except ArithmeticError:
         return str(WIDEST)
 
