@@ -20,7 +20,7 @@ def options(command: str) -> dict[str, bool]:
     """Every name an option of the command goes by, and whether a value follows it."""
     found = {}
     for argument in app[command].assemble_argument_collection():
-        for name in argument.names:
+        for name in argument.names if argument.show else ():  # a group of options is itself none
             found[name] = argument.hint is not bool and name not in argument.negatives
     return found
 

@@ -87,7 +87,15 @@ def test_what_cannot_be_attacked_says_so() -> None:
     single = Case(["a", "b"], [0, 0], [1.0, 2.0])
     with pytest.raises(OptionError, match="no regular step"):
         evidence_from_panel(single.panel, single.profile)
-    other = Case(["x", "x", "y", "y"], [0, 1, 0, 1], [1.0, 2, 3, 4])
-    case = household(users=3, days=2)
+
+
+def test_a_panel_of_other_readings_is_refused() -> None:
+    """Other values of the same users and times, and the same values of other users."""
+    users, times, values = ["a", "a", "b", "b"], [0, 1, 0, 1], [1.0, 2, 3, 4]
+    profile = Case(users, times, values).profile
+    for other in (Case(users, times, [1.0, 2, 3, 4.1]), Case(users[:3], times[:3], values[:3])):
+        with pytest.raises(SourceError, match=r"are not the profile's \(4, sum 10\)"):
+            evidence_from_panel(other.panel, profile)
     with pytest.raises(SourceError, match="no reading of the profile's users"):
-        evidence_from_panel(other.panel, case.profile)
+        evidence_from_panel(Case(["x", "x", "y", "y"], times, values).panel, profile)
+    assert evidence_from_panel(Case(users, times, values).panel, profile).series.sum() == 10

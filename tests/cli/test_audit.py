@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from halfmask.choice.menu import read_menu, write_menu
@@ -36,6 +38,7 @@ def test_one_setting_as_a_table_in_words() -> None:
         ([], "name a menu"),
         (["menu.json"], "--profile"),
         (["menu.json", "--setting", "laplace:1"], "not both"),
+        (["menu.json", "--profile", "none.profile", "--value", "kwh"], "--panel"),
         (["--setting", "laplace:1"], "how far a reading may change"),
         (["--setting", "laplace:1", "--sensitivity", "-1"], "sensitivity is -1"),
         (["--setting", "laplace:1", "--sensitivity", "inf"], "sensitivity is inf"),
@@ -62,12 +65,15 @@ def test_a_card_without_a_place_is_refused_before_the_work(tmp_path: Path) -> No
 
 def test_a_menu_gets_a_card_and_the_report_shows_it(tmp_path: Path) -> None:
     folder = whole_folder(tmp_path / "homes")
-    panel = tmp_path / "homes-panel.parquet"
+    panel, readings = tmp_path / "two-values.parquet", pq.read_table(tmp_path / "homes-panel.parquet")
+    value = readings.column_names[-1]
+    pq.write_table(readings.append_column("doubled", pc.multiply(readings[value], 2)), panel)
     made = read_menu(folder / "menu.json")
     write_menu(replace(made, settings=made.settings[-2:]), folder / "menu.json")
     (folder / "mix.parquet").unlink()
     options = ["--profile", folder / "homes.profile", "--panel", panel, "-o", folder / "card.json"]
-    ended = halfmask("audit", folder / "menu.json", *options)
+    assert "are not the profile's" in halfmask("audit", folder / "menu.json", *options, "--value", "doubled").stderr
+    ended = halfmask("audit", folder / "menu.json", *options, "--value", value)
     assert ended.returncode == 0, ended.stderr
     assert "What each setting protects" in ended.stdout
     assert "Calibrate" in ended.stderr

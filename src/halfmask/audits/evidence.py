@@ -5,7 +5,7 @@ resolution of the readings themselves, of a bounded sample of users over a bound
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,14 @@ from halfmask.profiles.bins import FloatArray, IntArray, edge
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MOST_USERS = 500
 MOST_TIMES = 4096
 SECONDS = 1_000_000
+SAME = 1e-6
+"""Sums that differ by less are one sum, added up in another order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +182,7 @@ def _read(panel: Panel, profile: Profile, users: int) -> dict[str, NDArray[Any]]
     from halfmask.evaluation.direct_readings import usable_frame  # here, because numba takes long to import
 
     frame = usable_frame(panel, profile).with_columns(user=nw.col("user").cast(nw.String))
+    _check_same(panel, panel.collect(frame.select(nw.len().alias("n"), nw.col("value").sum().alias("sum"))), profile)
     held = profile.rows["readings"] > 0
     if profile.buckets:
         names = panel.collect(frame.select("user").unique().sort("user").head(users))["user"].to_pylist()
@@ -189,6 +195,17 @@ def _read(panel: Panel, profile: Profile, users: int) -> dict[str, NDArray[Any]]
     if not table.num_rows:
         raise SourceError(f"{panel.source}: it holds no reading of the profile's users: give the source it was made of")
     return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in ("user", "time", "value")}
+
+
+def _check_same(panel: Panel, found: "pa.Table", profile: Profile) -> None:
+    """Refuse readings that are not the profile's, by their number and sum: users' names alone may agree by chance."""
+    n, total = int(found["n"][0].as_py()), float(found["sum"][0].as_py() or 0.0)
+    cells = profile.cells.sum(axis=(0, 1))
+    if n != profile.readings or abs(total - cells[1]) > SAME * max(abs(total), float(np.sqrt(n * cells[2]))):
+        raise SourceError(
+            f"{panel.source}: its readings ({n:,} usable, sum {total:.6g}) are not the profile's "
+            f"({profile.readings:,}, sum {cells[1]:.6g}): give the source and the columns that the profile was made of"
+        )
 
 
 def _spread(rows: IntArray, most: int) -> IntArray:

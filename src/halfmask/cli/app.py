@@ -1,6 +1,7 @@
 """The program itself: its commands are added by the modules beside this one."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -32,3 +33,35 @@ def has_a_place(_: object, output: Path | None) -> None:
 Output = Annotated[Path, Parameter(name=["--output", "-o"], validator=has_a_place)]
 OutputIfAny = Annotated[Path | None, Parameter(name=["--output", "-o"], validator=has_a_place)]
 Flag = Annotated[bool, Parameter(negative="")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Columns:
+    """How to read a panel, as 'halfmask profile' was told.
+
+    Parameters
+    ----------
+    user
+        The panel's column that tells users apart; guessed where not named.
+    time
+        The panel's column with the times; guessed where not named.
+    value
+        The panel's column with the readings; guessed where not named.
+    format
+        The panel's format, as for 'halfmask profile'.
+    table
+        The panel's table, where it is a database.
+    wide
+        The panel has one column a sensor, beside the time.
+    tz
+        Zone in which the profile's days were cut.
+    """
+
+    user: str | None = None
+    time: str | None = None
+    value: str | None = None
+    format: str = "auto"
+    table: str | None = None
+    wide: Flag = False
+    tz: str | None = None

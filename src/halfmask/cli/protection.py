@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from halfmask.cli.app import Flag, OutputIfAny, app
+from halfmask.cli.app import Columns, Flag, OutputIfAny, app
 from halfmask.cli.output import bar, note, print_json, print_rows
 
 
@@ -20,6 +20,7 @@ def audit(
     seed: int = 7,
     other_data: Flag = False,
     json: Flag = False,
+    columns: Columns = Columns(),  # noqa: B008, a frozen value
 ) -> None:
     """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
 
@@ -57,7 +58,9 @@ def audit(
         return
     if menu is None or profile is None:
         raise OptionError("attacks need the menu's profile: name it with --profile")
-    _menu(menu, profile, panel, output, sensitivity, seed, other_data, json)
+    if panel is None and columns != Columns():
+        raise OptionError("columns are those of the readings: name their source with --panel")
+    _menu(menu, profile, panel, columns, output, sensitivity, seed, other_data, json)
 
 
 def _one(text: str, sensitivity: float | None, reports: str, json: bool) -> None:
@@ -82,6 +85,7 @@ def _menu(
     path: Path,
     profile: Path,
     panel: str | None,
+    columns: Columns,
     output: Path | None,
     sensitivity: float | None,
     seed: int,
@@ -96,7 +100,7 @@ def _menu(
     from halfmask.profiles.store import load_profile
 
     made, people = read_menu(path), load_profile(profile)
-    readings = None if panel is None else open_panel(panel)
+    readings = None if panel is None else open_panel(panel, **vars(columns))
     with bar("attacking", len(made.settings)) as advance:
         card = audit_menu(
             made, people, readings, sensitivity=sensitivity, seed=seed, other_data=other_data, advance=advance
