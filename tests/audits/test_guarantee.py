@@ -198,11 +198,15 @@ def test_what_adds_no_noise_to_some_reading_guarantees_nothing(text: str) -> Non
 
 
 def test_labels_say_what_there_is() -> None:
-    labels = [guarantee(PrivacySetting.parse(text), 1.0, ()).label for text in ("laplace:2", "gaussian:2", "uniform:1")]
+    labels = [
+        guarantee(PrivacySetting.parse(text), 1.0, ()).label
+        for text in ("laplace:2", "gaussian:2", "uniform:1", "geometric:2,0.1")
+    ]
     assert labels == [
         "epsilon 0.5 for each report",
         "no pure epsilon: delta 0.0068 at epsilon 1 for each report",
         "no epsilon guarantee: 50 % of reports rule the other reading out for certain",
+        "epsilon 0.5 for each report, of readings that are multiples of 0.1",
     ]
 
 

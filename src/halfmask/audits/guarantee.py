@@ -95,7 +95,7 @@ def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports
     delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
     loss = loss_distribution(every, largest)
     composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
-    return Guarantee(setting, change, epsilon, delta, composed, _label(epsilon, delta), loss)
+    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, epsilon, delta), loss)
 
 
 def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
@@ -225,8 +225,10 @@ def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[floa
     return {**deltas, math.inf: 1.0 if certain >= 1 else -math.expm1(reports * math.log1p(-certain))}
 
 
-def _label(epsilon: float | None, delta: Deltas) -> str:
+def _label(noise: PrivacySetting, epsilon: float | None, delta: Deltas) -> str:
     certain = delta[math.inf]
+    if epsilon is not None and noise.mechanism == "geometric":
+        return f"epsilon {epsilon:.3g} for each report, of readings that are multiples of {noise.parameters[1]:g}"
     if epsilon is not None:
         return f"epsilon {epsilon:.3g} for each report"
     if certain > 0:
