@@ -1,5 +1,6 @@
 """The page: whole, self-contained, honest about what is missing, the same bytes each time."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -214,6 +215,7 @@ def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> Non
     assert inputs.samples is not None
     refined = replace(menu.settings[0], setting=PrivacySetting.parse("laplace:0.123"))
     write_menu(menu.with_setting(refined), folder / "menu.json")
+    (folder / "card.json").unlink()
     again = read_inputs(folder).of_menu
     assert again is not None
     assert again.absent == []
@@ -263,3 +265,31 @@ def test_a_damaged_study_leaves_the_old_report(folder: Path) -> None:
     with pytest.raises(FileFormatError, match=r"study\.parquet"):
         report(folder)
     assert (folder / "report.html").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("about", None),
+        ("about", {}),
+        ("best", {"like": "Z"}),
+        ("noise", "white"),
+        ("settings", []),
+        ("settings", ["A"]),
+        ("settings", [{"id": "A", "setting": "none"}]),
+    ],
+)
+def test_a_damaged_card_is_refused_by_name(folder: Path, field: str, value: object) -> None:
+    path = folder / "card.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(FileFormatError, match=r"card.json is no whole card .*halfmask audit"):
+        read_inputs(folder)
+
+
+def test_a_card_of_another_menu_is_refused(folder: Path) -> None:
+    made = read_menu(folder / "menu.json")
+    first, second = made.settings[:2]
+    for settings in (made.settings[1:], (replace(first, setting=second.setting), *made.settings[1:])):
+        write_menu(replace(made, settings=settings), folder / "menu.json")
+        with pytest.raises(OptionError, match=r"card.json is about other settings than menu.json.*halfmask audit"):
+            read_inputs(folder)

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.audits.card import read_card
+from halfmask.audits.families import NoiseAtEqualUtility
 from halfmask.choice.menu import Menu, read_menu
 from halfmask.choice.mix import Mix, read_mix
-from halfmask.errors import OptionError, SourceError
+from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
+from halfmask.reports.card import protection_table, protection_words
 from halfmask.reports.menu import MenuSamples, menu_samples
+from halfmask.reports.protection import curve_data, protection_data
 from halfmask.reports.samples import Samples, read_samples
 
 COMMANDS = {
@@ -50,7 +53,7 @@ def read_inputs(folder: str | Path) -> Inputs:
     study = folder / "study.parquet"
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
-    card = read_card(folder / "card.json") if (folder / "card.json").exists() else None
+    card = _card(folder / "card.json") if (folder / "card.json").exists() else None
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
     if not (profile or samples or menu):
@@ -63,8 +66,32 @@ def read_inputs(folder: str | Path) -> Inputs:
         f"{name}.profile": profile.fingerprint() if profile else None,
     }
     _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
+    if card and menu:
+        _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
     return Inputs(folder, name, profile, samples, menu, mix, of_menu, card)
+
+
+def _card(path: Path) -> dict[str, Any]:
+    """The card, once everything that is shown of it was found in it."""
+    card = read_card(path)
+    again = COMMANDS["card"].format(folder=path.parent.name or ".")
+    try:
+        protection_table(card), protection_words(card), protection_data(card), curve_data(card)
+        if card["noise"] is not None:
+            NoiseAtEqualUtility.from_json(card["noise"])
+        card["about"]["fingerprint"]
+    except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
+        why = f"there is no {error}" if isinstance(error, KeyError) else f"{error}" or "no setting in it"
+        raise FileFormatError(f"{path} is no whole card ({why}): make it anew with '{again}'") from error
+    return card
+
+
+def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:
+    """A card is of one menu: the ids of another mean other settings."""
+    if {each["id"]: each["setting"] for each in card["settings"]} != {e.id: str(e.setting) for e in menu.settings}:
+        again = COMMANDS["card"].format(folder=folder.name or ".")
+        raise OptionError(f"{folder}/card.json is about other settings than menu.json: make it anew with '{again}'")
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:

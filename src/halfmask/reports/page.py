@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from halfmask.reports.figures import Drawing
 from halfmask.reports.style import inline_svg
+
+if TYPE_CHECKING:
+    from halfmask.reports.figures import Drawing
 
 
 class Markup(str):
@@ -77,7 +80,7 @@ def bar(value: float) -> Markup:
     return Markup(f'{value:.2f}<span class="bar" aria-hidden="true"><i style="width:{filled:.1f}%"></i></span>')
 
 
-def figure(drawing: Drawing, number: int) -> Markup:
+def figure(drawing: "Drawing", number: int) -> Markup:
     """A figure twice, for wide and for narrow pages; style sheets show the one that fits."""
     label = escape(f"{drawing.title}. {drawing.caption}")
     wide = inline_svg(drawing.draw(2), drawing.name, label)
