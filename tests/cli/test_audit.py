@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from halfmask.choice.menu import read_menu, write_menu
+from halfmask.cli.output import print_rows
 from tests.cli.program import halfmask
 from tests.reports.studies import whole_folder
 
@@ -30,6 +31,13 @@ def test_one_setting_as_a_table_in_words() -> None:
     assert ended.returncode == 0, ended.stderr
     assert "10 reports" in ended.stdout
     assert "epsilon 0.1 for each report" in ended.stderr
+
+
+def test_a_narrow_terminal_cuts_no_number(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    numbers = ["0.525", "13,300", "> 99%", "1.40%", "7.62%", "6.67%", "88%"]
+    print_rows([[f"heading {place}" for place in range(7)], numbers])
+    assert "  ".join(numbers) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -105,14 +105,13 @@ def optimize(
         print_rows([[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)], "Menu")
         if readings is not None:
             words = menu_words(menu, readings)
-            crowds = [f"{users:,} users" for users in words[0].errors]
+            crowds = [f"{users:,} user{'s' * (users != 1)}" for users in words[0].errors]
             errors = [["-" if error is None else f"{error:.2%}" for error in each.errors.values()] for each in words]
             lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
             period = menu.provenance.get("period", "period")
-            print_rows(
-                [["id", "a typical reading", *crowds], *lines], f"\nIn words, and the error of a {period}'s total"
-            )
-        for empty in menu.empty_bins:
+            of = f"{'an' if period == 'hour' else 'a'} {period}'s"
+            print_rows([["id", "a typical reading", *crowds], *lines], f"\nIn words, and the error of {of} total")
+        for empty in menu.empty_bins if floor else ():  # without a floor they are among the notes
             note(f"bin {empty.bin[0]:g} to {empty.bin[1]:g} is empty: {empty.reason}")
         note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
     for told in found.notes if floor is None else ():  # with a floor, other settings than those it speaks of are taken

@@ -69,6 +69,10 @@ def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, all_: shown.update(task, completed=done, total=all_)
 
 
+NUMBER = 8
+"""Characters of a cell that are kept on one line where a terminal is narrow."""
+
+
 def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """A table, headings first."""
     from rich.console import Console
@@ -79,8 +83,9 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     if title:
         console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in rows[0]:
-        table.add_column(heading, overflow="fold")
+    for place, heading in enumerate(rows[0]):
+        widest = max((len(str(row[place])) for row in rows[1:]), default=1)
+        table.add_column(heading, overflow="fold", min_width=min(widest, NUMBER))  # a number is not cut in two
     for row in rows[1:]:
         table.add_row(*(Text(str(cell)) for cell in row))
-    console.print(table)
+    console.print(table, crop=False)  # rather too wide than without the last column

@@ -46,6 +46,8 @@ def audit(
         Take a menu that was made on other data than the profile.
     json
         Print JSON instead of tables.
+    columns
+        How to read the panel, as 'halfmask profile' was told.
     """
     from halfmask.errors import OptionError
 
