@@ -194,6 +194,7 @@ def test_successful_attacks_are_warned_of() -> None:
     assert told(finding("reconstruction", 0.9, 1.0)) == ""
     assert "takes 80 % off" in told(finding("smoothing", 0.4, 1.0, rmse_smoothed=0.1, rmse_prior=0.5))
     assert told(finding("smoothing", 0.01, 1.0, rmse_smoothed=0.49, rmse_prior=0.5)) == ""  # it learned nothing
+    assert told(finding("smoothing", 1.0, 1.0, rmse_smoothed=0.1, rmse_prior=0.5)) == ""  # the reports alone did
     assert "recognisable" in told(finding("re-identification", 0.3, 0.002))
     assert told(finding("re-identification", 0.03, 0.002)) == ""
 

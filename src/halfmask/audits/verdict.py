@@ -98,7 +98,7 @@ def law_unknown(setting: PrivacySetting) -> bool:
 def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> Iterator[str]:
     """What attacks take off the error of somebody who knows others' readings alone.
 
-    Of the smoother that error counts, and not the share of the noise that it removes: of large noise hardly any is left
+    Of the smoother that error counts beside the share of the noise that it removes: of large noise hardly any is left
     even where a smoother learns nothing, and falls back on what others have.
     """
     if guess and guess.value is not None and guess.baseline:
@@ -109,7 +109,7 @@ def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> It
             yield f"High score ({score:.2f}), yet one report takes {_share(1 - left)} off an attacker's error."
     if smoothed and smoothed.details.get("rmse_prior"):
         left = smoothed.details["rmse_smoothed"] / smoothed.details["rmse_prior"]
-        if left < UNDONE and score >= HIGH_SCORE:
+        if left < UNDONE and (smoothed.value or 0) < UNDONE and score >= HIGH_SCORE:
             yield f"High score ({score:.2f}), yet smoothing reports takes {_share(1 - left)} off an attacker's error."
 
 

@@ -213,6 +213,11 @@ def _law(
 
 def _emptied(entry: MenuSetting, floor: Floor, nearest: MenuSetting | None) -> EmptyBin:
     wanted = f"{floor.name} of at least {floor.least:g}"
+    if entry.setting.kind != "additive":
+        why = (
+            f"{entry.setting} adds no noise of one law, and no other is searched above a floor: evaluate such settings"
+        )
+        return EmptyBin(entry.bin, None, None, why)
     if nearest is None:
         return EmptyBin(entry.bin, None, None, f"no noise like {brief(entry.setting)} has {wanted}")
     why = f"{brief(nearest.setting)} has {wanted}, but privacy {nearest.privacy.median:.2f}; no law searched has both"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.choice.floor import brief
 from halfmask.reports.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.reports.protection import ratio
@@ -96,13 +97,14 @@ def _sampler(found: dict[str, Any] | None) -> str:
 
 
 def _row(each: dict[str, Any], day: str) -> list[str]:
+    most = "≤ " if law_unknown(PrivacySetting.parse(each["setting"])) else ""
     typical, found = each["typical"], {finding["name"]: finding for finding in each["attacks"]}
     return [
         each["id"],
         f"{each['privacy']['median']:.2f}" if each["privacy"] else "–",
         "none" if typical["epsilon"] is None else f"{typical['epsilon']:.3g}",
-        _percent(typical["delta"]["inf"]),
-        _percent(typical["composed"][day]["inf"]),
+        most + _percent(typical["delta"]["inf"]),
+        most + _percent(typical["composed"][day]["inf"]),
         _percent(ratio(found.get("reconstruction"))),
         _percent(ratio(found.get("smoothing"))),
         _percent(found.get("re-identification", {}).get("value")),
@@ -112,4 +114,6 @@ def _row(each: dict[str, Any], day: str) -> list[str]:
 def _percent(value: float | None) -> str:
     if value is None:
         return "–"
+    if ALMOST < value < 1:
+        return "> 99 %"
     return "< 0.01 %" if 0 < value < 1e-4 else f"{100 * value:.3g} %"
