@@ -1,5 +1,6 @@
 """A floor under the menu, with an attack made up for the test: its error is the noise's deviation, or its mean."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,15 @@ def test_an_emptied_bin_says_why(coarse: Menu) -> None:
     assert emptied
     assert all("size of at least 0.9" in each.reason for each in emptied)
     assert "none" in {row[-2] for row in found.rows()}
+
+
+def test_a_rule_is_not_said_to_fail_a_floor_that_was_not_measured(coarse: Menu) -> None:
+    rule = replace(coarse.settings[0], setting=PrivacySetting.parse("round:0.5"))
+    menu = replace(coarse, settings=(rule, coarse.settings[-1]))
+    found = refine_above(menu, homes().profile, Floor("size", 0.1, deviation, table), evaluations=5)
+    (told,) = [each.reason for each in found.menu.empty_bins if each.bin == rule.bin]
+    assert told.startswith("round:0.5 adds no noise of one law")
+    assert "size of at least" not in told
 
 
 def test_a_law_is_taken_only_where_it_is_better(coarse: Menu) -> None:
