@@ -90,7 +90,8 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
         raise FileFormatError(f"{path} is not a {kind} (no '{format}' in it): make one with '{maker}'")
     if page.get("version") != version:
         raise FileFormatError(
-            f"{path} is a {kind} of version {page.get('version')}; this halfmask reads {version}: upgrade it"
+            f"{path} is a {kind} of version {page.get('version')}; this halfmask reads {version}: "
+            f"upgrade halfmask where that is newer, or make it anew with '{maker}'"
         )
     return page
 
