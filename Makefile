@@ -28,7 +28,7 @@ check: $(VENV)/.dev
 # The paper's claims, measured anew: HOUSEHOLDS names a file of user, time and value to check them on as well.
 reproduction: $(VENV)/.dev
 	$(BIN)/halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
-	$(BIN)/python -m halfmask.reports.reproduction docs/reproduction.md stand-in=stand-in.parquet \
+	$(BIN)/python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet \
 	  $(if $(HOUSEHOLDS),swiss=$(HOUSEHOLDS))
 
 # Java for Spark and a PostgreSQL server, for the tests alone; nothing happens where both are there.
@@ -48,12 +48,11 @@ $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
 
-# Versions and hashes anew, without index addresses (needs pip-tools).
+# Recreate versions and hashes, without index addresses (needs uv: pip install uv).
+LOCK := uv pip compile -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
 lock:
-	$(PYTHON) -m piptools compile -q --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	  --no-emit-options --allow-unsafe --output-file requirements/run.txt pyproject.toml requirements/build.in
-	$(PYTHON) -m piptools compile -q --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	  --no-emit-options --allow-unsafe --all-extras --output-file requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
+	$(LOCK) -o requirements/run.txt pyproject.toml requirements/build.in
+	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -40,9 +40,9 @@ def run() -> None:
     """Guarantees, then a menu of six settings with attacks on readings."""
     import halfmask
     from halfmask.audits.card import audit_menu
-    from halfmask.audits.guarantee import guarantee
     from halfmask.data.sources import open_panel
-    from halfmask.settings.setting import PrivacySetting
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.protection.guarantees.guarantee import guarantee
 
     print("audit")
     guarantee(PrivacySetting.parse("laplace:1"), 0.1)  # imports

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from halfmask.settings.setting import PrivacySetting
-from halfmask.sharing.producer import Backend, Lattice, Producer, noise
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask_device import Backend, Lattice, Producer, noise
 
 LATTICE = Lattice("0.001", "0", "10")
 SETTINGS = (

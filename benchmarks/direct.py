@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.aggregates import aggregate
-from halfmask.evaluation.direct_readings import gather
-from halfmask.evaluation.direct_sample import LocalEngine, Question
+from halfmask.evaluation.direct.readings import gather
+from halfmask.evaluation.direct.sample import LocalEngine, Question
 from halfmask.evaluation.metrics import global_error, summary
 from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import build_profile
-from halfmask.settings.setting import PrivacySetting
 
 Floats = NDArray[np.float64]
 USERS, DAYS, STEPS = 300, 300, 48

@@ -32,7 +32,7 @@ def profile_of(users: int) -> Path:
 def measure(path: str, grid: str, repeats: str, sizes: str) -> None:
     """In the measured process: warm up, evaluate, print seconds and peak memory."""
     import halfmask
-    from halfmask.settings.grid import grid as make_grid
+    from halfmask.mechanisms.grid import grid as make_grid
 
     profile = halfmask.load_profile(path)
     halfmask.evaluate(profile, grid="laplace:b=0.1|0.2;sine:k=5,values=0|0.6", sizes=sizes, repeats=3)

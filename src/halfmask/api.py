@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from halfmask.audits.card import ReportCard, audit_menu, read_card, write_card
-from halfmask.choice.menu import Menu, read_menu, write_menu
 from halfmask.choice.mix import mix, read_mix, write_mix
-from halfmask.choice.optimize import optimize
 from halfmask.choice.requirements import assign, choose
 from halfmask.choice.vote import vote
 from halfmask.data.sources import open_panel
@@ -17,14 +15,16 @@ from halfmask.evaluation.evaluate import EngineName, evaluate_grid
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.study import Study, read_study, write_study, write_summary
 from halfmask.files import whole_file
+from halfmask.mechanisms.grid import Grid, grid, read_settings
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, read_menu, write_menu
+from halfmask.menus.optimize import optimize
+from halfmask.pages.explore.serve import explore
+from halfmask.pages.report import report
 from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
-from halfmask.reports.report import report
-from halfmask.settings.grid import Grid, grid, read_settings
-from halfmask.settings.setting import PrivacySetting
-from halfmask.sharing.producer import Asked, Producer, agree, mask_csv
-from halfmask.web.serve import explore
+from halfmask_device import Asked, Producer, agree, mask_csv
 
 __all__ = [
     "assign",
@@ -189,7 +189,7 @@ def mask(
     """Mask a CSV of one producer's readings on that producer's own device; returns how many rows.
 
     ``columns`` names those of the roles time, value and sensor. Terms are remembered in ``state``; numbers are texts,
-    so that they are exact. For single readings see `halfmask.sharing.producer.Producer`.
+    so that they are exact. For single readings see `halfmask_device.Producer`.
     """
     if not Path(source).is_file():
         raise SourceError(f"{source}: no such file: name a CSV of readings")

@@ -1,54 +1,25 @@
-"""Everything that can go wrong, in one tree.
+"""Everything that can go wrong: the tree of `halfmask_device.errors`, which device and package share."""
 
-    HalfmaskError
-    ├── InputError           the caller can mend it: exit code 2
-    │   ├── SourceError      a source is missing, empty, unreadable or of another format
-    │   ├── ColumnError      a column is missing, or several could be meant
-    │   ├── ReadingError     a user, time or value cannot be read
-    │   ├── SettingError     a privacy setting or grid is malformed or out of range
-    │   ├── FileFormatError  a profile, study or menu is truncated, foreign or too new
-    │   └── OptionError      an option's value does not fit, alone or with the others
-    └── RunError             the machine could not do it: exit code 1
+from halfmask_device.errors import (
+    ColumnError,
+    FileFormatError,
+    HalfmaskError,
+    InputError,
+    OptionError,
+    ReadingError,
+    RunError,
+    SettingError,
+    SourceError,
+)
 
-A message names the value, the place (file, row, column, field) and the way out, in one line.
-"""
-
-
-class HalfmaskError(Exception):
-    """Root of the tree; ``exit_code`` is what the command line ends with."""
-
-    exit_code = 1
-
-
-class InputError(HalfmaskError):
-    """What was asked or given cannot be used as it is."""
-
-    exit_code = 2
-
-
-class SourceError(InputError):
-    """A source of readings is missing, empty, unreadable or not what it was said to be."""
-
-
-class ColumnError(InputError):
-    """A column is missing, or several columns could be meant."""
-
-
-class ReadingError(InputError):
-    """A user, time or value in the source cannot be read as one."""
-
-
-class SettingError(InputError):
-    """A privacy setting or a grid of them is malformed or out of range."""
-
-
-class FileFormatError(InputError):
-    """A file of ours is truncated, damaged, foreign, or from a newer version."""
-
-
-class OptionError(InputError):
-    """An option's value does not fit, alone or together with the others."""
-
-
-class RunError(HalfmaskError):
-    """The work could not be carried out: disk full, engine died, dependency missing."""
+__all__ = [
+    "ColumnError",
+    "FileFormatError",
+    "HalfmaskError",
+    "InputError",
+    "OptionError",
+    "ReadingError",
+    "RunError",
+    "SettingError",
+    "SourceError",
+]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from halfmask.settings import mechanism
+from halfmask.mechanisms import mechanism
 
 
 @pytest.fixture(autouse=True)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.audits.attacks import ATTACKS, Finding
-from halfmask.audits.attacks.seeds import guessable_seed
 from halfmask.audits.card import CURVE, ReportCard, audit_device, audit_menu, read_card, reports_of, write_card
-from halfmask.audits.guarantee import guarantee
 from halfmask.audits.tables import card_notes, card_rows, guarantee_rows, percent
 from halfmask.audits.verdict import Alternative, sentence, warnings
-from halfmask.choice.menu import Menu, Score, noise_std
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, Score, noise_std
+from halfmask.protection.attacks import ATTACKS, Finding
+from halfmask.protection.attacks.seeds import guessable_seed
+from halfmask.protection.guarantees.guarantee import guarantee
 from tests.choice.cases import homes, menu
 
 DAY = {"day": 48, "month": 1440, "year": 17520}

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from halfmask.audits.empirical import audit_certain, audit_delta, audit_sampler, audit_setting_sampler
-from halfmask.audits.guarantee import guarantee
 from halfmask.errors import OptionError
-from halfmask.settings.setting import PrivacySetting
-from halfmask.sharing.producer.lattice import Lattice
-from halfmask.sharing.producer.producer import noise as device_noise
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask_device.lattice import Lattice
+from halfmask_device.producer import noise as device_noise
 
 Integers = NDArray[np.int64]
 SCALE, CHANGE = 100, 160  # epsilon 1.6 for a change of 160 steps: 16 sensitivities of epsilon 0.1

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfmask.audits.attacks.reconstruction import lattice_errors
 from halfmask.audits.least_noise import Quietest, Reconstruction, reconstruction_floor, reconstruction_of
 from halfmask.audits.limit import pieces, tabulated
-from halfmask.choice.floor import louder
-from halfmask.choice.menu import noise_std
 from halfmask.errors import OptionError
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.floor import louder
+from halfmask.menus.menu import noise_std
+from halfmask.protection.attacks.reconstruction import lattice_errors
 from tests.choice.cases import homes, menu
 
 DEVIATION = 0.5

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfmask.api import evaluate, profile
-from halfmask.audits.best_law import TOLERANCE, PrivacyScore, best_law
 from halfmask.audits.limit import AllReadings, Limit, closeness, limit_curve, limit_setting, pieces, tabulated
-from halfmask.choice.menu import Menu
-from halfmask.choice.optimize import optimize
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic import evaluate_analytic
+from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Weights, privacy
-from halfmask.settings.grid import Grid, grid
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.grid import Grid, grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
+from halfmask.menus.optimize import optimize
+from halfmask.protection.best_law import TOLERANCE, PrivacyScore, best_law
 from tests.choice.cases import GRID, as_read, homes, menu
 
 SWISS = Path(__file__).parents[2].parent / "shared" / "data" / "ch_households_halfhourly.parquet"

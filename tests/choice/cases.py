@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from halfmask.choice.menu import Menu
-from halfmask.choice.optimize import optimize
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.study import Study
-from halfmask.settings.grid import grid
+from halfmask.mechanisms.grid import grid
+from halfmask.menus.menu import Menu
+from halfmask.menus.optimize import optimize
 from tests.evaluation.direct_cases import Case, household
 
 Floats = NDArray[np.float64]

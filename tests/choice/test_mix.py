@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from halfmask.choice import mix as mixes
-from halfmask.choice.menu import Menu
 from halfmask.choice.mix import compositions, keeping, mix, mix_rows, parse_shares, read_mix, write_mix
 from halfmask.choice.system import build_systems
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.evaluation.analytic import evaluate_analytic
+from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.sampling import Subset, eligible
-from halfmask.settings.grid import Grid
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
 from tests.choice.cases import homes, menu
 from tests.evaluation.direct_cases import Case, entropy, household
 from tests.statistics import share

@@ -20,7 +20,7 @@ from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import local_error, summary
 from halfmask.evaluation.scores import privacy
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
 from tests.choice.cases import homes, menu
 from tests.evaluation.direct_cases import household
 

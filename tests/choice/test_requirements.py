@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.choice.menu import Menu, MenuSetting, Score, none_setting
 from halfmask.choice.mix import mix
-from halfmask.choice.optimize import front_entries, optimize
 from halfmask.choice.requirements import assign, choose, read_deltas
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting
+from halfmask.menus.optimize import front_entries, optimize
 from tests.choice.cases import as_read, evaluated, homes, menu
 
 

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.choice.menu import read_menu, write_menu
 from halfmask.cli.output import print_rows
+from halfmask.menus.menu import read_menu, write_menu
 from tests.cli.program import halfmask
-from tests.reports.studies import whole_folder
+from tests.pages.studies import whole_folder
 
 
 def test_one_setting_without_a_menu_answers_in_json() -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.audits.attacks.reconstruction import lattice_errors
-from halfmask.audits.evidence import population_of
-from halfmask.choice.menu import read_menu
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.study import write_study
+from halfmask.mechanisms.grid import grid
+from halfmask.menus.menu import read_menu
 from halfmask.profiles.store import save_profile
-from halfmask.settings.grid import grid
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.evidence import population_of
 from tests.choice.cases import homes
 from tests.cli.program import halfmask, refused
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
-from halfmask.settings.setting import PrivacySetting
 
 Floats = NDArray[np.float64]
 HOUR = 3_600_000_000

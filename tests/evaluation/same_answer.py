@@ -7,13 +7,13 @@ import polars as pl
 
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
-from halfmask.evaluation.analytic import evaluate_analytic
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import draw_subsets
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
-from halfmask.settings.grid import Grid
-from halfmask.settings.setting import PrivacySetting
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 START = np.datetime64("2024-01-01T00:00", "us")

@@ -5,16 +5,16 @@ import pytest
 from scipy.special import comb
 
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic import METRICS, evaluate_analytic
-from halfmask.evaluation.denominators import denominators
-from halfmask.evaluation.expected_entropy import expected_entropy
-from halfmask.evaluation.local import LocalErrors, largest_noise
+from halfmask.evaluation.analytic.denominators import denominators
+from halfmask.evaluation.analytic.expected_entropy import expected_entropy
+from halfmask.evaluation.analytic.local import LocalErrors, largest_noise
+from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic.totals import period_sums, standard_sums, subset_totals
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
-from halfmask.evaluation.totals import period_sums, standard_sums, subset_totals
+from halfmask.mechanisms.grid import Grid, grid
+from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
-from halfmask.settings.grid import Grid, grid
-from halfmask.settings.mechanism import mechanism
-from halfmask.settings.setting import PrivacySetting
 from tests.evaluation.same_answer import awkward, frame, opened
 from tests.statistics import ks_two_sample
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfmask.evaluation.aggregates import ANALYTIC
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import METRICS, ErrorFunction
 from tests.evaluation.direct_cases import Case, Floats, household, naive, settings
 from tests.statistics import share

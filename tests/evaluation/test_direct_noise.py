@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from halfmask.evaluation.direct_noise import PIECE, Stream, masker
-from halfmask.settings.setting import PrivacySetting
+from halfmask.evaluation.direct.noise import PIECE, Stream, masker
+from halfmask.mechanisms.setting import PrivacySetting
 from tests.evaluation.direct_cases import Floats
 from tests.statistics import fair_coin, ks_one_sample, share
 

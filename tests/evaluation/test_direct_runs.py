@@ -14,10 +14,10 @@ import pytest
 from halfmask.data import duckdb_engine
 from halfmask.data.sources import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
-from halfmask.evaluation import direct_state
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.decay import decay_exponent
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.direct import state as direct_state
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.profiles.build import Policies, build_profile
@@ -292,7 +292,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import numpy as np
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import draw_subsets
 from tests.evaluation.direct_cases import household, settings
 case = household(users=20, days=60, step=1)

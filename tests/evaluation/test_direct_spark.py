@@ -8,7 +8,7 @@ import pytest
 
 from halfmask.data.sources import open_panel
 from halfmask.errors import SourceError
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.profiles.build import build_profile

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from halfmask.evaluation.analytic import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.sampling import draw_subsets
-from halfmask.settings.grid import Grid
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
 from tests.evaluation.same_answer import AWKWARD, SETTINGS, SHARED, awkward, both, deviations, opened, real
 from tests.statistics import ks_two_sample, share
 

@@ -9,12 +9,12 @@ import pytest
 
 import halfmask
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.evaluation.analytic import METRICS
+from halfmask.evaluation.analytic.run import METRICS
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.evaluation.study import read_study
+from halfmask.mechanisms.grid import grid
 from halfmask.profiles.profile import Profile
-from halfmask.settings.grid import grid
 from tests.evaluation.same_answer import frame, opened
 
 GRID = "laplace:b=0.01|0.1|0.5;sine:k=2,values=0|0.3"

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
+import halfmask_device as producer
 from halfmask import __version__
-from halfmask.audits.attacks import ATTACKS, Finding, attack
-from halfmask.audits.attacks.finding import plain
+from halfmask.arrays import IntArray
 from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
-from halfmask.audits.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
-from halfmask.audits.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
 from halfmask.audits.verdict import SMALL_DELTA, Alternative, sentence, warnings
-from halfmask.choice.menu import Menu, MenuSetting, Score
-from halfmask.choice.words import typical_reading
 from halfmask.data.panel import Panel
 from halfmask.errors import HalfmaskError
 from halfmask.files import read_page, write_page
-from halfmask.profiles.bins import IntArray
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, MenuSetting, Score
+from halfmask.menus.words import typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
-from halfmask.settings.setting import PrivacySetting
-from halfmask.sharing import producer
+from halfmask.protection.attacks import ATTACKS, Finding, attack
+from halfmask.protection.attacks.finding import plain
+from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
 
 GIVEN = "as given"
 FORMAT = "halfmask card"

@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from halfmask.audits.guarantee import guarantee, pure_epsilon
-from halfmask.audits.hockey_stick import cells
 from halfmask.errors import OptionError
-from halfmask.settings.base import Floats, Integers
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.base import Floats, Integers
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.protection.guarantees.guarantee import guarantee, pure_epsilon
+from halfmask.protection.guarantees.hockey_stick import cells
 
 Draw = Callable[[int, int], Integers]
 """value on the lattice, number of draws -> that many reports of it, each with noise of its own"""

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.audits.attacks.reconstruction import lattice_errors
-from halfmask.audits.evidence import population_of
+from halfmask.arrays import FloatArray
 from halfmask.audits.limit import AllReadings, Limit, few_pieces
-from halfmask.choice.menu import Menu
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
-from halfmask.profiles.bins import FloatArray
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.settings.grid import Grid
-from halfmask.settings.setting import PrivacySetting
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.evidence import population_of
 
 POINTS = 9
 DECADES = 2.5

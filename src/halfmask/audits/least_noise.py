@@ -14,15 +14,15 @@ from typing import Protocol
 
 import numpy as np
 
-from halfmask.audits.attacks.reconstruction import lattice_errors
-from halfmask.audits.best_law import inside, newton
-from halfmask.audits.evidence import Population, population_of
+from halfmask.arrays import FloatArray
 from halfmask.audits.limit import AllReadings, likely_edges, pieces, tabulated
-from halfmask.choice.floor import Floor
-from halfmask.choice.menu import Menu
-from halfmask.profiles.bins import FloatArray
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.floor import Floor
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.settings.setting import PrivacySetting
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.best_law import inside, newton
+from halfmask.protection.evidence import Population, population_of
 
 FINENESS = 24  # lattice steps in the smaller of the noise's deviation and a typical reading,
 MOST_STEPS = 4096  # or as many as there may be

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.audits.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
-from halfmask.choice.menu import Menu
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.denominators import Denominators, ErrorKind, denominators
-from halfmask.evaluation.log_grid import LogGrid, make_grid
+from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, denominators
+from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.evaluation.sampling import Subset, eligible, population
-from halfmask.profiles.bins import FloatArray
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.settings.setting import PrivacySetting
+from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 
 PER_OCTAVE = 16
 BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0

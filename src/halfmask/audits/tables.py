@@ -2,11 +2,11 @@
 
 import math
 
-from halfmask.audits.attacks import Finding
-from halfmask.audits.attacks.finding import figure
 from halfmask.audits.card import CALIBRATION, ReportCard
-from halfmask.audits.guarantee import Guarantee
 from halfmask.audits.verdict import ALMOST, SMALL_DELTA, law_unknown
+from halfmask.protection.attacks import Finding
+from halfmask.protection.attacks.finding import figure
+from halfmask.protection.guarantees.guarantee import Guarantee
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from halfmask.audits.attacks import Finding
-from halfmask.audits.guarantee import Guarantee
-from halfmask.choice.menu import Score
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Score
+from halfmask.protection.attacks import Finding
+from halfmask.protection.guarantees.guarantee import Guarantee
 
 HIGH_SCORE = 0.4
 """A privacy score from which people take themselves for protected."""

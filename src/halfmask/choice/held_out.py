@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.choice.menu import Menu
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.personal import (
     Law,
     Prior,
@@ -15,7 +15,7 @@ from halfmask.choice.personal import (
     population_prior,
 )
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 
 MOST_USERS = 150

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.choice.menu import Menu
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system import build_systems
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.files import about_table, read_table, whole_file
-from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 
 FORMAT = "halfmask mix"

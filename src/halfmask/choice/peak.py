@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
 
 HOUR = 3_600_000_000
 EVENING = range(17, 23)

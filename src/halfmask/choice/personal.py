@@ -18,14 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.choice.menu import Menu
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system import local_parts
 from halfmask.choice.system_kernel import expected_entropies
 from halfmask.errors import OptionError
-from halfmask.evaluation.denominators import Denominators, ErrorKind, NoiseKind
+from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import privacy
-from halfmask.profiles.bins import FloatArray, IntArray, bin_of, centre
+from halfmask.menus.menu import Menu
+from halfmask.profiles.bins import bin_of, centre
 from halfmask.profiles.profile import Profile
 
 DRAWS = 100

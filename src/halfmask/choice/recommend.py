@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.choice.menu import Menu, MenuSetting
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.peak import peak_shows, split_evenings
 from halfmask.choice.personal import Prior, interval, own_counts, personal_laws, personal_privacy
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.menus.menu import Menu, MenuSetting
 
 FEW = 0.8
 """Below this weight of the producer's own readings against the population's, the advice says that they are few."""

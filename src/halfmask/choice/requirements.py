@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from halfmask.choice.menu import Menu, MenuSetting
+from halfmask.arrays import IntArray
 from halfmask.choice.system import build_systems
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
-from halfmask.profiles.bins import IntArray
+from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.profiles.profile import Profile
 
 

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system_kernel import error_summaries, expected_entropies
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
-from halfmask.evaluation.denominators import Denominators, ErrorKind, NoiseKind, denominators
-from halfmask.evaluation.local import PER_OCTAVE, largest_noise
-from halfmask.evaluation.log_grid import LogGrid, make_grid
+from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
+from halfmask.evaluation.analytic.local import PER_OCTAVE, largest_noise
+from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
+from halfmask.evaluation.analytic.totals import FEW_READINGS
 from halfmask.evaluation.sampling import Subset
-from halfmask.evaluation.totals import FEW_READINGS
-from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
-from halfmask.settings.setting import PrivacySetting
 
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 

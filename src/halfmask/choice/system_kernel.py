@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from halfmask.evaluation.expected_entropy import CHI, PHI, address
+from halfmask.evaluation.analytic.expected_entropy import CHI, PHI, address
 from halfmask.evaluation.metrics import GUARD, WIDTH
 
 

@@ -13,9 +13,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, get_args
 
-from halfmask.choice.menu import Menu, MenuSetting
 from halfmask.choice.requirements import read_rows
 from halfmask.errors import OptionError, SourceError
+from halfmask.menus.menu import Menu, MenuSetting
 
 Rule = Literal["plurality", "borda", "approval", "condorcet", "median"]
 Ballot = Sequence[str]

@@ -49,11 +49,11 @@ def recommend(
         For what is drawn.
     """
     from halfmask.choice.held_out import evaluate_recommendations, trial_rows
-    from halfmask.choice.menu import read_menu
     from halfmask.choice.personal import population_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
     from halfmask.errors import OptionError
+    from halfmask.menus.menu import read_menu
     from halfmask.profiles.store import load_profile
 
     made, people = read_menu(menu), load_profile(profile)

@@ -12,11 +12,11 @@ from halfmask.cli.output import bar, note, print_json, print_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from halfmask.choice.floor import Floored
-    from halfmask.choice.menu import Menu
-    from halfmask.choice.refine import Refined
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.menus.floor import Floored
+    from halfmask.menus.menu import Menu
+    from halfmask.menus.refine import Refined
     from halfmask.profiles.profile import Profile
-    from halfmask.settings.setting import PrivacySetting
 
 
 @app.command
@@ -73,12 +73,12 @@ def optimize(
     json
         Print the menu as JSON instead of a table.
     """
-    from halfmask.choice.floor import brief
-    from halfmask.choice.menu import menu_json, write_menu
-    from halfmask.choice.optimize import optimize as find_menu
-    from halfmask.choice.words import menu_rows, menu_words
     from halfmask.errors import OptionError
     from halfmask.evaluation.scores import parse_weights
+    from halfmask.menus.floor import brief
+    from halfmask.menus.menu import menu_json, write_menu
+    from halfmask.menus.optimize import optimize as find_menu
+    from halfmask.menus.words import menu_rows, menu_words
     from halfmask.profiles.store import load_profile
 
     if refine and profile is None:
@@ -121,9 +121,9 @@ def optimize(
 
 def _colour(weight: float, readings: "Profile", panel: str | None) -> "Callable[[PrivacySetting], float]":
     """What predictable noise loses, seen on the panel's series or on the profile's sizes."""
-    from halfmask.audits.attacks.colour import discount
-    from halfmask.audits.evidence import evidence_from_panel, evidence_from_profile
     from halfmask.data.sources import open_panel
+    from halfmask.protection.attacks.colour import discount
+    from halfmask.protection.evidence import evidence_from_panel, evidence_from_profile
 
     seen = evidence_from_panel(open_panel(panel), readings) if panel else evidence_from_profile(readings)
     return discount(weight, seen, seed=7)
@@ -131,7 +131,7 @@ def _colour(weight: float, readings: "Profile", panel: str | None) -> "Callable[
 
 def _refined(menu: "Menu", readings: "Profile", floor: str | None, *, silent: bool) -> "Menu":
     """The menu between the grid's points, above a floor where one is asked for; what it brought is printed."""
-    from halfmask.choice.refine import refine
+    from halfmask.menus.refine import refine
 
     better: Refined | Floored
     if floor is None:
@@ -139,7 +139,7 @@ def _refined(menu: "Menu", readings: "Profile", floor: str | None, *, silent: bo
             better = refine(menu, readings, advance=advance)
     else:
         from halfmask.audits.least_noise import reconstruction_floor
-        from halfmask.choice.floor import parse_floor, refine_above
+        from halfmask.menus.floor import parse_floor, refine_above
 
         least = reconstruction_floor(readings, menu, parse_floor(floor, "reconstruction"))
         with bar("refining", len(menu.settings)) as advance:
@@ -185,9 +185,9 @@ def mix(
     other_data
         Take a menu that was made on other data than the profile.
     """
-    from halfmask.choice.menu import read_menu
     from halfmask.choice.mix import keeping, parse_shares, write_mix
     from halfmask.choice.mix import mix as make_mix
+    from halfmask.menus.menu import read_menu
     from halfmask.profiles.store import load_profile
 
     wanted = parse_shares(shares) if shares else None
@@ -240,10 +240,10 @@ def choose(
     seed
         For the utility of an assignment.
     """
-    from halfmask.choice.menu import read_menu
     from halfmask.choice.requirements import assign, read_deltas
     from halfmask.choice.requirements import choose as find_setting
     from halfmask.errors import OptionError
+    from halfmask.menus.menu import read_menu
     from halfmask.profiles.store import load_profile
 
     made = read_menu(menu)
@@ -276,9 +276,9 @@ def vote(
     rule
         How votes are counted.
     """
-    from halfmask.choice.menu import read_menu
     from halfmask.choice.vote import read_preferences
     from halfmask.choice.vote import vote as count_votes
+    from halfmask.menus.menu import read_menu
 
     made = read_menu(menu)
     found = count_votes(made, read_preferences(preferences, made), rule)
@@ -300,7 +300,7 @@ def report(
     figures
         Also draw every figure to folder/figures in this format; may be repeated.
     """
-    from halfmask.reports.report import report as write_report
+    from halfmask.pages.report import report as write_report
 
     note(f"wrote {write_report(folder, figures or ())}")
 

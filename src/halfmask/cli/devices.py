@@ -51,7 +51,7 @@ def mask(
     """
     import sys
 
-    from halfmask.sharing.producer import Asked, Producer, agree, mask_csv
+    from halfmask_device import Asked, Producer, agree, mask_csv
 
     columns = {role: name for role, name in (("time", time), ("value", value), ("sensor", sensor)) if name}
     terms = agree(state, Asked(setting, menu, step, low, high, columns), change=change)

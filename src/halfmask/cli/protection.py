@@ -66,10 +66,10 @@ def audit(
 
 
 def _one(text: str, sensitivity: float | None, reports: str, json: bool) -> None:
-    from halfmask.audits.guarantee import guarantee
     from halfmask.audits.tables import guarantee_rows
     from halfmask.errors import OptionError
-    from halfmask.settings.setting import PrivacySetting
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.protection.guarantees.guarantee import guarantee
 
     try:
         counts = [int(number) for number in reports.split(",")]
@@ -96,9 +96,9 @@ def _menu(
 ) -> None:
     from halfmask.audits.card import audit_menu, write_card
     from halfmask.audits.tables import card_notes, card_rows
-    from halfmask.choice.floor import brief
-    from halfmask.choice.menu import read_menu
     from halfmask.data.sources import open_panel
+    from halfmask.menus.floor import brief
+    from halfmask.menus.menu import read_menu
     from halfmask.profiles.store import load_profile
 
     made, people = read_menu(path), load_profile(profile)

@@ -30,7 +30,7 @@ def explore(
     no_browser
         Print the address only.
     """
-    from halfmask.web.serve import explore as show
+    from halfmask.pages.explore.serve import explore as show
 
     if output is None and host not in ("127.0.0.1", "localhost", "::1"):
         note(f"listening on {host}: whoever reaches this machine sees the folder's results, without a password")

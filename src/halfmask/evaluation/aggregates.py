@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray
-from halfmask.settings.setting import PrivacySetting
+from halfmask.mechanisms.setting import PrivacySetting
 
 ANALYTIC = ("sum", "mean", "variance")
 RUNNING = (*ANALYTIC, "max", "min")

@@ -9,14 +9,14 @@ import numpy as np
 
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic import METRICS, Notes, evaluate_analytic
+from halfmask.evaluation.analytic.run import METRICS, Notes, evaluate_analytic
 from halfmask.evaluation.decay import decay_exponent, verdict
-from halfmask.evaluation.direct import evaluate_direct
+from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
 from halfmask.evaluation.study import Study
+from halfmask.mechanisms.grid import Grid
 from halfmask.profiles.profile import Profile
-from halfmask.settings.grid import Grid
 
 EngineName = Literal["analytic", "direct"]
 MOST_BYTES = 2_500_000_000

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray
 
 ErrorFunction = Literal["relative", "scaled"]
 ERROR_FUNCTIONS = ("relative", "scaled")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.arrays import IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import IntArray
 from halfmask.profiles.profile import Profile
 
 

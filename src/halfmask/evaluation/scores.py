@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray
 
 Metrics = npt.NDArray[np.floating]
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.evaluation.analytic import METRICS
+from halfmask.arrays import IntArray
+from halfmask.evaluation.analytic.run import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.files import about_table, read_table, whole_file
-from halfmask.profiles.bins import IntArray
-from halfmask.settings.grid import Grid
+from halfmask.mechanisms.grid import Grid
 
 FORMAT = "halfmask study"
 VERSION = 1

@@ -7,11 +7,10 @@ of two in the bin they open, whatever the last bit of an engine's logarithm says
 import numpy as np
 import numpy.typing as npt
 
+from halfmask.arrays import FloatArray, IntArray
+
 BINS_PER_OCTAVE = 64
 GUARD = 1e-9
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def bin_of(size: npt.ArrayLike) -> IntArray:

@@ -12,8 +12,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Engine, Panel
-from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD
 from halfmask.profiles.engines import Frame, keep, with_bits_set, with_bucket
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCALES, Counts, Profile, bucket_label

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.profiles.bins import IntArray
+from halfmask.arrays import IntArray
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import CELL_COLUMNS, SUMS, Counts, Profile
 from halfmask.profiles.tally import USER_COUNTS, Plan, Tally

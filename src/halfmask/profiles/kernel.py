@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, FloatArray, IntArray
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD
 from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
 SHARDS = 3

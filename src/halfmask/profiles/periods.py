@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.arrays import IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import IntArray
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

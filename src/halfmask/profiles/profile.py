@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.profiles.bins import FloatArray, IntArray, bin_of
+from halfmask.profiles.bins import bin_of
 from halfmask.profiles.periods import Period
 
 StringArray = npt.NDArray[np.str_]

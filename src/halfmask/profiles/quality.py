@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.profiles.bins import FloatArray, centre
+from halfmask.arrays import FloatArray
+from halfmask.profiles.bins import centre
 from halfmask.profiles.periods import SECOND
 from halfmask.profiles.profile import Profile
 

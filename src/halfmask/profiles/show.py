@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
-from halfmask.profiles.bins import BINS_PER_OCTAVE, FloatArray, IntArray
+from halfmask.profiles.bins import BINS_PER_OCTAVE
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import advice, quality
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from halfmask.profiles.bins import FloatArray, IntArray
+from halfmask.arrays import FloatArray, IntArray
 
 # Columns of the tables below.
 CELL_SUMS = ("n", "s1", "s2", "s3", "s4")

@@ -1,0 +1,7 @@
+"""The types of arrays that all rooms share."""
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]

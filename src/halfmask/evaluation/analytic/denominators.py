@@ -1,0 +1,115 @@
+"""What the local error divides by: error = |psi| / z, with z the same for every setting of a kind.
+
+noise      error      z                              counted over
+additive   relative   |s|                            non-zero readings
+additive   scaled     the user's mean |s|            readings of users that have one
+relative   relative   1                              non-zero readings
+relative   scaled     the user's mean |s| / |s|      the same; a zero reading has error 0
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import OptionError
+from halfmask.evaluation.sampling import Subset
+from halfmask.profiles.bins import BINS_PER_OCTAVE, bin_of, centre
+from halfmask.profiles.profile import Counts, Profile
+from halfmask.profiles.quality import typical_sizes
+
+ErrorKind = Literal["relative", "scaled"]
+NoiseKind = Literal["additive", "relative"]
+
+
+@dataclass(frozen=True)
+class Denominators:
+    """The law of z in each of S subsets.
+
+    ``size``     (K,) values of z, ascending
+    ``share``    (S, K) probability of each
+    ``inverse``  (S, 4) mean of z^-k, k = 1..4
+    ``n``        (S,) errors in the subset, ``zero`` of them 0 whatever the noise (share of all)
+    """
+
+    size: FloatArray
+    share: FloatArray
+    inverse: FloatArray
+    n: FloatArray
+    zero: FloatArray
+
+
+def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:
+    """z in each subset, from the profile alone."""
+    members = np.zeros((len(subsets), len(profile)))
+    for index, subset in enumerate(subsets):
+        members[index, subset.rows] = 1
+    if noise == "additive" and error == "relative":
+        rows = profile.rows
+        inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
+        size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
+        return _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
+    if noise == "additive" and not profile.buckets:
+        return _own_means(profile, members)
+    if noise == "additive":
+        inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
+        bins = np.unique(profile.scales.bin)
+        size = dict(zip(bins.tolist(), centre(bins), strict=True))
+        return _law(members, profile.scales, size, inverse, np.zeros(len(profile)))
+    if error == "relative":
+        n = (profile.rows["readings"] - profile.rows["zeros"]).astype(float)
+        ones = Counts.gather(np.arange(len(profile)), np.zeros(len(profile)), n)
+        return _law(members, ones, {0: 1.0}, np.repeat(n[:, None], 4, axis=1), np.zeros(len(profile)))
+    return _relative_to_own_mean(profile, members)
+
+
+def _law(
+    members: FloatArray, counts: Counts, size: dict[int, float], inverse: FloatArray, zero: FloatArray
+) -> Denominators:
+    bins, column = np.unique(counts.bin, return_inverse=True)
+    table = np.zeros((members.shape[1], len(bins)))
+    np.add.at(table, (counts.row, column), counts.count)
+    share = members @ table
+    total = share.sum(axis=1)
+    if not (total > 0).all():
+        raise OptionError("a subset has no non-zero reading: there is no local error to measure; use larger --sizes")
+    zeros = members @ zero
+    with np.errstate(over="ignore"):
+        moments = (members @ inverse) / total[:, None]
+    return Denominators(
+        size=np.array([size[b] for b in bins.tolist()]),
+        share=share / total[:, None],
+        inverse=moments,
+        n=total + zeros,
+        zero=zeros / (total + zeros),
+    )
+
+
+def _own_means(profile: Profile, members: FloatArray) -> Denominators:
+    """z = mean |s| of each user, as many values as there are different means."""
+    readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
+    users = np.flatnonzero(sizes > 0)
+    size, place = np.unique(sizes[users] / readings[users], return_inverse=True)
+    counts = Counts.gather(users, place, readings[users])
+    inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
+    return _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
+
+
+def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:
+    """z = mean |s| / |s|: each user's histogram, shifted by the user's own mean and turned round."""
+    if profile.buckets:
+        raise OptionError("relative noise with --error scaled needs single users: use --buckets 0 or --engine direct")
+    readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
+    mean = np.where(sizes > 0, sizes / np.maximum(readings, 1), 1.0)
+    histogram = profile.histogram
+    place = np.searchsorted(profile.bin_index, histogram.bin)
+    typical = mean[histogram.row] / typical_sizes(profile)[place]
+    shifted: IntArray = bin_of(typical)
+    inverse = np.zeros((len(profile), 4))
+    for power in (1, 2, 3, 4):
+        np.add.at(inverse[:, power - 1], histogram.row, histogram.count * typical**-power)
+    size = {b: float(np.exp2((b + 0.5) / BINS_PER_OCTAVE)) for b in np.unique(shifted).tolist()}
+    zero = np.where(sizes > 0, profile.rows["zeros"], 0).astype(float)
+    counts = Counts.gather(histogram.row, shifted, histogram.count)
+    return _law(members, counts, size, inverse, zero)

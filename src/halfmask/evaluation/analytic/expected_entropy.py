@@ -1,0 +1,95 @@
+"""The entropy that a histogram of n errors shows on average, from the true cell probabilities.
+
+With n errors in cells of probability p_j the counts are binomial, and the expected plug-in entropy is
+
+    H_n(p) = log2 n - sum_j p_j E log2(K_j + 1),    K_j ~ Binomial(n - 1, p_j)
+           = log2 n - sum_j p_j [phi(lambda_j) - chi(lambda_j) / n] + O(1/n^2),    lambda_j = n p_j
+
+with phi(lambda) = E log2(K + 1) for K ~ Poisson(lambda), and chi = lambda phi' + lambda^2 phi'' / 2 for the step from
+Poisson to binomial. A histogram of finitely many errors shows less entropy than there is; this is by how much.
+
+Its variance is that of the scores L(lambda_j) = d/dlambda (lambda phi) over the errors, and an excess
+Var[K log2 K] / lambda - L^2 for cells with few errors in them.
+
+Functions of lambda are tabulated on knots 2^e (1 + m/64), so that the bits of a double are the address.
+"""
+
+import numba
+import numpy as np
+
+from halfmask.arrays import FloatArray
+
+KNOT_BITS = 6
+LOWEST, HIGHEST = -40, 40  # octaves of lambda
+_SHIFT = 52 - KNOT_BITS
+_FIRST = (1023 + LOWEST) << KNOT_BITS
+_FRACTION = 1.0 / (1 << _SHIFT)
+LN2 = float(np.log(2))
+_EXACT_BELOW = 2.0**10
+
+
+def _knots() -> FloatArray:
+    octave = np.repeat(np.exp2(np.arange(LOWEST, HIGHEST)), 1 << KNOT_BITS)
+    return octave * np.tile(1 + np.arange(1 << KNOT_BITS) / (1 << KNOT_BITS), HIGHEST - LOWEST)
+
+
+def _poisson_means(lam: float) -> tuple[float, float, float, float]:
+    """phi, phi', phi'' and Var[K log2 K] / lambda at one lambda.
+
+    phi' = E log2((K+2)/(K+1)) and phi'' = E log2((K+3)(K+1)/(K+2)^2), because d/dlambda E f(K) = E f(K+1) - E f(K).
+    """
+    from scipy.special import gammaln, xlogy
+
+    reach = 12 * np.sqrt(lam) + 30
+    k = np.arange(max(0, int(lam - reach)), int(lam + reach) + 1, dtype=float)
+    weight = np.exp(xlogy(k, lam) - lam - gammaln(k + 1))
+    phi = weight @ np.log2(k + 1)
+    first = weight @ (np.log1p(1 / (k + 1)) / LN2)
+    second = weight @ (np.log1p(-1 / (k + 2) ** 2) / LN2)
+    f = xlogy(k, k) / LN2
+    spread = weight @ (f - weight @ f) ** 2
+    return float(phi), float(first), float(second), float(spread / lam)
+
+
+def _tables() -> dict[str, FloatArray]:
+    lam = _knots()
+    small = lam < _EXACT_BELOW
+    exact = np.array([_poisson_means(x) for x in lam[small]]).T
+    inverse = 1 / lam[~small]
+    # E ln(K+1) = ln lambda + 1/(2 lambda) + 1/(24 lambda^2) + ..., by expansion around K = lambda
+    phi = np.concatenate([exact[0], np.log2(lam[~small]) + (inverse / 2 + inverse**2 / 24) / LN2])
+    first = np.concatenate([exact[1], (inverse - inverse**2 / 2) / LN2])
+    second = np.concatenate([exact[2], -(inverse**2 - inverse**3) / LN2])
+    score = phi + lam * first
+    return {
+        "phi": phi,
+        "chi": lam * first + lam**2 * second / 2,
+        "score": score,
+        "bend": 2 * lam * first + lam**2 * second,
+        "excess": np.concatenate([exact[3] - score[small] ** 2, inverse / (2 * LN2**2)]),
+    }
+
+
+TABLES = _tables()
+PHI, CHI, SCORE, BEND, EXCESS = (TABLES[name] for name in ("phi", "chi", "score", "bend", "excess"))
+
+
+@numba.njit(nogil=True, inline="always")
+def address(bits):  # type: ignore[no-untyped-def]
+    """Knot below a positive double, and how far it is to the next, from the double's bits; (-1, 0) below all knots."""
+    index = (bits >> _SHIFT) - _FIRST
+    if index < 0:
+        return np.int64(-1), 0.0
+    return index, (bits & ((1 << _SHIFT) - 1)) * _FRACTION
+
+
+def lookup(table: FloatArray, lam: FloatArray) -> FloatArray:
+    """A tabulated function at any lambda >= 0, by the same linear interpolation as the kernels'."""
+    return np.asarray(np.interp(lam, np.concatenate([[0.0], _knots()]), np.concatenate([[0.0], table])))
+
+
+def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | float = 1.0) -> float:
+    """H_n(p), written plainly: what the kernels compute. A cell may hold several bins of equal probability."""
+    p = np.asarray(probabilities, float)
+    lam = n * p / holds
+    return max(float(np.log2(n) - p @ (lookup(PHI, lam) - lookup(CHI, lam) / n)), 0.0)

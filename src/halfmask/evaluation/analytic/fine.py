@@ -1,0 +1,144 @@
+"""The entropy of local errors at full resolution, where the grid of `log_grid` is not enough.
+
+That grid takes the errors of a cell as evenly spread. It is wrong where the noise piles up at its bound (sine) and z
+takes few values (readings of few decimals), and where z has hardly any values at all. Two remedies:
+
+`exactly`      for a handful of values of z: the probability of every 0.001-wide bin, from the law itself
+`corrections`  for many: what a grid 128 times as fine adds to the average subset's entropy. It is computed for
+               `SAMPLED` settings; those between are interpolated along the noise's size and shape.
+
+Lattice noise (geometric) on readings of few decimals stays beyond both: errors then fall on few fractions, and the
+entropy is overstated. The direct engine is for that.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+
+from halfmask.arrays import FloatArray
+from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropy, lookup
+from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
+from halfmask.mechanisms.base import Mechanism
+
+HANDFUL = 8
+PER_OCTAVE = 2048
+MOST_BINS = 2**17
+SAMPLED = 96
+
+
+def exactly(
+    z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """Where z has a `HANDFUL` of values: expected entropy (settings, subsets), and for the average subset n times the
+    variance of the entropy and its covariances with mean and mean square (settings, 3), as `local_kernel` has them.
+    """
+    bins = int(min(np.ceil(reach / z.size[0] / BIN_WIDTH) + 1, MOST_BINS))
+    near = np.arange(bins + 1) * BIN_WIDTH
+    edges = np.concatenate([near, near[-1] * np.exp2(np.arange(1, 64 * 64 + 1) / 64)])
+    holds = np.concatenate([np.ones(bins), np.diff(edges[bins:]) / BIN_WIDTH])
+    middle = (edges[1:] + edges[:-1]) / 2
+    moments, average, kept = law.moments(parameters), z.share.mean(axis=0), float(keep.mean())
+    n = float(np.exp(np.log(z.n).mean()))
+    entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), 3))
+    for row, setting in enumerate(parameters):
+        of_value = np.stack([np.diff(law.cdf(setting[None], edges * size)[0]) for size in z.size])
+        of_value[:, 0] += float(law.cdf(setting[None], np.zeros(1))[0, 0])
+        for subset, share in enumerate(z.share):
+            p = keep[subset] * (share @ of_value)
+            p[0] += 1 - keep[subset]
+            entropy[row, subset] = expected_entropy(p, z.n[subset], holds)
+        p = average @ of_value
+        lam = n * kept * p / holds
+        score = lookup(SCORE, lam)
+        given = of_value @ score
+        noise[row, 0] = kept * (p @ (score**2 + lookup(EXCESS, lam)) - average @ given**2)
+        noise[row, 1] = -kept * (p @ (middle * score) - moments[row, 0] * average @ (given / z.size))
+        noise[row, 2] = -kept * (p @ (middle**2 * score) - moments[row, 1] * average @ (given / z.size**2))
+    return entropy, noise
+
+
+def corrections(
+    parameters: FloatArray,
+    law: Mechanism,
+    coarse: Callable[[FloatArray], FloatArray],
+    fine: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """fine - coarse entropy of each setting; of more than `SAMPLED` settings, interpolated in size and shape."""
+    if len(parameters) <= SAMPLED:
+        return fine(parameters) - coarse(parameters)
+    place = _features(law, parameters)
+    order = np.lexsort(place.T)
+    sample = np.unique(order[np.linspace(0, len(order) - 1, SAMPLED).astype(int)])
+    known = fine(parameters[sample]) - coarse(parameters[sample])
+    varied = place[:, np.ptp(place, axis=0) > 1e-6]
+    if not varied.shape[1]:
+        return np.full(len(parameters), known.mean())
+    points, first = np.unique(varied[sample], axis=0, return_index=True)
+    if varied.shape[1] == 1:
+        return np.asarray(np.interp(varied[:, 0], points[:, 0], known[first]))
+    from scipy.interpolate import RBFInterpolator
+
+    between = RBFInterpolator(points, known[first], kernel="linear", degree=0, smoothing=1e-3, neighbors=16)
+    return np.asarray(between(varied))
+
+
+def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
+    """Size and shape of the noise: log of its bound and of the mass near it; of its mean and spread where unbounded."""
+    moments, support = law.moments(parameters), law.support(parameters)
+    tiny = 1e-300
+    if np.isfinite(support).all() and (support > 0).all():
+        near = 1 - law.cdf(parameters, 0.99 * support[:, None])[:, 0]
+        return np.stack([np.log(support), 4 * np.log(np.maximum(near, 1e-9))], axis=1)
+    size = np.log(np.maximum(moments[:, 0], tiny))
+    shape = np.log(np.maximum(moments[:, 1], tiny)) - 2 * size
+    return np.stack([size, np.round(shape, 9)], axis=1)
+
+
+def fine_entropy(z: Denominators, base: FloatArray, n: float, law: Mechanism, parameters: FloatArray) -> FloatArray:
+    """Expected entropy of each setting under one law of z, on the fine grid: (settings,)."""
+    position = PER_OCTAVE * np.log2(z.size)
+    low, high = int(np.floor(position[0])), int(np.floor(position[-1])) + 1
+    below = np.floor(position).astype(int)
+    share = np.zeros(high - low + 1)
+    np.add.at(share, below - low, (1 - (position - below)) * base)
+    np.add.at(share, below - low + 1, (position - below) * base)
+    out = np.empty(len(parameters))
+    for row, setting in enumerate(parameters):
+        out[row] = _fine(share, low, n, law, setting[None])
+    return out
+
+
+def _fine(share: FloatArray, low: int, n: float, law: Mechanism, setting: FloatArray) -> float:
+    first = int(np.floor(PER_OCTAVE * np.log2(BIN_WIDTH / 2)))
+    reach = _reach(law, setting)
+    cells = max(int(np.ceil(PER_OCTAVE * np.log2(max(reach, 1e-300)))) - low - first + 1, 1)
+    y = np.exp2((low + first + np.arange(cells + len(share))) / PER_OCTAVE)
+    cdf = law.cdf(setting, y)[0]
+    size = next_fast_len(cells + 2 * len(share), real=True)
+    # correlation: P[j] = sum_i share[i] (F[i + j + 1] - F[i + j])
+    p = np.maximum(irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:cells], 0)
+    edges = np.exp2((first + np.arange(cells + 1)) / PER_OCTAVE)
+    start = float(share @ cdf[: len(share)])
+    below = np.concatenate([[start], start + np.cumsum(p)])
+    dense = int(np.searchsorted(np.diff(edges), BIN_WIDTH))
+    bins = int(np.ceil(edges[min(dense, cells)] / BIN_WIDTH))
+    at = np.interp(np.arange(1, bins + 1) * BIN_WIDTH, edges, below)
+    tail = np.searchsorted(edges, bins * BIN_WIDTH)
+    last = p[tail:]
+    between = below[tail] - (at[-1] if bins else 0.0) if tail < len(below) else 0.0
+    near = np.diff(at, prepend=0.0)
+    probabilities = np.concatenate([near, [max(between, 0.0)], last])
+    holds = np.concatenate([np.ones(bins), [1.0], np.diff(edges)[tail:] / BIN_WIDTH])
+    return expected_entropy(probabilities, n, np.maximum(holds, 1.0))
+
+
+def _reach(law: Mechanism, setting: FloatArray) -> float:
+    support = float(law.support(setting)[0])
+    if np.isfinite(support):
+        return support
+    reach = max(float(law.moments(setting)[0, 0]), 1e-300)
+    while reach < 1e300 and law.cdf(setting, np.array([reach]))[0, 0] < 1 - 1e-12:
+        reach *= 2
+    return reach

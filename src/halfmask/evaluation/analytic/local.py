@@ -1,0 +1,246 @@
+"""Local errors from a profile: mean, standard deviation and entropy of every setting on every subset.
+
+Mean and second moment follow exactly from moments: E e^k = E|psi|^k mean(z^-k). The entropy is that of the histogram
+one expects (`expected_entropy`), on a coarse logarithmic grid, with what a fine one adds for the average subset
+(`fine`). Subsets differ little from their average, so the entropy is expanded to second order around it; subsets for
+which that is not exact enough are computed one by one. Around the expectations the metrics scatter normally, with
+known covariance.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.evaluation.analytic.fine import HANDFUL, corrections, exactly, fine_entropy
+from halfmask.evaluation.analytic.local_kernel import entropies, expansions
+from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
+from halfmask.mechanisms.base import Mechanism
+
+PER_OCTAVE = 16
+TOLERANCE = 1e-3  # bits of entropy that an expansion may differ from the exact sum,
+SCATTER = 0.05  # or this share of what subsets of one size differ by themselves, whichever is more
+MOST_DIRECTIONS = 12
+NODES = 5
+FEW = 12  # with no more subsets than this, each is computed by itself
+TAIL = 1e-13
+MOST_BY_VALUE = 20_000
+
+
+@dataclass(frozen=True)
+class Around:
+    """Subsets close to their average: coordinates of their laws of z along a few directions."""
+
+    which: IntArray
+    grid: LogGrid
+    nodes: FloatArray
+    weights: FloatArray  # (subsets, nodes): interpolation in log n
+    coordinates: FloatArray  # (subsets, directions)
+    residual: FloatArray  # (subsets, grid values): what the directions leave
+
+
+@dataclass(frozen=True)
+class LocalMetrics:
+    """Per setting and subset: expectations, and the Cholesky factor of their noise (mean, second moment, entropy)."""
+
+    mean: FloatArray
+    second: FloatArray
+    entropy: FloatArray
+    factor: FloatArray  # (settings, subsets, 3, 3)
+
+
+class LocalErrors:
+    """Local errors of one kind of noise on given subsets.
+
+    ``sizes`` says which subsets were drawn alike; ``probe`` are settings to try the expansion on.
+    """
+
+    def __init__(
+        self, z: Denominators, sizes: IntArray, law: Mechanism, probe: FloatArray, largest_noise: float
+    ) -> None:
+        self.z = z
+        self.sizes = sizes
+        self.keep = 1 - z.zero
+        self.largest_noise = largest_noise
+        self.average = base = z.share.mean(axis=0)
+        self.average_n = float(np.exp(np.log(z.n).mean()))
+        self.base = self._grid(base[None])
+        self.around = self._expand(base, law, probe)
+        held = self.around.which if self.around else np.zeros(0, np.int64)
+        self.single = np.setdiff1d(np.arange(len(z.n)), held)
+        self.exact = self._grid(z.share[self.single]) if len(self.single) else None
+
+    def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
+        """What full resolution adds to each setting's entropy; None where z has so few values that each is exact."""
+        if self._exact_by_value(len(parameters)):
+            return None
+        first, n = np.zeros(1, np.int64), np.array([self.average_n])
+        return corrections(
+            parameters,
+            law,
+            lambda some: self._exact(self.base, law, some, first, n)[:, 0],
+            lambda some: fine_entropy(self.z, self.average, self.average_n, law, some),
+        )
+
+    def _exact_by_value(self, settings: int) -> bool:
+        return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE
+
+    def evaluate(self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None) -> LocalMetrics:
+        """Expectations and noise for settings of one mechanism, with their `corrections`."""
+        moments = law.moments(parameters)
+        z, subsets = self.z, len(self.z.n)
+        entropy = np.empty((len(parameters), subsets))
+        if correction is None:
+            entropy, noise = exactly(z, self.keep, law, parameters, self.largest_noise)
+        elif self.exact:
+            entropy[:, self.single] = self._exact(self.exact, law, parameters, self.single)
+        if self.around and correction is not None:
+            entropy[:, self.around.which], noise = self._expanded(self.around, law, parameters, moments)
+        elif correction is not None:
+            _, noise = self._run(self.base, law, parameters, moments, np.array([self.average_n]))
+        if correction is not None:
+            entropy = np.clip(entropy + correction[:, None], 0, np.log2(z.n))
+        silent = moments[:, 1] == 0  # no noise: every error is 0
+        entropy[silent], noise[silent] = 0, 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = moments[:, :1] * z.inverse[:, 0] * self.keep
+            second = moments[:, 1:2] * z.inverse[:, 1] * self.keep
+            factor = self._factor(moments, noise)
+        return LocalMetrics(mean, second, entropy, factor)
+
+    def _grid(self, share: FloatArray) -> LogGrid:
+        return make_grid(self.z, share, self.largest_noise, PER_OCTAVE)
+
+    def _exact(
+        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray, n: FloatArray | None = None
+    ) -> FloatArray:
+        out = np.empty((len(parameters), len(which)))
+        cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
+        entropies(
+            cdf, grid.share, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+            self.z.n[which] if n is None else n, self.keep[which], out,
+        )  # fmt: skip
+        return out
+
+    def _expand(self, base: FloatArray, law: Mechanism, probe: FloatArray) -> Around | None:
+        """Expand around the average as many subsets as that is exact for; None where it is not worth it."""
+        z = self.z
+        if len(z.n) <= FEW:
+            return None
+        around = self._around(base, np.arange(len(z.n)))
+        expanded, _ = self._expanded(around, law, probe, law.moments(probe))
+        exact = self._exact(self._grid(z.share), law, probe, np.arange(len(z.n)))
+        allowed = np.maximum(TOLERANCE, SCATTER * self._scatter(exact))
+        close = np.flatnonzero((np.abs(expanded - exact) < allowed).all(axis=0))
+        return self._around(base, close) if len(close) > FEW else None
+
+    def _scatter(self, entropy: FloatArray) -> FloatArray:
+        """Standard deviation of the entropy over the subsets of each one's size, 0 where there are too few to tell."""
+        spread = np.zeros_like(entropy)
+        for size in np.unique(self.sizes):
+            alike = self.sizes == size
+            if alike.sum() >= 3:
+                spread[:, alike] = entropy[:, alike].std(axis=1, keepdims=True)
+        return spread
+
+    def _around(self, base: FloatArray, which: IntArray) -> Around:
+        z = self.z
+        scale = np.sqrt(np.where(base > 0, base, 1))
+        left, size, right = np.linalg.svd((z.share[which] - base) / scale, full_matrices=False)
+        # what k directions leave of a subset's chi-squared distance, in bits: the second-order term they miss
+        left_out = np.concatenate([np.cumsum(((left * size) ** 2)[:, ::-1], axis=1)[:, ::-1].max(axis=0), [0.0]])
+        few_enough = np.flatnonzero(left_out / (2 * np.log(2)) < TOLERANCE / 4)
+        directions = min(int(few_enough[0]), MOST_DIRECTIONS)
+        along = right[:directions] * scale
+        coordinates = (left * size)[:, :directions]
+        residual = z.share[which] - base - coordinates @ along
+        grid = self._grid(np.concatenate([base[None], along, residual]))
+        logs = np.log(z.n[which])
+        nodes = np.linspace(logs.min(), logs.max(), NODES) if np.ptp(logs) > 1e-9 else logs[:1]
+        return Around(
+            which=which,
+            grid=replace(grid, share=grid.share[: 1 + directions]),
+            nodes=np.exp(nodes),
+            weights=_lagrange(nodes, logs),
+            coordinates=coordinates,
+            residual=grid.share[1 + directions :],
+        )
+
+    def _expanded(
+        self, around: Around, law: Mechanism, parameters: FloatArray, moments: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        (values, slopes, bends, gradient), noise = self._run(around.grid, law, parameters, moments, around.nodes)
+        c = around.coordinates
+        entropy = values @ around.weights.T
+        entropy += np.einsum("qac,ua,uc->qu", slopes, around.weights, c, optimize=True)
+        squares = (c[:, :, None] * c[:, None, :]).reshape(len(c), -1)
+        flat = bends.reshape(*bends.shape[:2], squares.shape[1])
+        for node in range(flat.shape[1]):
+            entropy += flat[:, node] @ (0.5 * around.weights[:, node, None] * squares).T
+        entropy += gradient @ around.residual.T
+        return np.clip(entropy, 0, np.log2(self.z.n[around.which])), noise
+
+    def _run(
+        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, moments: FloatArray, n: FloatArray
+    ) -> tuple[tuple[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]:
+        settings, directions = len(parameters), grid.share.shape[0] - 1
+        values = np.empty((settings, len(n)))
+        slopes = np.empty((settings, len(n), directions))
+        bends = np.empty((settings, len(n), directions, directions))
+        gradient = np.empty((settings, len(grid.inverse)))
+        noise = np.empty((settings, 3))
+        cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
+        expansions(
+            cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+            grid.cell_error, n, float(self.keep.mean()), moments, values, slopes, bends, gradient, noise,
+        )  # fmt: skip
+        return (values, slopes, bends, gradient), noise
+
+    def _factor(self, moments: FloatArray, noise: FloatArray) -> FloatArray:
+        """Cholesky factor of the covariance of (mean, second moment, entropy) over the noise, given the readings."""
+        m1, m2, m3, m4 = (moments[:, k, None] for k in range(4))
+        w2, w3, w4 = (self.z.inverse[:, k] * self.keep for k in (1, 2, 3))
+        n = self.z.n
+        v11, v12, v22 = (m2 - m1**2) * w2 / n, (m3 - m1 * m2) * w3 / n, (m4 - m2**2) * w4 / n
+        v33, v13, v23 = (noise[:, k, None] / n for k in range(3))
+        factor = np.zeros((*v11.shape, 3, 3))
+        a = np.sqrt(np.maximum(v11, 0))
+        b = _ratio(v12, a)
+        c = _ratio(v13, a)
+        d = np.sqrt(np.maximum(v22 - b**2, 0))
+        e = _ratio(v23 - b * c, d)
+        # the entropy's covariances are those of the average subset: keep them within its variance
+        excess = np.sqrt(np.maximum((c**2 + e**2) / np.maximum(v33, 1e-300), 1))
+        c, e = c / excess, e / excess
+        f = np.sqrt(np.maximum(v33 - c**2 - e**2, 0))
+        for (row, column), value in {(0, 0): a, (1, 0): b, (1, 1): d, (2, 0): c, (2, 1): e, (2, 2): f}.items():
+            factor[:, :, row, column] = np.where(np.isfinite(value), value, 0)
+        return factor
+
+
+def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom > 0)
+
+
+def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
+    """Weights of the polynomial through all nodes, at each point."""
+    weights = np.ones((len(at), len(nodes)))
+    for a, node in enumerate(nodes):
+        for b, other in enumerate(nodes):
+            if a != b:
+                weights[:, a] *= (at - other) / (node - other)
+    return weights
+
+
+def largest_noise(law: Mechanism, parameters: FloatArray) -> float:
+    """A value that hardly any noise of these settings exceeds."""
+    support = law.support(parameters)
+    bounded = support[np.isfinite(support)]
+    largest = float(bounded.max(initial=0.0))
+    for row in parameters[~np.isfinite(support)]:
+        reach = max(float(law.moments(row[None])[0, 0]), 1e-300)
+        while reach < 1e300 and law.cdf(row[None], np.array([reach]))[0, 0] < 1 - TAIL:
+            reach *= 2
+        largest = max(largest, reach)
+    return largest

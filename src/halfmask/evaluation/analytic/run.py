@@ -1,0 +1,179 @@
+"""The analytic engine: every metric of every setting on every subset, from the profile alone."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import ANALYTIC
+from halfmask.evaluation.analytic.denominators import ErrorKind, NoiseKind, denominators
+from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
+from halfmask.evaluation.analytic.totals import (
+    SubsetTotals,
+    coefficients,
+    needs_single_draws,
+    period_sums,
+    standard_sums,
+    subset_totals,
+    summarise,
+    sums_one_by_one,
+)
+from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.grid import Block, Grid
+from halfmask.mechanisms.mechanism import mechanism
+from halfmask.profiles.profile import Profile
+
+METRICS = ("local_mean", "local_std", "local_entropy", "global_mean", "global_std", "global_entropy")
+CHUNK = 256
+PROBES = 24
+
+
+@dataclass
+class Notes:
+    """What a run found out: for the study's metadata and the reader."""
+
+    excluded_periods: int = 0
+    estimated: set[str] = field(default_factory=set)
+
+
+def evaluate_analytic(
+    profile: Profile,
+    grid: Grid,
+    subsets: list[Subset],
+    *,
+    aggregate: str = "sum",
+    error: ErrorKind = "relative",
+    seed: int = 7,
+    threads: int | None = None,
+    single: bool = False,
+    advance: Callable[[int], None] | None = None,
+    notes: Notes | None = None,
+) -> FloatArray:
+    """Metrics (settings, subsets, 6) in the order of `METRICS`; ``single`` for single precision.
+
+    Noise is drawn once for each subset and serves all settings (common random numbers), so settings are compared on
+    the same ground, and neither blocks nor threads change a bit of the result.
+    """
+    if aggregate not in ANALYTIC:
+        raise OptionError(
+            f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or --engine direct --panel SOURCE"
+        )
+    out = np.empty((len(grid), len(subsets), len(METRICS)), np.float32 if single else np.float64)
+    notes = notes if notes is not None else Notes()
+    start, sums = 0, period_sums(profile, subsets)
+    with ThreadPoolExecutor(threads or 2) as pool:
+        for block in grid.blocks:
+            law = mechanism(block.mechanism)
+            kind = _kind(law, block)
+            if law.estimated:
+                notes.estimated.add(law.name)
+            part = out[start : start + len(block)]
+            local = _local(profile, subsets, law, kind, block, error)
+            totals = [
+                subset_totals(s, part_sums, aggregate, kind, error) for s, part_sums in zip(subsets, sums, strict=True)
+            ]
+            notes.excluded_periods = max(notes.excluded_periods, sum(t.excluded for t in totals))
+            correction = local.corrections(law, block.parameters)
+            jobs = [
+                pool.submit(_local_part, local, law, block, rows, correction, subsets, seed, part)
+                for rows in _chunks(len(block))
+            ]
+            a, shift = coefficients(law.moments(block.parameters), aggregate, kind)
+            jobs += [
+                pool.submit(_global_part, law, block, t, index, a, shift, aggregate, seed, part)
+                for index, t in enumerate(totals)
+            ]
+            try:
+                for job in jobs:
+                    done = job.result()
+                    if advance and done:
+                        advance(done)
+            except BaseException:
+                for job in jobs:
+                    job.cancel()
+                raise
+            start += len(block)
+    return out
+
+
+def _kind(law: Mechanism, block: Block) -> NoiseKind:
+    if law.kind == "direct" or block.inner is not None:
+        text = next(iter(block.settings()))
+        raise OptionError(f"setting {text} has no noise law: evaluate it with --engine direct --panel SOURCE")
+    return law.kind
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    for first in range(0, count, CHUNK):
+        yield slice(first, min(first + CHUNK, count))
+
+
+def _local(
+    profile: Profile, subsets: list[Subset], law: Mechanism, kind: NoiseKind, block: Block, error: ErrorKind
+) -> LocalErrors:
+    parameters = block.parameters
+    probe = parameters[np.unique(np.linspace(0, len(block) - 1, PROBES).astype(int))]
+    spread = law.moments(parameters)[:, 1]
+    largest = parameters[np.argsort(spread)[-3:]]
+    sizes = np.array([subset.size for subset in subsets], np.int64)
+    z = denominators(profile, subsets, kind, error)
+    return LocalErrors(z, sizes, law, probe, _reach(law, parameters, largest))
+
+
+def _reach(law: Mechanism, parameters: FloatArray, largest: FloatArray) -> float:
+    """How far the block's noise reaches: by its support, or by its most spread settings where there is none."""
+    bounded = np.isfinite(law.support(parameters))
+    return max(largest_noise(law, parameters[bounded]), largest_noise(law, largest))
+
+
+def _local_part(
+    local: LocalErrors,
+    law: Mechanism,
+    block: Block,
+    rows: slice,
+    correction: FloatArray | None,
+    subsets: list[Subset],
+    seed: int,
+    out: FloatArray,
+) -> int:
+    found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
+    mean, second, entropy = _scattered(found, subsets, seed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[rows, :, 0] = mean
+        out[rows, :, 1] = np.sqrt(np.maximum(second - mean**2, 0))
+        out[rows, :, 2] = entropy
+    return len(found.mean)
+
+
+def _scattered(found: LocalMetrics, subsets: list[Subset], seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The expectations with the noise of finitely many readings around them, the same draw for every setting."""
+    streams = (np.random.SeedSequence(seed, spawn_key=(3, s.size, s.repeat)) for s in subsets)
+    draws = np.array([np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal(3) for stream in streams])
+    noise = np.einsum("quab,ub->qua", found.factor, draws)
+    mean = np.maximum(found.mean + noise[..., 0], 0)
+    second = np.maximum(found.second + noise[..., 1], mean**2)
+    return mean, second, np.maximum(found.entropy + noise[..., 2], 0)
+
+
+def _global_part(
+    law: Mechanism,
+    block: Block,
+    totals: SubsetTotals,
+    index: int,
+    a: FloatArray,
+    shift: FloatArray,
+    aggregate: str,
+    seed: int,
+    out: FloatArray,
+) -> int:
+    if needs_single_draws(law, totals, aggregate):
+        for row, parameters in enumerate(block.parameters):
+            x = sums_one_by_one(law, parameters, totals, seed)
+            out[row, index, 3:] = summarise(totals, x, a[row : row + 1], shift[row : row + 1])[0]
+    else:
+        out[:, index, 3:] = summarise(totals, standard_sums(law, totals, aggregate, seed), a, shift)
+    return 0

@@ -1,0 +1,116 @@
+"""The direct engine's inner loops, in machine code and without the interpreter's lock."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.metrics import GUARD
+
+PeriodArray = NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def measure(
+    masked: FloatArray, values: FloatArray, divisor: FloatArray, per_bin: float,
+    errors: FloatArray, counts: IntArray, beyond: FloatArray,
+) -> tuple[int, float, float, float, int]:  # fmt: skip
+    """Errors |m - s| / |divisor| where the divisor is not 0: how many, mean, sum of squares about it, and the largest.
+
+    Each is counted in its bin; the numbers of bins past the end of ``counts`` go to ``beyond``, and how many they are
+    is returned last. ``errors`` and ``beyond`` are room as long as ``values``.
+    """
+    n, total, largest = 0, 0.0, 0.0
+    for i in range(values.size):
+        size = abs(divisor[i])
+        if size > 0:
+            error = abs(masked[i] - values[i]) / size
+            errors[n] = error
+            total += error
+            largest = max(largest, error)
+            n += 1
+    mean = total / max(n, 1)
+    squares, far = 0.0, 0
+    for i in range(n):
+        distance = errors[i] - mean
+        squares += distance * distance
+        place = errors[i] * per_bin + GUARD
+        if place < counts.size:
+            counts[np.int64(place)] += 1
+        else:
+            beyond[far] = np.floor(place)
+            far += 1
+    return n, mean, squares, largest, far
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, first: FloatArray) -> None:
+    """Count and sum the values of each period; readings of one period mostly follow each other."""
+    i = 0
+    while i < masked.size:
+        t, start, total = periods[i], i, 0.0
+        while i < masked.size and periods[i] == t:
+            total += masked[i]
+            i += 1
+        n[t] += i - start
+        first[t] += total
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def add_squares(
+    masked: FloatArray, periods: PeriodArray, centre: FloatArray, n: IntArray, first: FloatArray, second: FloatArray
+) -> None:
+    """Count and sum the values of each period and their squares, about its centre."""
+    i = 0
+    while i < masked.size:
+        t, start, total, squares = periods[i], i, 0.0, 0.0
+        while i < masked.size and periods[i] == t:
+            offset = masked[i] - centre[t]
+            total += offset
+            squares += offset * offset
+            i += 1
+        n[t] += i - start
+        first[t] += total
+        second[t] += squares
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def add_extremes(masked: FloatArray, periods: PeriodArray, n: IntArray, least: FloatArray, largest: FloatArray) -> None:
+    """Count the values of each period, and keep the least and the largest."""
+    for i in range(masked.size):
+        t = periods[i]
+        n[t] += 1
+        least[t] = min(least[t], masked[i])
+        largest[t] = max(largest[t], masked[i])
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def scatter(masked: FloatArray, periods: PeriodArray, place: IntArray, out: FloatArray) -> None:
+    """Put each value at its period's next place."""
+    for i in range(masked.size):
+        out[place[periods[i]]] = masked[i]
+        place[periods[i]] += 1
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def deal(
+    users: IntArray, times: IntArray, values: FloatArray, place: IntArray, end: IntArray,
+    all_times: IntArray, all_values: FloatArray,
+) -> bool:  # fmt: skip
+    """Put each reading at its user's next place; False where a user has more readings than there is room for."""
+    for i in range(values.size):
+        at = place[users[i]]
+        if at >= end[users[i]]:
+            return False
+        all_times[at] = times[i]
+        all_values[at] = values[i]
+        place[users[i]] = at + 1
+    return True
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
+    """Masked values from noise in units of ``scale``."""
+    for i in range(values.size):
+        noise = scale * unit[i]
+        out[i] = values[i] * (1 + noise) if relative else values[i] + noise

@@ -1,0 +1,215 @@
+"""The usable readings of a panel, ordered by user and time on disk, to be masked again and again.
+
+The order makes the noise of a seed independent of the order, the files and the batches of the source.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError, SourceError
+from halfmask.evaluation.direct import kernel
+from halfmask.evaluation.direct.kernel import PeriodArray
+from halfmask.evaluation.direct.store import Room
+from halfmask.profiles import build
+from halfmask.profiles.engines import Frame, keep
+from halfmask.profiles.expressions import placed, usable
+from halfmask.profiles.profile import Profile, bucket_of
+from halfmask.profiles.tally import Plan
+
+BLOCK = 2**16
+"""A block is the rows of the profile that start in one stretch of so many readings; it has a stream of its own."""
+
+SORTED_AT_ONCE = 2**21
+
+
+@dataclass(frozen=True)
+class Block:
+    """Readings of some users, in memory, a user's together and in order of time.
+
+    ``divisor`` is what errors are divided by: the readings themselves, or each user's mean |s| under ``scaled``.
+    """
+
+    number: int
+    values: FloatArray
+    periods: PeriodArray
+    user_ends: IntArray
+    divisor: FloatArray
+
+
+def block_of_row(profile: Profile) -> IntArray:
+    """The block that each row of the profile belongs to."""
+    readings = profile.rows["readings"].astype(np.int64)
+    return (np.cumsum(readings) - readings) // BLOCK
+
+
+def scales(values: FloatArray, user_ends: IntArray) -> FloatArray:
+    """Each reading's divisor under ``scaled``: the mean |s| of its user, 0 where all are zero."""
+    lengths = np.diff(user_ends, prepend=0)
+    sums = np.add.reduceat(np.abs(values), user_ends - lengths) if len(lengths) else np.zeros(0)
+    return np.repeat(sums / lengths, lengths)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """All usable readings: values and periods by row of the profile, then user, then time.
+
+    ``starts`` and ``ends`` bound each user; ``first_user[r]`` is the first user of row r.
+    """
+
+    values: FloatArray
+    periods: PeriodArray
+    starts: IntArray
+    ends: IntArray
+    first_user: IntArray
+    blocks: IntArray
+
+    def block(self, rows: IntArray, scaled: bool) -> Block:
+        """The readings of some rows of one block."""
+        runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)  # rows that lie side by side are one stretch
+        bounds = [(self.first_user[run[0]], self.first_user[run[-1] + 1]) for run in runs]
+        users = np.concatenate([np.arange(first, last) for first, last in bounds])
+        values, periods = (
+            _joined([whole[self.starts[first] : self.ends[last - 1]] for first, last in bounds])
+            for whole in (self.values, self.periods)
+        )
+        user_ends = np.cumsum(self.ends[users] - self.starts[users])
+        divisor = scales(values, user_ends) if scaled else values
+        return Block(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
+
+    def split(self, rows: IntArray) -> list[IntArray]:
+        """Rows (ascending) by block."""
+        edges = np.flatnonzero(np.diff(self.blocks[rows])) + 1
+        return np.split(rows, edges)
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """All parts as one array, without a copy where there is one part."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def usable_frame(panel: Panel, profile: Profile) -> Frame:
+    """user, time and value of the readings that the profile's policies leave, one for each user and time."""
+    policies = profile.about.get("policies", {})
+    if not isinstance(policies, dict):
+        raise OptionError("the profile was added up from parts with different policies: profile the panel as a whole")
+    period = profile.period
+    low, high = policies.get("low", -np.inf), policies.get("high", np.inf)
+    plan = Plan(profile.step, period.chunk(profile.step), period.origin, low, high)
+    if profile.about.get("duplicates"):
+        rows = placed(panel.frame, plan).filter(usable(plan))
+        several = rows.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
+        repeated = keep(panel.engine, several)
+        surplus = int(profile.about["duplicates"])
+        panel = build.without_duplicates(panel, plan, repeated, surplus, policies.get("duplicates", "first"))
+    return placed(panel.frame, plan).filter(usable(plan)).select("user", "time", "value")
+
+
+def gather(panel: Panel, profile: Profile, folder: str | None = None) -> Readings:
+    """Read the panel twice: count each user's readings, then put each reading in its place on disk, and sort there."""
+    with panel.guard():
+        frame = usable_frame(panel, profile)
+        counted = panel.engine.collect(frame.group_by("user").agg(nw.len().alias("count")))
+        users, rows, counts = _users(counted, panel, profile)
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        room = Room(folder)
+        size = int(counts.sum())
+        times, values = room.array(size, np.int64), room.array(size, np.float64)
+        _deal(panel.engine.batches(frame), users, starts, ends, times, values)
+    periods = room.array(size, np.int32)
+    for first, last in _stretches(ends):
+        span = slice(starts[first], ends[last])
+        _sort(times[span], values[span], counts[first : last + 1])
+        periods[span] = _period_index(times[span], profile)
+    first_user = np.searchsorted(rows, np.arange(len(profile) + 1))
+    readings = Readings(values, periods, starts, ends, first_user, block_of_row(profile))
+    _check(readings, panel, profile)
+    return readings
+
+
+def _users(counted: pa.Table, panel: Panel, profile: Profile) -> tuple[dict[Any, int], IntArray, IntArray]:
+    """Each user's number, and by number the row of the profile and how many readings; ordered by row, then name."""
+    users = counted["user"].to_pylist()
+    names = np.array([str(user) for user in users], np.str_)
+    if profile.buckets:
+        known = {label: row for row, label in enumerate(profile.labels.tolist())}
+        rows = np.array([known.get(f"bucket-{bucket_of(name, profile.buckets):08d}", -1) for name in names], np.int64)
+    else:
+        rows = np.searchsorted(profile.labels, names).astype(np.int64)
+        rows[rows == len(profile)] = 0
+        rows[profile.labels[rows] != names] = -1
+    if (rows < 0).any():
+        raise SourceError(f"{panel.source}: user {names[rows < 0][0]} is not in the profile: profile this source first")
+    order = np.lexsort((names, rows))
+    counts = np.asarray(counted["count"]).astype(np.int64)
+    return {users[place]: number for number, place in enumerate(order)}, rows[order], counts[order]
+
+
+def _deal(
+    batches: Iterator[pa.RecordBatch],
+    users: dict[Any, int],
+    starts: IntArray,
+    ends: IntArray,
+    times: IntArray,
+    values: FloatArray,
+) -> None:
+    place = starts.copy()
+    for batch in batches:
+        encoded = batch.column(0).dictionary_encode()
+        numbers = np.array([users.get(user, -1) for user in encoded.dictionary.to_pylist()], np.int64)
+        of_reading = numbers[np.asarray(encoded.indices)]
+        if (numbers < 0).any() or not kernel.deal(
+            of_reading, np.asarray(batch.column(1)), np.asarray(batch.column(2)), place, ends, times, values
+        ):
+            raise SourceError("the source changed while it was read: start again when nobody writes to it")
+    if not np.array_equal(place, ends):
+        raise SourceError("the source changed while it was read: start again when nobody writes to it")
+
+
+def _stretches(ends: IntArray) -> Iterator[tuple[int, int]]:
+    """First and last user of runs of users that together have about `SORTED_AT_ONCE` readings, or one user more."""
+    first = 0
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        last = min(int(np.searchsorted(ends, before + SORTED_AT_ONCE)), len(ends) - 1)
+        yield first, last
+        first = last + 1
+
+
+def _sort(times: IntArray, values: FloatArray, counts: IntArray) -> None:
+    """Order each user's readings by time, in place; times of a user are all different."""
+    user = np.repeat(np.arange(len(counts)), counts)
+    if ((np.diff(times) < 0) & (np.diff(user) == 0)).any():
+        order = np.lexsort((times, user))
+        times[:], values[:] = times[order], values[order]
+
+
+def _period_index(times: IntArray, profile: Profile) -> PeriodArray:
+    """The number of each time's period in the profile; one that is not in it gets any number."""
+    starts = profile.period.start(times)
+    new = np.flatnonzero(np.concatenate([[True], starts[1:] != starts[:-1]])) if len(starts) else np.zeros(0, np.int64)
+    found = np.searchsorted(profile.periods, starts[new]).astype(np.int32)
+    found = np.minimum(found, len(profile.periods) - 1).astype(np.int32)
+    return np.repeat(found, np.diff(new, append=len(starts)))
+
+
+def _check(readings: Readings, panel: Panel, profile: Profile) -> None:
+    """Every row has as many readings in every period as the profile says."""
+    periods = len(profile.periods)
+    for row in range(len(profile)):
+        first, last = readings.first_user[row], readings.first_user[row + 1]
+        span = slice(readings.starts[first], readings.ends[last - 1]) if last > first else slice(0, 0)
+        held = np.bincount(readings.periods[span], minlength=periods)
+        if not np.array_equal(held, profile.cells[row, :, 0]):
+            raise SourceError(
+                f"{panel.source}: the {held.sum()} usable readings of {profile.labels[row]} are not the profile's "
+                f"({profile.rows['readings'][row]}): profile this source, or give the one that was profiled"
+            )

@@ -1,0 +1,151 @@
+"""The direct engine: mask every reading of every sample, as the paper does, and measure what comes out.
+
+It is for what has no closed form (mechanisms that depend on the value, aggregates such as a maximum), and it is the
+oracle of the analytic engine. Its noise has one stream for each (setting, subset, block of users): the same seed gives
+the same numbers to the last bit, whatever the threads, the batches of the source and the interruptions.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import aggregate as aggregate_named
+from halfmask.evaluation.direct.checkpoint import Checkpoint, describe
+from halfmask.evaluation.direct.readings import gather
+from halfmask.evaluation.direct.sample import LocalEngine, Outcome, Question
+from halfmask.evaluation.metrics import (
+    ErrorFunction,
+    Summary,
+    check_error_function,
+    global_error,
+    global_scale,
+    summary,
+)
+from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.profile import Profile
+
+Progress = Callable[[int, int], None]
+"""Called with the readings masked so far, and those to mask in all."""
+
+NONE = PrivacySetting("none")
+
+
+class Engine(Protocol):
+    """Where samples are measured: here, or on Spark."""
+
+    def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
+        """Local metrics and aggregates of each setting, in order."""
+
+
+def evaluate_direct(
+    panel: Panel,
+    profile: Profile,
+    settings: Sequence[PrivacySetting],
+    subsets: Sequence[Subset],
+    *,
+    aggregate: str = "sum",
+    error: ErrorFunction = "relative",
+    seed: int = 7,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """The six metrics of each sample, shape (settings, subsets, 6) in the order of `METRICS`.
+
+    ``profile`` is the panel's own: it gives the policies, the periods and the users that the subsets' rows stand for.
+    With ``checkpoint``, finished samples are kept in that folder, and ``resume`` goes on from there.
+    """
+    check_error_function(error)
+    question = Question.of(profile, aggregate_named(aggregate), error, seed)
+    threads = _threads(threads)
+    _check_subsets(profile, subsets)
+    run = describe(profile, settings, subsets, aggregate, error, seed)
+    kept = Checkpoint(checkpoint, run, (len(settings), len(subsets)), resume)
+    missing = [kept.missing(j) for j in range(len(subsets))]
+    if any(missing):
+        with _engine(question, panel, profile, threads, checkpoint) as engine:
+            try:
+                _evaluate(engine, question, profile, settings, subsets, missing, kept, progress)
+            finally:
+                kept.write()
+    return kept.results
+
+
+def _evaluate(
+    engine: Engine,
+    question: Question,
+    profile: Profile,
+    settings: Sequence[PrivacySetting],
+    subsets: Sequence[Subset],
+    missing: Sequence[Sequence[int]],
+    kept: Checkpoint,
+    progress: Progress | None,
+) -> None:
+    readings = [int(profile.rows["readings"][subset.rows].sum()) for subset in subsets]
+    total = sum(n * len(some) for n, some in zip(readings, missing, strict=True))
+    done = 0
+    for j, subset in enumerate(subsets):
+        if not missing[j]:
+            continue
+        outcomes = engine.outcomes([NONE, *(settings[i] for i in missing[j])], subset)
+        _, true = next(outcomes)
+        for i, (local, masked) in zip(missing[j], outcomes, strict=True):
+            kept.put(i, j, (*local, *_global(question, subset, masked, true)))
+            done += readings[j]
+            if progress:
+                progress(done, total)
+
+
+def _global(question: Question, subset: Subset, masked: FloatArray, true: FloatArray) -> Summary:
+    scale = global_scale(true) if question.error == "scaled" else None
+    errors = global_error(masked, true, scale)
+    if not len(errors):
+        way_out = "use another aggregate" if scale is not None else "use the scaled error or another aggregate"
+        raise OptionError(
+            f"{question.aggregate.name} is zero in every period of the {subset.size} users of repeat {subset.repeat}, "
+            f"so there is no global error: {way_out}"
+        )
+    return summary(errors)
+
+
+@contextmanager
+def _engine(
+    question: Question, panel: Panel, profile: Profile, threads: int, checkpoint: Path | None
+) -> Iterator[Engine]:
+    if panel.engine.name == "spark":
+        from halfmask.evaluation.direct.spark import SparkSamples
+
+        with SparkSamples.on(question, panel, profile) as engine:
+            yield engine
+        return
+    folder = str(checkpoint) if checkpoint else None
+    readings = gather(panel, profile, folder)
+    with ThreadPoolExecutor(threads) as pool:
+        yield LocalEngine(question, profile, readings, pool, folder)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0))
+    if threads < 1:
+        raise OptionError(f"threads {threads} is below 1")
+    return threads
+
+
+def _check_subsets(profile: Profile, subsets: Sequence[Subset]) -> None:
+    for subset in subsets:
+        if not len(subset.rows) or not np.any(profile.rows["sum_abs"][subset.rows] > 0):
+            raise OptionError(
+                f"the {subset.size} users of repeat {subset.repeat} have only zeros, so there is no local error: "
+                "draw larger subsets, or leave such users out of the source"
+            )

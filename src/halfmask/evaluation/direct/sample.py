@@ -1,0 +1,119 @@
+"""One sample: mask every reading of a subset under one setting, and measure local errors and aggregates."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.aggregates import Aggregate, value_of
+from halfmask.evaluation.direct.noise import PIECE, Stream, masker
+from halfmask.evaluation.direct.periods import GatheredPeriods, Periods, RunningPeriods
+from halfmask.evaluation.direct.readings import Block, Readings
+from halfmask.evaluation.direct.state import LocalState
+from halfmask.evaluation.metrics import ErrorFunction, Summary
+from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.profile import Profile
+
+SHARDS = 8
+"""Parts that a sample is measured in, one thread each; fixed, because sums depend on how they are grouped."""
+
+Outcome = tuple[Summary, FloatArray]
+"""Local metrics of a sample, and the aggregate of each period (NaN where the subset has no reading)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every sample. ``centre``: what each period's sums are taken about."""
+
+    aggregate: Aggregate
+    error: ErrorFunction
+    seed: int
+    centre: FloatArray
+
+    @classmethod
+    def of(cls, profile: Profile, aggregate: Aggregate, error: ErrorFunction, seed: int) -> "Question":
+        """Variances are taken about the means of everybody's readings, so that little cancels; sums about 0."""
+        sums = profile.cells.sum(axis=0)
+        centre = sums[:, 1] / np.maximum(sums[:, 0], 1) if aggregate.name == "variance" else np.zeros(len(sums))
+        return cls(aggregate, error, seed, centre)
+
+
+def mask_block(
+    question: Question, setting: PrivacySetting, subset: Subset, block: Block, local: LocalState, periods: Periods
+) -> None:
+    """Mask the readings of a block, and add what comes out to the states."""
+    stream = Stream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
+    fill = masker(setting)
+    for start, end in _pieces(setting, block):
+        values = block.values[start:end]
+        masked = np.empty(len(values))
+        fill(values, stream, masked)
+        local.add(masked, values, block.divisor[start:end])
+        periods.add(masked, block.periods[start:end])
+
+
+def _key(setting: PrivacySetting) -> int:
+    """A number for the setting's stream: 64 bits of a hash of its text."""
+    return int.from_bytes(hashlib.blake2b(str(setting).encode(), digest_size=8).digest())
+
+
+def _pieces(setting: PrivacySetting, block: Block) -> Iterator[tuple[int, int]]:
+    """Where to cut a block: after every `PIECE` readings, or after every user where the setting must see all of it."""
+    size = len(block.values)
+    ends = block.user_ends.tolist() if setting.per_user else [*range(PIECE, size, PIECE), size]
+    return zip([0, *ends[:-1]], ends, strict=True)
+
+
+Shards = Sequence[Sequence[IntArray]]
+"""Rows of the profile by block, and blocks by shard."""
+
+
+class LocalEngine:
+    """Samples from readings on this machine's disk, one after the other, each on all threads."""
+
+    def __init__(
+        self, question: Question, profile: Profile, readings: Readings, pool: Executor, folder: str | None
+    ) -> None:
+        self.question, self.profile, self.readings, self.pool, self.folder = question, profile, readings, pool, folder
+
+    def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
+        """One outcome for each setting, as soon as it is there."""
+        blocks = self.readings.split(subset.rows)
+        shards = [blocks[first::SHARDS] for first in range(min(SHARDS, len(blocks)))]
+        for setting in settings:
+            if self.question.aggregate.function is None:
+                yield self._running(setting, subset, shards)
+            else:
+                yield self._gathered(setting, subset, shards)
+
+    def _running(self, setting: PrivacySetting, subset: Subset, shards: Shards) -> Outcome:
+        kept = [RunningPeriods(self.question.aggregate, self.question.centre) for _ in shards]
+        local = self._mask(setting, subset, shards, kept)
+        for other in kept[1:]:
+            kept[0].sums.add(other.sums)
+        return local, value_of(self.question.aggregate, kept[0].sums, setting)
+
+    def _gathered(self, setting: PrivacySetting, subset: Subset, shards: Shards) -> Outcome:
+        readings = self.profile.cells[subset.rows, :, 0].sum(axis=0).astype(np.int64)
+        kept = GatheredPeriods(self.question.aggregate, readings, self.folder)
+        local = self._mask(setting, subset, shards, [kept] * len(shards))
+        return local, kept.values()
+
+    def _mask(self, setting: PrivacySetting, subset: Subset, shards: Shards, kept: Sequence[Periods]) -> Summary:
+        """Mask all shards, and merge their local errors in the shards' order."""
+
+        def work(shard: Sequence[IntArray], periods: Periods) -> LocalState:
+            local = LocalState()
+            for rows in shard:
+                block = self.readings.block(rows, self.question.error == "scaled")
+                mask_block(self.question, setting, subset, block, local, periods)
+            return local
+
+        total, *others = self.pool.map(work, shards, kept)
+        for other in others:
+            total.merge(other)
+        return total.summary()

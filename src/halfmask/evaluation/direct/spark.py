@@ -1,0 +1,258 @@
+"""The direct engine on Spark: whole blocks of users go to partitions, which send back what adds up.
+
+A block's readings are masked with the same stream as on one machine, so that only the order of sums differs. What a
+worker holds at a time is one block: about 2^16 readings, or those of one row of the profile where it has more.
+Mechanisms registered in Python are not known to Spark's workers: install them as plug-ins.
+"""
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.panel import Panel
+from halfmask.errors import SourceError
+from halfmask.evaluation.aggregates import PeriodSums, value_of
+from halfmask.evaluation.direct.kernel import PeriodArray
+from halfmask.evaluation.direct.periods import RunningPeriods
+from halfmask.evaluation.direct.readings import Block, block_of_row, scales, usable_frame
+from halfmask.evaluation.direct.sample import Outcome, Question, mask_block
+from halfmask.evaluation.direct.state import LocalState
+from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.engines import Frame, with_bucket
+from halfmask.profiles.periods import Period
+from halfmask.profiles.profile import Profile, bucket_label
+
+SETTINGS_A_JOB = 16
+Batches = Iterator[pa.RecordBatch]
+Task = Callable[[Batches], Batches]
+
+STATES = "sample INT, state BINARY"
+VALUES = "sample INT, period INT, value DOUBLE"
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some settings on one subset, as it is sent to the workers."""
+
+    question: Question
+    settings: Sequence[PrivacySetting]
+    subset: Subset
+    period: Period
+    periods: IntArray
+
+    def states(self, batches: Batches) -> Batches:
+        """The states of a partition's readings, one for each setting."""
+        centre = self.question.centre
+        kept = [(LocalState(), RunningPeriods(self.question.aggregate, centre)) for _ in self.settings]
+        for block in self._blocks(batches):
+            for setting, (local, periods) in zip(self.settings, kept, strict=True):
+                mask_block(self.question, setting, self.subset, block, local, periods)
+        states = [pack(local, periods.sums) for local, periods in kept]
+        yield pa.record_batch(
+            {"sample": pa.array(range(len(states)), pa.int32()), "state": pa.array(states, pa.binary())}
+        )
+
+    def values(self, batches: Batches) -> Batches:
+        """Every masked value of a partition with its period, for aggregates that need them all."""
+        for block in self._blocks(batches):
+            for sample, setting in enumerate(self.settings):
+                kept = _Kept()
+                mask_block(self.question, setting, self.subset, block, LocalState(), kept)
+                columns = {"sample": pa.array(np.full(len(block.values), sample, np.int32))}
+                yield pa.record_batch(
+                    columns | {"period": np.concatenate(kept.periods), "value": np.concatenate(kept.masked)}
+                )
+
+    def reduce(self, group: pa.Table) -> pa.Table:
+        """The aggregate of one sample and period, of its values in ascending order."""
+        function = self.question.aggregate.function
+        values = np.sort(group["value"].to_numpy())
+        value = function(values) if function else np.nan
+        return group.slice(0, 1).set_column(2, "value", pa.array([value]))
+
+    def _blocks(self, batches: Batches) -> Iterator[Block]:
+        """The subset's part of each block; a partition has its blocks one after the other."""
+        for number, table in _runs(batches, "block"):
+            rows = np.asarray(table["row"])
+            mine = table.filter(pa.array(np.isin(rows, self.subset.rows)))
+            if mine.num_rows:
+                yield self._block(number, mine)
+
+    def _block(self, number: int, table: pa.Table) -> Block:
+        values = np.array(table["value"])
+        starts = self.period.start(np.array(table["time"]))
+        names = table["name"].combine_chunks().dictionary_encode().indices
+        ends = np.append(np.flatnonzero(np.diff(np.asarray(names))) + 1, len(values))
+        divisor = scales(values, ends) if self.question.error == "scaled" else values
+        return Block(number, values, np.searchsorted(self.periods, starts).astype(np.int32), ends, divisor)
+
+
+class _Kept:
+    """Keeps pieces as they come."""
+
+    def __init__(self) -> None:
+        self.masked: list[FloatArray] = []
+        self.periods: list[PeriodArray] = []
+
+    def add(self, masked: FloatArray, periods: PeriodArray) -> None:
+        self.masked.append(masked)
+        self.periods.append(periods)
+
+
+def _runs(batches: Batches, column: str) -> Iterator[tuple[int, pa.Table]]:
+    """Rows that follow each other with the same number in a column, whatever batches they come in."""
+    held: list[pa.RecordBatch] = []
+    current = None
+    for batch in batches:
+        numbers = np.asarray(batch.column(column))
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, end in pairwise(edges):
+            if start < end and numbers[start] != current:
+                if held:
+                    yield int(current or 0), pa.Table.from_batches(held)
+                held, current = [], numbers[start]
+            held.append(batch.slice(start, end - start))
+    if held:
+        yield int(current or 0), pa.Table.from_batches(held)
+
+
+def pack(local: LocalState, sums: PeriodSums) -> bytes:
+    """A state as bytes that numpy reads without pickles; empty bins are left out."""
+    bins = np.flatnonzero(local.counts[: local.top])
+    stream = io.BytesIO()
+    np.savez(
+        stream, moments=np.array([local.n, local.mean, local.squares]), bins=bins, counts=local.counts[bins],
+        beyond=np.concatenate([np.zeros(0), *local.beyond]), n=sums.n, first=sums.first, second=sums.second,
+        least=sums.least, largest=sums.largest,
+    )  # fmt: skip
+    return stream.getvalue()
+
+
+def unpack(state: bytes, centre: FloatArray) -> tuple[LocalState, PeriodSums]:
+    """What `pack` packed."""
+    with np.load(io.BytesIO(state), allow_pickle=False) as held:
+        local = LocalState()
+        n, local.mean, local.squares = held["moments"].tolist()
+        local.n = int(n)
+        local.counts[held["bins"]] = held["counts"]
+        local.top = int(held["bins"].max(initial=-1)) + 1
+        local.beyond.add(held["beyond"])
+        sums = PeriodSums(held["n"], centre, held["first"], held["second"], held["least"], held["largest"])
+    return local, sums
+
+
+class SparkSamples:
+    """Samples from readings on Spark, several settings a job."""
+
+    def __init__(self, question: Question, profile: Profile, panel: Panel, frame: Any) -> None:
+        self.question, self.profile, self.panel, self.frame = question, profile, panel, frame
+
+    @classmethod
+    @contextmanager
+    def on(cls, question: Question, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
+        """Readings with their block, brought to its partition once, and kept there until the end."""
+        with panel.guard():
+            _use_this_python(panel)
+            frame = located(panel, profile)
+            _check(frame, panel, profile)
+            native = frame.to_native()
+            allowed = int(native.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+            partitions = min(allowed, len(np.unique(block_of_row(profile))))
+            parted = (
+                native.repartition(partitions, "block").sortWithinPartitions("block", "row", "name", "time").persist()
+            )
+        try:
+            yield cls(question, profile, panel, parted)
+        finally:
+            parted.unpersist()
+
+    def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
+        """One outcome for each setting, a job's worth at a time."""
+        waiting = list(settings)
+        for start in range(0, len(waiting), SETTINGS_A_JOB):
+            some = waiting[start : start + SETTINGS_A_JOB]
+            rows = np.unique(subset.rows)
+            job = Job(self.question, some, replace(subset, rows=rows), self.profile.period, self.profile.periods)
+            with self.panel.guard(), warnings.catch_warnings():
+                # Spark asks for pandas wherever Arrow functions run, and warns of its version; none of it is used here.
+                warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+                outcomes = self._run(job)
+            yield from outcomes
+
+    def _run(self, job: Job) -> list[Outcome]:
+        states = self.frame.mapInArrow(job.states, STATES).toArrow()
+        totals = [(LocalState(), PeriodSums.empty(job.question.centre)) for _ in job.settings]
+        for sample, state in zip(states["sample"].to_pylist(), states["state"].to_pylist(), strict=True):
+            local, sums = unpack(state, job.question.centre)
+            totals[sample][0].merge(local)
+            totals[sample][1].add(sums)
+        if job.question.aggregate.function is None:
+            values = [
+                value_of(job.question.aggregate, sums, s) for s, (_, sums) in zip(job.settings, totals, strict=True)
+            ]
+        else:
+            values = list(self._gathered(job))
+        return [(local.summary(), value) for (local, _), value in zip(totals, values, strict=True)]
+
+    def _gathered(self, job: Job) -> FloatArray:
+        """Mask once more, with the same noise, and bring the values of a period together."""
+        values = self.frame.mapInArrow(job.values, VALUES)
+        table = values.groupBy("sample", "period").applyInArrow(lambda group: job.reduce(group), VALUES).toArrow()
+        result = np.full((len(job.settings), len(job.periods)), np.nan)
+        result[np.asarray(table["sample"]), np.asarray(table["period"])] = np.asarray(table["value"])
+        return result
+
+
+def _use_this_python(panel: Panel) -> None:
+    """Let a Spark of this machine start its workers with the Python that runs here, where halfmask is installed.
+
+    Elsewhere it is the cluster's own business: halfmask has to be installed where PYSPARK_PYTHON points.
+    """
+    session: Any = getattr(panel.engine, "spark", None)
+    if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
+        return
+    if session.sparkContext.master.startswith("local"):
+        session.sparkContext.pythonExec = sys.executable
+
+
+def located(panel: Panel, profile: Profile) -> Frame:
+    """Usable readings with the row and block of the profile they belong to, null where the profile has no such user."""
+    frame = usable_frame(panel, profile).with_columns(name=nw.col("user").cast(nw.String))
+    place = {"row": np.arange(len(profile)), "block": block_of_row(profile)}
+    if profile.buckets:
+        number = {bucket_label(bucket): bucket for bucket in range(profile.buckets)}
+        labels = pa.array([number[label] for label in profile.labels.tolist()], pa.int64())
+        frame = with_bucket(panel.engine, frame, profile.buckets)
+    else:
+        labels = pa.array(profile.labels.tolist(), pa.string())
+        frame = frame.with_columns(label=nw.col("name"))
+    rows = panel.engine.table(pa.table({"label": labels, **place}))
+    return frame.join(rows, on="label", how="left").select("name", "time", "value", "row", "block")
+
+
+def _check(frame: Frame, panel: Panel, profile: Profile) -> None:
+    """Every row has as many readings as the profile says."""
+    counted = panel.engine.collect(frame.group_by("row").agg(nw.len().alias("count")))
+    held = dict(zip(counted["row"].to_pylist(), counted["count"].to_pylist(), strict=True))
+    if None in held:
+        raise SourceError(
+            f"{panel.source}: {held[None]} readings are of users that the profile has not: profile it first"
+        )
+    for row, expected in enumerate(profile.rows["readings"].tolist()):
+        if held.get(row, 0) != expected:
+            raise SourceError(
+                f"{panel.source}: {profile.labels[row]} has {held.get(row, 0)} usable readings, not {expected}: "
+                "profile this source, or give the one that was profiled"
+            )

@@ -1,0 +1,108 @@
+"""What a folder holds for a report: profile, study, menu, mixes and card, those that are there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from halfmask.audits.card import read_card
+from halfmask.audits.families import NoiseAtEqualUtility
+from halfmask.choice.mix import Mix, read_mix
+from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.figures.menu import MenuSamples, menu_samples
+from halfmask.figures.protection import curve_data, protection_data
+from halfmask.figures.samples import Samples, read_samples
+from halfmask.menus.menu import Menu, read_menu
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.store import load_profile
+
+COMMANDS = {
+    "profile": "halfmask profile SOURCE -o {folder}/data.profile",
+    "study": "halfmask evaluate {folder}/data.profile -o {folder}/study.parquet",
+    "menu": "halfmask optimize {folder}/study.parquet -o {folder}/menu.json",
+    "mix": "halfmask mix {folder}/data.profile {folder}/menu.json -o {folder}/mix.parquet",
+    "card": "halfmask audit {folder}/menu.json --profile {folder}/data.profile -o {folder}/card.json",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The parts of a report that are there; ``name`` is what the report calls the data."""
+
+    folder: Path
+    name: str
+    profile: Profile | None
+    samples: Samples | None
+    menu: Menu | None
+    mix: Mix | None
+    of_menu: MenuSamples | None
+    card: dict[str, Any] | None = None
+
+    def command(self, part: str) -> str:
+        """The command that makes a part."""
+        file = f"{self.name}.profile" if self.profile else "data.profile"
+        return COMMANDS[part].replace("data.profile", file).format(folder=self.folder.name or ".")
+
+
+def read_inputs(folder: str | Path) -> Inputs:
+    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
+    menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
+    study = folder / "study.parquet"
+    samples = read_samples(study, menu) if study.exists() else None
+    mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
+    card = _card(folder / "card.json") if (folder / "card.json").exists() else None
+    found = _profile(folder)
+    name, profile = found or (folder.resolve().name, None)
+    if not (profile or samples or menu):
+        raise SourceError(f"{folder} holds no profile, study or menu: start with '{COMMANDS['profile']}'")
+    marks = {
+        "study.parquet": samples.about.get("fingerprint") if samples else None,
+        "menu.json": menu.provenance.get("fingerprint") if menu else None,
+        "mix.parquet": mix.about.get("fingerprint") if mix else None,
+        "card.json": card["about"].get("fingerprint") if card else None,
+        f"{name}.profile": profile.fingerprint() if profile else None,
+    }
+    _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
+    if card and menu:
+        _check_menu(folder, card, menu)
+    of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card)
+
+
+def _card(path: Path) -> dict[str, Any]:
+    """The card, once everything that is shown of it was found in it."""
+    card = read_card(path)
+    again = COMMANDS["card"].format(folder=path.parent.name or ".")
+    try:
+        protection_data(card), curve_data(card)
+        if card["noise"] is not None:
+            NoiseAtEqualUtility.from_json(card["noise"])
+        card["about"]["fingerprint"]
+    except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
+        why = f"there is no {error}" if isinstance(error, KeyError) else f"{error}" or "no setting in it"
+        raise FileFormatError(f"{path} is no whole card ({why}): make it anew with '{again}'") from error
+    return card
+
+
+def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:
+    """A card is of one menu: the ids of another mean other settings."""
+    if {each["id"]: each["setting"] for each in card["settings"]} != {e.id: str(e.setting) for e in menu.settings}:
+        again = COMMANDS["card"].format(folder=folder.name or ".")
+        raise OptionError(f"{folder}/card.json is about other settings than menu.json: make it anew with '{again}'")
+
+
+def _profile(folder: Path) -> tuple[str, Profile] | None:
+    found = sorted(folder.glob("*.profile"))
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise OptionError(f"{folder} holds several profiles ({names}): leave the one that the report is about")
+    return (found[0].stem, load_profile(found[0])) if found else None
+
+
+def _check_same(folder: Path, marks: dict[str, str]) -> None:
+    """One report is about one dataset."""
+    if len(set(marks.values())) > 1:
+        told = ", ".join(f"{file} {mark}" for file, mark in marks.items())
+        raise OptionError(f"{folder} mixes results of different data ({told}): make them anew from one profile")

@@ -1,0 +1,44 @@
+"""Mixes by dominant setting and share (Fig. 5 of the paper), to look into."""
+
+from halfmask.figures.heatmaps import CELL_TITLES, HeatMaps, percent
+from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axes, axis, interactive
+from halfmask.figures.interactive.marks import plain
+
+# ColorBrewer's YlGnBu and YlOrBr: told apart by lightness alone.
+SHADES = {
+    "median": ("#ffffd9", "#c7e9b4", "#41b6c4", "#225ea8", "#081d58"),
+    "iqr": ("#ffffe5", "#fee391", "#fe9929", "#cc4c02", "#662506"),
+}
+
+
+def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
+    """Four maps with the numbers in their cells."""
+    traces, panels = [], []
+    for number, (name, title) in enumerate(CELL_TITLES.items()):
+        traces.append(_map(number, data, name, title))
+        x = axis("dominant setting", type="category", showgrid=False, zeroline=False, ticks="")
+        y = axis("its share of users", type="category", autorange="reversed", showgrid=False, ticks="")
+        panels.append(Panel(title, x, y))
+    height = 40 + 30 * max(len(data.shares), 4)
+    return interactive("mixes", "When everyone chooses freely", caption, traces, panels, height=height, legend=False)
+
+
+def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
+    colours = SHADES[name.rpartition("_")[2]]
+    return {
+        "type": "heatmap",
+        "name": title,
+        "x": data.settings,
+        "y": [percent(share) for share in data.shares],
+        "z": [plain(row) for row in data.cells[name]],
+        "customdata": data.mixes.tolist(),
+        "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "texttemplate": "%{z:.2f}",
+        "hovertemplate": f"<b>%{{x}}</b> dominant with %{{y}} of users<br>{title.lower()} %{{z:.3f}}<br>"
+        "%{customdata:,} mixes, repeats counted<extra></extra>",
+        **axes(number),
+    }

@@ -1,0 +1,103 @@
+"""What settings protect, to look into: score and attacks, guarantees, and the limit of all additive noise."""
+
+from collections.abc import Sequence
+
+from halfmask.audits.families import FAMILIES, LIMIT, SHOWN
+from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, place, score_axis
+from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
+from halfmask.figures.limit import DENSEST, LimitFigure
+from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, Protection
+from halfmask.figures.style import QUIET, look
+
+SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
+
+
+def protection_figure(data: Protection, caption: str) -> Interactive:
+    """One panel: a row a setting, a mark a measure."""
+    traces: list[Spec] = []
+    for order, (name, (mark, words)) in enumerate(MEASURES.items()):
+        held = [(value, id) for value, id in zip(data.measures[name], data.ids, strict=True) if value is not None]
+        marker = {"symbol": SYMBOLS[mark], "size": 12, "color": look(order)["color"], "line": {"width": 2}}
+        x, y = plain([value for value, _ in held]), [id for _, id in held]
+        traces.append(points(0, words, x, y, marker, f"<b>%{{y}}</b><br>{words}: %{{x:.2f}}"))
+    rows = axis("setting", type="category", categoryorder="array", categoryarray=data.ids)
+    panel = Panel("", score_axis("0: nothing hidden, 1: nothing learned"), rows)
+    return interactive("protection", "Score and attacks", caption, traces, [panel], height=60 + 44 * len(data.ids))
+
+
+def guarantee_figure(data: Curves, caption: str) -> Interactive:
+    """Two panels: one report, and a day of them."""
+    traces: list[Spec] = []
+    panels: list[Panel] = []
+    for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
+        number, first = len(panels), not panels
+        for order, (id, deltas) in enumerate(curves.items()):
+            hover = f"<b>{id}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
+            y = plain([max(delta, FLOOR) for delta in deltas])
+            traces.append(line(number, id, data.epsilon, y, look(order), hover, showlegend=first))
+        if data.instead:
+            _, setting, one, day = data.instead
+            y = plain([max(delta, FLOOR) for delta in (one if first else day)])
+            hover = f"<b>{setting}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
+            thick = {"line": {"color": QUIET, "width": 4}}
+            traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first) | thick)
+        deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")
+        panels.append(Panel(title, axis("epsilon"), deltas_axis))
+    usual = [
+        {"type": "line", "xref": f"x{place(number)} domain", "yref": f"y{place(number)}", "x0": 0, "x1": 1}
+        | {"y0": USUAL, "y1": USUAL, "line": {"color": QUIET, "width": 1}}
+        for number in range(2)
+    ]
+    return interactive("guarantees", "What is guaranteed", caption, traces, panels, height=290, shapes=usual)
+
+
+def limit_figure(data: LimitFigure, caption: str) -> Interactive:
+    """Four panels, as drawn: the limit, how close noise comes, what it looks like, and what the best guess leaves."""
+    traces: list[Spec] = []
+    for name, band in data.bands.items():
+        hover = f"best {name}<br>privacy %{{x:.2f}}, utility %{{y:.3f}}"
+        traces.append(line(0, name, plain(band.at), plain(band.high), _look(name), hover))
+    hover = "the limit<br>privacy %{x:.2f}, utility %{y:.3f}"
+    traces.append(line(0, LIMIT, plain(data.noise.privacy), plain(data.noise.utility), _look(LIMIT), hover))
+    places = list(data.places.values())
+    traces.append(_menu(0, list(data.places), [q for q, _ in places], [u for _, u in places]))
+    known = set(data.bands) | {LIMIT}
+    for name, share in data.noise.shares.items():
+        hover = f"{name}, deviation %{{x:.3g}}<br>%{{y:.1f}} % of the limit"
+        shown = name not in known
+        sizes, shares = plain(data.noise.deviation), plain(100 * share)
+        traces.append(line(1, name, sizes, shares, _look(name), hover, showlegend=shown))
+    near = {id: place for id, place in data.near.items() if place[0] >= data.noise.deviation[0]}
+    traces.append(_menu(1, list(near), [size for size, _ in near.values()], [100 * part for _, part in near.values()]))
+    for number, curves, x in ((2, data.noise.laws, data.noise.at), (3, data.noise.errors, data.noise.deviation)):
+        for name, values in curves.items():
+            hover = f"{name}<br>%{{x:.3g}}: %{{y:.3g}}"
+            traces.append(line(number, name, plain(x), plain(values), _look(name), hover, showlegend=False))
+    top = min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)
+    deviations = axis("noise deviation (units of the data)", type="log", tickformat=",.6~g", dtick=1)
+    panels = [
+        Panel("The limit of all additive noise", score_axis("privacy"), axis("utility")),
+        Panel("How close noise comes to it", deviations, axis("privacy, % of the limit")),
+        Panel(
+            f"The noise, at deviation {data.noise.chosen:.2g}",
+            axis("|noise| in deviations", range=[0, SHOWN]),
+            axis("density", range=[0, top]),
+        ),
+        Panel("What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])),
+    ]
+    return interactive("limit", "How good noise can be", caption, traces, panels, height=270)
+
+
+def _look(name: str) -> Spec:
+    """Colours as drawn; the limit in grey, which light and dark pages both show."""
+    if name == LIMIT:
+        return {"color": QUIET}
+    order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]
+    return look(order.index(name) if name in order else len(order))
+
+
+def _menu(panel: int, ids: Sequence[str], x: Sequence[float], y: Sequence[float]) -> Spec:
+    """The menu's settings as points with their letters."""
+    marker = {"size": 8, "color": MENU_COLOUR}
+    made = points(panel, "menu", plain(x), plain(y), marker, "<b>%{text}</b><br>%{x:.3g}, %{y:.3g}")
+    return made | {"mode": "markers+text", "text": list(ids), "textposition": "bottom center", "showlegend": panel == 0}

@@ -1,0 +1,111 @@
+"""What the data look like, and what a setting's noise makes of a typical reading, to look into."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import SettingError
+from halfmask.figures.interactive.layout import Interactive, Panel, axes, axis, interactive
+from halfmask.figures.interactive.marks import faint, line, plain
+from halfmask.figures.style import PALETTE
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.words import TIMES_OUT_OF_TEN, noise_quantile
+from halfmask.profiles.show import ProfilePicture
+
+MOST_PERIODS = 2000
+CELLS = 60
+REACH = 3
+
+
+def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
+    """Two panels: the distribution of |s| on a logarithmic axis, and each period's total.
+
+    Of very many periods, evenly spaced ones are drawn, and the caption says how many.
+    """
+    thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
+    if len(thin) < len(data.periods):
+        caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
+    times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
+    sizes = {
+        "type": "bar", "x": plain(data.sizes), "y": plain(data.shares * 100), "showlegend": False,
+        "width": plain(data.sizes * (2**0.25 - 1)), "marker": {"color": PALETTE[0]},
+        "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
+    }  # fmt: skip
+    look = {"color": PALETTE[1]}
+    totals = line(1, "total", times, plain(data.totals[thin]), look, "%{x}<br>total %{y:,.6g}", showlegend=False)
+    totals["line"]["width"] = 1.3
+    panels = [
+        Panel(
+            "How large readings are",
+            axis("size of a reading, |s|", type="log", dtick=1, tickformat=",.6~g"),
+            axis("share of readings (%)"),
+        ),
+        Panel("Total of each period", axis("", type="date"), axis("sum of all readings", tickformat=".3~s")),
+    ]
+    return interactive("readings", "The readings", caption, [sizes, totals], panels, height=270, legend=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a reading shows as under a setting: ``share`` of reports between each two ``edges``.
+
+    ``low`` to ``high`` holds 8 of 10 reports; ``beyond`` is the share that lies outside of the edges.
+    """
+
+    reading: float
+    edges: FloatArray
+    share: FloatArray
+    low: float
+    high: float
+    beyond: float
+
+
+def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS) -> Shown | None:
+    """From the noise's own law, P(|psi| <= y), halved for its two signs; None where the reading shows as it is.
+
+    The edges reach to the largest noise, but no further than three times what 8 of 10 noises keep within.
+    """
+    if setting.kind == "direct" or setting.inner is not None:
+        raise SettingError(f"{setting} masks by a rule and has no noise law to draw: take noise such as laplace:0.5")
+    parameters, size = np.array(setting.parameters)[None], abs(reading) if setting.kind == "relative" else 1.0
+    usual = noise_quantile(setting, TIMES_OUT_OF_TEN / 10)
+    most = float(setting.law.support(parameters)[0])
+    reach = min(most, REACH * usual) if usual else most
+    if not 0 < reach * size < np.inf:
+        return None
+    y = np.linspace(0, reach, cells + 1)
+    below = setting.law.cdf(parameters, y)[0]
+    half = np.diff(below, prepend=0.0)[1:] / 2
+    half[0] += below[0] / 2
+    return Shown(
+        reading=reading,
+        edges=reading + size * np.concatenate([-y[:0:-1], y]),
+        share=np.concatenate([half[::-1], half]),
+        low=reading - size * usual,
+        high=reading + size * usual,
+        beyond=float(1 - below[-1]),
+    )
+
+
+def shown_figure(data: Shown, setting: str) -> Interactive:
+    """Shares of reports as a stepped line, what 8 of 10 show shaded, the reading itself dashed."""
+    x = plain(np.repeat(data.edges, 2)[1:-1])
+    y = plain(np.repeat(data.share * 100, 2))
+    hover = "a report around %{x:.3g}:<br>%{y:.2f} % of reports in this step"
+    steps = line(0, setting, x, y, {"color": PALETTE[0]}, hover, showlegend=False, fill="tozeroy")
+    steps |= {"fillcolor": faint(PALETTE[0], 0.25)}
+    marks = [
+        {"type": "rect", "xref": "x", "yref": "y domain", "x0": data.low, "x1": data.high, "y0": 0, "y1": 1,
+         "layer": "below", "line": {"width": 0}, "fillcolor": faint(PALETTE[2], 0.16)},
+        {"type": "line", "xref": "x", "yref": "y domain", "x0": data.reading, "x1": data.reading, "y0": 0, "y1": 1,
+         "line": {"color": PALETTE[1], "width": 2, "dash": "dash"}},
+    ]  # fmt: skip
+    caption = (
+        f"What a reading of {data.reading:.3g} (dashed) is reported as under {setting}; {TIMES_OUT_OF_TEN} of 10 "
+        f"reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
+    )
+    panel = Panel("", axis("reported value"), axis("reports in a step (%)", rangemode="tozero"))
+    return interactive(
+        "shown", f"A reading under {setting}", caption, [steps], [panel], height=200, legend=False, shapes=marks
+    )

@@ -1,0 +1,146 @@
+"""The limit of all additive noise over the trajectories, the noise that reaches it, and how easily that is undone."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfmask.audits.families import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
+from halfmask.figures.samples import Samples
+from halfmask.figures.style import INK, PALETTE, look, panels, plain_log, styled
+from halfmask.figures.trajectories import NEAR, Band, band_over_privacy
+from halfmask.menus.menu import Menu
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DENSEST = 5.0  # higher peaks are cut, so that the other laws can be seen
+
+
+@dataclass(frozen=True)
+class LimitFigure:
+    """Everything that the figure of the limit draws.
+
+    ``noise``   the limit and three families of noise, as the card has them
+    ``bands``   utility over privacy of the study's settings, each at its medians, by mechanism
+    ``near``    by id of the menu: deviation of its noise, and its privacy as a share of the limit
+    ``places``  by id of the menu: privacy and utility
+    """
+
+    noise: NoiseAtEqualUtility
+    bands: dict[str, Band]
+    near: dict[str, tuple[float, float]]
+    places: dict[str, tuple[float, float]]
+
+
+def limit_data(card: dict[str, Any], menu: Menu, samples: Samples | None) -> LimitFigure | None:
+    """The figure's data; None where the card has no limit. Without a study, its trajectories are left out."""
+    if not card.get("noise"):
+        return None
+    near = {
+        each["id"]: (std, float(each["limit"]["share"]))
+        for each in card["settings"]
+        if each["limit"] and (std := menu[each["id"]].noise_std)
+    }
+    return LimitFigure(
+        noise=NoiseAtEqualUtility.from_json(card["noise"]),
+        bands=_by_mechanism(samples) if samples else {},
+        near=near,
+        places={each.id: (each.privacy.median, each.utility.median) for each in menu.settings},
+    )
+
+
+def _by_mechanism(samples: Samples) -> dict[str, Band]:
+    """Utility over privacy, a setting counting once, at its medians; the limit's are medians of the same samples."""
+    q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
+    of = {name: samples.kept & (samples.mechanisms == name) for name in samples.names() if name != "none"}
+    return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}
+
+
+def draw_limit(data: LimitFigure, columns: int = 2) -> "Figure":
+    """Four panels: the limit over the trajectories, how close noise comes, what it looks like, and what it is worth."""
+    with styled():
+        figure, (paths, shares, laws, errors) = panels(4, columns, height=3.2)
+        _draw_paths(paths, data)
+        _draw_shares(shares, data)
+        for name, density in data.noise.laws.items():
+            laws.plot(data.noise.at, density, label=name, **_look(name))
+        laws.set(
+            title=f"The noise, at deviation {data.noise.chosen:.2g}", xlabel="|noise| in deviations", ylabel="density"
+        )
+        laws.set(xlim=(0, SHOWN), ylim=(0, min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)))
+        laws.legend(loc="upper right")
+        for name, error in data.noise.errors.items():
+            errors.plot(data.noise.deviation, error, label=name, **_look(name))
+        errors.set(title="What the best guess leaves", xlabel="noise deviation (units of the data)", ylim=(0, 1))
+        errors.set(ylabel="error of the best guess\n(deviations of the readings)")
+        plain_log(errors)
+        errors.legend(loc="upper left")
+    return figure
+
+
+def _look(name: str) -> dict[str, Any]:
+    """The limit in ink; the paper's mechanisms as everywhere, the others without the menu's colour."""
+    if name == LIMIT:
+        return {"color": INK, "linestyle": "-", "linewidth": 2.4}
+    order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]
+    return look(order.index(name) if name in order else len(order))
+
+
+def _draw_paths(axis: "Axes", data: LimitFigure) -> None:
+    for name, band in data.bands.items():
+        axis.plot(band.at, band.high, label=f"best {name}", **_look(name))
+    axis.plot(data.noise.privacy, data.noise.utility, label=LIMIT, **_look(LIMIT))
+    for names, q, u in _together(data.places):
+        axis.plot([q], [u], "o", color=PALETTE[2], markersize=5)
+        shift, side = ((-5, -12), "right") if q > 2 * NEAR else ((3, -13), "left")
+        axis.annotate(names, (q, u), xytext=shift, textcoords="offset points", fontweight="bold", ha=side)
+    axis.set(title="The limit of all additive noise", xlabel="privacy", ylabel="utility", xlim=(-0.02, 1.02))
+    axis.legend(loc="lower left")
+
+
+def _together(places: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:
+    """Names and places, with one label for settings too close to be told apart."""
+    found: list[tuple[str, float, float]] = []
+    for name, (q, u) in places.items():
+        for number, (names, a, b) in enumerate(found):
+            if abs(q - a) < NEAR and abs(u - b) < NEAR:
+                found[number] = (f"{names}, {name}", a, b)
+                break
+        else:
+            found.append((name, q, u))
+    return found
+
+
+def _draw_shares(axis: "Axes", data: LimitFigure) -> None:
+    axis.axhline(100, **_look(LIMIT))
+    for name, share in data.noise.shares.items():
+        axis.plot(data.noise.deviation, 100 * share, label=name, **_look(name))
+    for id, (deviation, part) in data.near.items():
+        if deviation >= data.noise.deviation[0]:
+            place = (deviation, 100 * part)
+            axis.plot(*place, "o", color=PALETTE[2], markersize=5)
+            axis.annotate(id, place, xytext=(-9, -3), textcoords="offset points", fontweight="bold", ha="center")
+    axis.set(title="How close noise comes to it", ylabel="privacy, % of the limit")
+    axis.set(xlabel="noise deviation (units of the data)")
+    plain_log(axis)
+    low = axis.get_ylim()[0]
+    axis.set_ylim(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low))
+    axis.legend(loc="lower right", ncols=3, columnspacing=1.0, handlelength=1.6)
+
+
+def limit_caption(data: LimitFigure) -> str:
+    """What the figure shows, with its own numbers."""
+    reached = np.stack(list(data.noise.shares.values()))
+    last = {name: float(error[-1]) for name, error in data.noise.errors.items()}
+    best = max(FAMILIES, key=lambda name: last[name])
+    return (
+        "The limit is the most privacy that any additive noise of a deviation, and so of a utility, can have on these "
+        "readings; below it lie the study's best settings of each mechanism, and the menu (dots). "
+        f"Laplace, one-term sine and Gaussian noise reach {reached.min():.0%} to {reached.max():.0%} of it. "
+        "What to see: the noise that reaches the limit has nearly one magnitude, so that little but its sign is left "
+        f"to guess. At the largest noise drawn the best guess of a reading errs by {last[LIMIT]:.2f} deviations of the "
+        f"readings, against {last[best]:.2f} under {best} noise; 1 would be a report that tells nothing. The score "
+        "alone must not decide."
+    )

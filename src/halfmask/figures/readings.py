@@ -1,0 +1,36 @@
+"""What the data look like: how large readings are, and the totals over time."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from halfmask.arrays import IntArray
+from halfmask.figures.style import PALETTE, panels, plain_log, styled
+from halfmask.profiles.show import ProfilePicture
+
+DATES = 4
+LONG = 400
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
+    """Two panels: the distribution of |s| on a logarithmic axis, and each period's total."""
+    with styled(), np.errstate(over="ignore", invalid="ignore"):
+        figure, (left, right) = panels(2, columns, height=2.8)
+        left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color=PALETTE[0])
+        left.set(title="How large readings are", xlabel="size of a reading, |s|", ylabel="share of readings (%)")
+        if len(data.sizes):
+            plain_log(left)
+        right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
+        right.set_xticks(*_dates(data.periods))
+        right.set(title="Total of each period", ylabel="sum of all readings")
+        right.yaxis.set_major_formatter("{x:,.6g}")
+    return figure
+
+
+def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:
+    """A few periods, evenly spaced, and their days: any span of time does, from minutes to centuries."""
+    shown = periods[np.unique(np.linspace(0, len(periods) - 1, DATES).round().astype(int))]
+    return shown, [str(moment) for moment in shown.astype("datetime64[us]").astype("datetime64[D]")]

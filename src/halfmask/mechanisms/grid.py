@@ -1,0 +1,185 @@
+"""Grids: many privacy settings as blocks of arrays, so that a million of them cost an array and not a million objects.
+
+The named grids, and how their numbers add up:
+
+    laplace   b = 0.001, 0.002, ..., 10                                               10,000
+    sine      coarse product {0, 0.3, ..., 1.8}^5 without all-zero: 7^5 - 1           16,806
+              one fine coefficient (0.03, ..., 0.27), the others 0: 5 * 9                 45
+              two fine coefficients, the others 0: 10 * 9 * 9                            810
+                                                                                      17,661
+    paper     laplace and sine                                                        27,661
+    full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 without all-zero:
+              16^5 - 1 = 1,048,575                                                 1,058,575
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats
+from halfmask.mechanisms.language import parse_block, product
+from halfmask.mechanisms.mechanism import mechanisms
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask_device.decimals import number_text
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Settings of one mechanism with equally many parameters; ``inner`` is what ``clip`` holds in all of them."""
+
+    mechanism: str
+    parameters: Floats  # (S, P)
+    inner: PrivacySetting | None = None
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def settings(self) -> Iterator[PrivacySetting]:
+        """The settings one by one, in order."""
+        for row in self.parameters:
+            yield PrivacySetting(self.mechanism, tuple(row.tolist()), self.inner)
+
+    def texts(self) -> list[str]:
+        """What ``str`` of each setting gives; each distinct number is put into words once."""
+        ending = "" if self.inner is None else f"/{self.inner}"
+        if self.parameters.shape[1] == 0:
+            return [self.mechanism + ending] * len(self)
+        distinct, place = np.unique(self.parameters, return_inverse=True)
+        words = np.array([number_text(value) for value in distinct.tolist()], dtype=object)
+        rows = words[place.reshape(self.parameters.shape)].tolist()
+        return [f"{self.mechanism}:{','.join(row)}{ending}" for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Distinct settings, in blocks, and the text the grid was asked for with."""
+
+    blocks: tuple[Block, ...]
+    name: str
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def settings(self) -> Iterator[PrivacySetting]:
+        """The settings one by one, block after block."""
+        for block in self.blocks:
+            yield from block.settings()
+
+    def texts(self) -> list[str]:
+        """What ``str`` of each setting gives, block after block."""
+        return [text for block in self.blocks for text in block.texts()]
+
+    @classmethod
+    def from_settings(cls, settings: Iterable[PrivacySetting], name: str = "settings") -> "Grid":
+        """Group settings by mechanism, number of parameters and inner setting, in order; repetitions fall away."""
+        groups: dict[tuple[str, int, PrivacySetting | None], list[tuple[float, ...]]] = {}
+        for setting in dict.fromkeys(settings):
+            key = (setting.mechanism, len(setting.parameters), setting.inner)
+            groups.setdefault(key, []).append(setting.parameters)
+        if not groups:
+            raise SettingError("a grid needs at least one setting, none given: write one like laplace:0.5")
+        blocks = (
+            Block(of, np.array(rows).reshape(len(rows), count), inner) for (of, count, inner), rows in groups.items()
+        )
+        return cls(tuple(blocks), name)
+
+
+def grid(text: str) -> Grid:
+    """The grid that ``text`` asks for: parts joined with ``;``, each a named grid, a setting, or ranges.
+
+    ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2``, ``sine:k=5,values=0|0.3``.
+    A setting that several parts hold is kept once, where it stood first.
+    """
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if not parts:
+        raise SettingError(f"the grid {text!r} is empty; named grids are {', '.join(NAMED)}")
+    return Grid(_joined([block for part in parts for block in _blocks(part)]), ";".join(parts))
+
+
+def _blocks(part: str) -> tuple[Block, ...]:
+    if part in NAMED:
+        return NAMED[part]()
+    if "=" in part:
+        return (Block(*parse_block(part)),)
+    name = part.partition(":")[0].strip()
+    if name not in mechanisms():
+        known = f"named grids are {', '.join(NAMED)}; mechanisms are {', '.join(mechanisms())}"
+        raise SettingError(f"unknown grid or mechanism {name[:40]!r}; {known}")
+    return Grid.from_settings([PrivacySetting.parse(part)]).blocks
+
+
+def _joined(blocks: list[Block]) -> tuple[Block, ...]:
+    """Blocks of the same kind made one, without repetitions."""
+    groups: dict[tuple[str, int, PrivacySetting | None], list[Floats]] = {}
+    for block in blocks:
+        groups.setdefault((block.mechanism, block.parameters.shape[1], block.inner), []).append(block.parameters)
+    return tuple(Block(of, _distinct(arrays), inner) for (of, _, inner), arrays in groups.items())
+
+
+def _distinct(arrays: list[Floats]) -> Floats:
+    """The rows of all arrays, each where it stood first; one array alone has distinct rows already."""
+    if len(arrays) == 1:
+        return arrays[0]
+    rows = np.concatenate(arrays)
+    if rows.shape[1] == 0:
+        return rows[:1]
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def _laplace() -> tuple[Block, ...]:
+    return (Block("laplace", np.arange(1, 10_001)[:, None] / 1000),)
+
+
+def _sine() -> tuple[Block, ...]:
+    coarse = product([np.arange(0, 19, 3) / 10] * 5)
+    fine = np.arange(3, 30, 3) / 100
+    singles = [_placed({k: fine}) for k in range(5)]
+    both = product([fine, fine])
+    pairs = [_placed({k: both[:, 0], m: both[:, 1]}) for k, m in combinations(range(5), 2)]
+    return (Block("sine", np.concatenate([coarse[coarse.any(axis=1)], *singles, *pairs])),)
+
+
+def _placed(columns: dict[int, Floats]) -> Floats:
+    """Rows of five coefficients, zero but for the given columns."""
+    rows = np.zeros((len(next(iter(columns.values()))), 5))
+    for k, values in columns.items():
+        rows[:, k] = values
+    return rows
+
+
+def _all_sine() -> tuple[Block, ...]:
+    every = product([np.concatenate([np.arange(0, 31, 3) / 100, np.arange(6, 19, 3) / 10])] * 5)
+    return (Block("sine", every[every.any(axis=1)]),)
+
+
+NAMED: dict[str, Callable[[], tuple[Block, ...]]] = {
+    "paper": lambda: _laplace() + _sine(),
+    "full": lambda: _laplace() + _all_sine(),
+    "laplace": _laplace,
+    "sine": _sine,
+}
+
+
+def read_settings(path: str | Path) -> list[PrivacySetting]:
+    """Settings of a text file, one a line; ``#`` begins a comment, empty lines are passed over."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise SettingError(f"cannot read the settings file {path}: {reason}") from error
+    settings = []
+    for number, line in enumerate(lines, start=1):
+        text = line.partition("#")[0].strip()
+        if text:
+            try:
+                settings.append(PrivacySetting.parse(text))
+            except SettingError as error:
+                raise SettingError(f"{path}, line {number}: {error}") from error
+    if not settings:
+        raise SettingError(f"{path} holds no setting: write one a line, like laplace:0.5")
+    return settings

@@ -1,0 +1,105 @@
+"""A privacy setting: one mechanism with its parameters, as a small frozen value."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Any
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Kind
+from halfmask.mechanisms.mechanism import Mechanism, mechanism
+from halfmask_device.decimals import number_text, parse_number
+
+
+@total_ordering
+@dataclass(frozen=True)
+class PrivacySetting:
+    """f(eta, theta) of the paper, valid by construction: hashable, ordered, printed as ``mechanism:p1,p2,...``.
+
+    ``inner`` is for ``clip`` alone: the setting that masks the clipped values (none: they are shared as clipped).
+    """
+
+    mechanism: str
+    parameters: tuple[float, ...] = ()
+    inner: "PrivacySetting | None" = None
+
+    def __post_init__(self) -> None:
+        # + 0.0 turns -0.0 into 0.0, so that equal settings print alike.
+        object.__setattr__(self, "parameters", tuple(float(p) + 0.0 for p in self.parameters))
+        if self.inner is not None and self.mechanism != "clip":
+            raise SettingError(f"{self.mechanism} cannot hold {self.inner}: only clip can, as in clip:0,10/laplace:1")
+        if self.inner is not None and self.inner.mechanism == "clip":
+            raise SettingError(f"clip cannot hold {self.inner}: one clip does for both, with the narrower bounds")
+        if not all(map(math.isfinite, self.parameters)):
+            raise SettingError(f"{self}: parameters must be finite numbers")
+        self.law.check(self.parameters)
+
+    @classmethod
+    def parse(cls, text: str) -> "PrivacySetting":
+        """Read ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
+        outer, slash, inner = text.strip().partition("/")
+        if slash and not outer.strip().startswith("clip:"):
+            raise SettingError(f"{text[:80]!r}: only clip holds another setting, as in clip:0,10/laplace:0.5")
+        if "/" in inner:
+            raise SettingError(f"{text[:80]!r} holds more than one inner setting: write clip:lo,hi/inner")
+        name, colon, numbers = outer.partition(":")
+        law = mechanism(name.strip())
+        if colon and not numbers.strip():
+            raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
+        parameters = tuple(parse_number(number, text) for number in numbers.split(",")) if colon else ()
+        return cls(law.name, parameters, cls.parse(inner) if slash else None)
+
+    def __str__(self) -> str:
+        numbers = ",".join(map(number_text, self.parameters))
+        own = f"{self.mechanism}:{numbers}" if self.parameters else self.mechanism
+        return own if self.inner is None else f"{own}/{self.inner}"
+
+    def __lt__(self, other: object) -> bool:
+        return self._order < other._order if isinstance(other, PrivacySetting) else NotImplemented
+
+    @property
+    def _order(self) -> tuple[Any, ...]:
+        return self.mechanism, self.parameters, () if self.inner is None else self.inner._order
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"mechanism": ..., "parameters": [...]}``, and ``"inner"`` where there is one."""
+        plain: dict[str, Any] = {"mechanism": self.mechanism, "parameters": list(self.parameters)}
+        return plain if self.inner is None else plain | {"inner": self.inner.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "PrivacySetting":
+        """The setting that ``to_json`` wrote."""
+        if not isinstance(plain, Mapping) or not {"mechanism"} <= plain.keys() <= {"mechanism", "parameters", "inner"}:
+            raise SettingError(f'{plain!r:.80} is not a setting: write {{"mechanism": "laplace", "parameters": [0.5]}}')
+        name, numbers, inner = plain["mechanism"], plain.get("parameters", []), plain.get("inner")
+        if not isinstance(name, str):
+            raise SettingError(f"{name!r:.80} is not the name of a mechanism")
+        if not isinstance(numbers, list | tuple) or not all(type(n) in (int, float) for n in numbers):
+            raise SettingError(f"{numbers!r:.80} are not the parameters of {name}: write a list of numbers")
+        try:
+            return cls(name, tuple(map(float, numbers)), None if inner is None else cls.from_json(inner))
+        except OverflowError as error:
+            raise SettingError(f"{numbers!r:.80}: a parameter of {name} is beyond the largest number") from error
+
+    @property
+    def law(self) -> Mechanism:
+        """The mechanism, for all of its parameters."""
+        return mechanism(self.mechanism)
+
+    @property
+    def kind(self) -> Kind:
+        """How it masks; "direct" settings have no noise law."""
+        return self.law.kind
+
+    @property
+    def per_user(self) -> bool:
+        """Whether ``mask`` must see all values of one user together."""
+        return self.law.per_user or (self.inner is not None and self.inner.per_user)
+
+    def mask(self, values: Floats, rng: np.random.Generator) -> Floats:
+        """Masked values, the inner setting included."""
+        masked = self.law.mask(np.array(self.parameters), values, rng)
+        return masked if self.inner is None else self.inner.mask(masked, rng)

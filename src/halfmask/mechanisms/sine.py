@@ -1,0 +1,96 @@
+"""The paper's sine mechanism (its table calls it "cosine" and prints coefficients highest power first)."""
+
+import math
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Integers, Noise, powers
+
+
+class Sine(Noise):
+    """psi = sum_k (theta_k sin(2 pi U))^(2k+1), one uniform U for all terms; coefficients lowest power first.
+
+    With theta >= 0 the polynomial P(x) = sum_k (theta_k x)^(2k+1) rises on [0, 1], so
+    P(|psi| <= y) = (2/pi) arcsin(P^-1(y)). A negative theta would break that, and is refused.
+    """
+
+    name = "sine"
+    parameter_names = ("theta_0", "theta_1", "...")
+
+    def names(self, count: int) -> tuple[str, ...]:
+        return tuple(f"theta_{k}" for k in range(count)) or self.parameter_names
+
+    def check(self, parameters: tuple[float, ...]) -> None:
+        if not parameters:
+            raise SettingError("sine needs at least one coefficient: write sine:theta_0,theta_1,... like sine:0.9,0.3")
+        super().check(parameters)
+
+    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+        from halfmask.mechanisms.sine_kernel import sine_roots  # here, because numba takes long to import
+
+        theta = np.ascontiguousarray(parameters, dtype=np.float64)
+        rows = np.atleast_2d(np.ascontiguousarray(y, dtype=np.float64))
+        out = np.empty((len(theta), rows.shape[1]))
+        sine_roots(theta, self._terms(theta), self.support(theta), rows, out)
+        np.arcsin(out, out=out)
+        out *= 2 / math.pi
+        return out
+
+    def moments(self, parameters: Floats) -> Floats:
+        """E|psi|^k = sum_n c_n E|sin|^n, where c_n are the coefficients of P(x)^k = x^k R(x^2)^k.
+
+        Worked in units of P(1), so that only the last product can overflow.
+        """
+        most = self.support(parameters)
+        usable = np.where((most > 0) & (most < np.inf), most, 1.0)
+        ratio = np.where(np.isfinite(most)[:, None], self._terms(parameters), 0.0) / usable[:, None]
+        product = np.ones((len(parameters), 1))
+        unit = np.empty((len(parameters), 4))
+        for k in range(1, 5):
+            product = _multiply(product, ratio)
+            unit[:, k - 1] = product @ _sine_moments(k + 2 * np.arange(product.shape[1], dtype=np.int64))
+        with np.errstate(over="ignore"):
+            result: Floats = powers(usable) * unit
+        result[most == np.inf] = np.inf
+        return result
+
+    def support(self, parameters: Floats) -> Floats:
+        """P(1), the sum of theta_k^(2k+1)."""
+        with np.errstate(over="ignore"):
+            most: Floats = self._terms(parameters).sum(axis=1)
+        return most
+
+    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+        x = np.sin(2 * np.pi * rng.random(size))
+        terms = self._terms(parameters[None])[0]
+        psi = np.zeros(size)
+        if self.support(parameters[None])[0] < np.inf:
+            square = x * x
+            for term in terms[::-1]:
+                psi *= square
+                psi += term
+            return psi * x
+        with np.errstate(over="ignore"):  # P(1) is beyond all floats, but not P of a small x
+            for k, theta in enumerate(parameters):
+                psi += (theta * x) ** (2 * k + 1)
+        return psi
+
+    @staticmethod
+    def _terms(parameters: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            terms: Floats = parameters ** (2 * np.arange(parameters.shape[1]) + 1)
+        return terms
+
+
+def _multiply(left: Floats, right: Floats) -> Floats:
+    """Products of polynomials, one a row, lowest power first."""
+    product = np.zeros((len(left), left.shape[1] + right.shape[1] - 1))
+    for k in range(right.shape[1]):
+        product[:, k : k + left.shape[1]] += left * right[:, k : k + 1]
+    return product
+
+
+def _sine_moments(n: Integers) -> Floats:
+    """E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)); for even n = 2m that is C(2m, m) / 4^m."""
+    return np.array([math.exp(math.lgamma((m + 1) / 2) - math.lgamma(m / 2 + 1)) for m in n]) / math.sqrt(math.pi)

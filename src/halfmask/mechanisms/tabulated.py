@@ -1,0 +1,68 @@
+"""A symmetric law given as a table."""
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Noise, signs
+
+
+class Tabulated(Noise):
+    """|psi| has the piecewise linear distribution function through (0, 0), (y1, c1), (y2, c2), ...; the sign is a coin.
+
+    Between two points |psi| is uniform, so a law with an atom can only be approached, by a steep piece.
+    """
+
+    name = "tabulated"
+    parameter_names = ("y1", "c1", "y2", "c2", "...")
+
+    def names(self, count: int) -> tuple[str, ...]:
+        even = range(1, count // 2 + 1)
+        return tuple(f"{letter}{i}" for i in even for letter in "yc") or ("y1", "c1")
+
+    def check(self, parameters: tuple[float, ...]) -> None:
+        super().check(parameters)
+        y, c = (0.0, *parameters[::2]), (0.0, *parameters[1::2])
+        for i in range(1, len(y)):
+            if y[i] <= y[i - 1]:
+                raise SettingError(f"tabulated: y{i} is {y[i]:g}, not above {y[i - 1]:g}; the y must rise from 0")
+            if c[i] < c[i - 1]:
+                raise SettingError(f"tabulated: c{i} is {c[i]:g}, below {c[i - 1]:g}; the c must not fall")
+        if c[-1] != 1:
+            raise SettingError(f"tabulated: the last c is {c[-1]:g}; a distribution function ends at 1")
+
+    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+        rows = np.broadcast_to(y, (len(parameters), np.shape(y)[-1]))
+        out = np.empty(rows.shape)
+        for s, (at, share) in enumerate(zip(*_points(parameters), strict=True)):
+            out[s] = np.interp(rows[s], at, share)
+        return out
+
+    def moments(self, parameters: Floats) -> Floats:
+        """A piece from u to v of mass c adds c (v^(k+1) - u^(k+1)) / ((k+1)(v - u)) = c sum_j v^j u^(k-j) / (k+1)."""
+        at, share = _points(parameters)
+        u, v, mass = at[:, :-1], at[:, 1:], np.diff(share)
+        result = np.zeros((len(parameters), 4))
+        with np.errstate(over="ignore"):
+            for k in range(1, 5):
+                for j in range(k + 1):
+                    term = mass / (k + 1)
+                    for factor in (v,) * j + (u,) * (k - j):
+                        term = np.where(factor > 0, term, 0.0) * factor
+                    result[:, k - 1] += term.sum(axis=1)
+        return result
+
+    def support(self, parameters: Floats) -> Floats:
+        at, share = _points(parameters)
+        most: Floats = at[np.arange(len(at)), np.argmax(share >= 1, axis=1)]
+        return most
+
+    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+        at, share = _points(parameters[None])
+        sizes: Floats = np.interp(rng.random(size), share[0], at[0])
+        return signs(size, rng) * sizes
+
+
+def _points(parameters: Floats) -> tuple[Floats, Floats]:
+    """The y and the c of each row, each with the 0 they start from."""
+    start = np.zeros((len(parameters), 1))
+    return np.hstack([start, parameters[:, ::2]]), np.hstack([start, parameters[:, 1::2]])

@@ -1,0 +1,214 @@
+"""The menu: the best privacy setting of each privacy bin, plus "none", and its file `menu.json`."""
+
+import math
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import FileFormatError, HalfmaskError, OptionError
+from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.scores import Weights
+from halfmask.files import read_page, write_page
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.profile import Profile
+
+FORMAT = "halfmask menu"
+VERSION = 1
+NONE_ID = "N"
+IDS = string.ascii_uppercase.replace(NONE_ID, "")
+"""Each bin's letter, from the lowest privacy up; an empty bin's letter stays unused. N is always "none"."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Median and 10th percentile of privacy or utility over a setting's samples."""
+
+    median: float
+    p10: float
+
+
+@dataclass(frozen=True)
+class MenuSetting:
+    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None where there is no noise law."""
+
+    id: str
+    setting: PrivacySetting
+    bin: tuple[float, float]
+    privacy: Score
+    utility: Score
+    objective: float
+    noise_std: float | None
+
+
+@dataclass(frozen=True)
+class EmptyBin:
+    """A bin without a winner: the setting that misses it by least, and why it does."""
+
+    bin: tuple[float, float]
+    nearest: PrivacySetting | None
+    privacy: Score | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Menu:
+    """Settings in the order of their bins, "none" last, with all that made them comparable.
+
+    ``normalisers`` are the study's: privacy and utility of anything else, a mix or one producer, are measured by them.
+    """
+
+    settings: tuple[MenuSetting, ...]
+    normalisers: Mapping[str, float]
+    weights: Weights
+    constraints: Mapping[str, float]
+    empty_bins: tuple[EmptyBin, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids in the menu's order."""
+        return tuple(each.id for each in self.settings)
+
+    @property
+    def largest(self) -> FloatArray:
+        """The normalisers as an array, in the order of the six metrics."""
+        return np.array([self.normalisers[name] for name in METRICS])
+
+    def __getitem__(self, id: str) -> MenuSetting:
+        """The setting with that id; an unknown one is an OptionError that lists those there are."""
+        for each in self.settings:
+            if each.id == id:
+                return each
+        raise OptionError(f"the menu has no setting '{id}': it has {', '.join(self.ids)}")
+
+    def with_setting(self, changed: MenuSetting) -> "Menu":
+        """The same menu with the setting of that id changed."""
+        return replace(self, settings=tuple(changed if each.id == changed.id else each for each in self.settings))
+
+    def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
+        """Raise an OptionError where the menu was made from other data than the profile, unless that is meant."""
+        mine, theirs = self.provenance.get("fingerprint"), profile.fingerprint()
+        if not other_data and mine != theirs:
+            raise OptionError(
+                f"the menu was made from other data ({mine}) than the profile ({theirs}): "
+                "make both from the same readings, or say --other-data"
+            )
+
+
+def none_setting() -> MenuSetting:
+    """Sharing unmasked: no local error, no global error."""
+    return MenuSetting(NONE_ID, PrivacySetting("none"), (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0)
+
+
+def noise_std(setting: PrivacySetting) -> float | None:
+    """sqrt(E psi^2) of a setting's noise; None where it has no law, or where that is beyond the largest number."""
+    if setting.kind == "direct" or setting.inner is not None:
+        return None
+    variance = float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
+    return math.sqrt(variance) if math.isfinite(variance) else None
+
+
+def menu_json(menu: Menu) -> dict[str, Any]:
+    """The menu as plain data, as `menu.json` holds it."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": [
+            {
+                "id": each.id,
+                "setting": str(each.setting),
+                "bin": list(each.bin),
+                "privacy": vars(each.privacy),
+                "utility": vars(each.utility),
+                "objective": each.objective,
+                "noise_std": each.noise_std,
+            }
+            for each in menu.settings
+        ],
+        "normalisers": dict(menu.normalisers),
+        "weights": {"privacy": list(menu.weights.privacy), "utility": list(menu.weights.utility)},
+        "constraints": dict(menu.constraints),
+        "empty_bins": [
+            {
+                "bin": list(each.bin),
+                "nearest": None if each.nearest is None else str(each.nearest),
+                "privacy": None if each.privacy is None else vars(each.privacy),
+                "reason": each.reason,
+            }
+            for each in menu.empty_bins
+        ],
+        "provenance": dict(menu.provenance),
+    }
+
+
+def write_menu(menu: Menu, path: str | Path) -> None:
+    """Write `menu.json`; equal menus give equal bytes."""
+    write_page(menu_json(menu), path)
+
+
+def read_menu(path: str | Path) -> Menu:
+    """The menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+    plain = read_page(path, FORMAT, VERSION, "halfmask optimize STUDY")
+    try:
+        return _menu(plain)
+    except HalfmaskError as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(
+            f"{path} is a damaged menu ({type(error).__name__}: {error}): make it anew with 'halfmask optimize'"
+        ) from error
+
+
+def _menu(plain: Mapping[str, Any]) -> Menu:
+    settings = tuple(_setting(each) for each in plain["settings"])
+    ids = [each.id for each in settings]
+    if len(set(ids)) != len(ids) or not ids or ids[-1] != NONE_ID:
+        raise ValueError(f"ids {','.join(ids)} must differ and end with {NONE_ID}")
+    weights = plain["weights"]
+    return Menu(
+        settings=settings,
+        normalisers={name: _positive(plain["normalisers"][name]) for name in METRICS},
+        weights=Weights(tuple(map(float, weights["privacy"])), tuple(map(float, weights["utility"]))),  # type: ignore[arg-type]
+        constraints={name: float(value) for name, value in plain["constraints"].items()},
+        empty_bins=tuple(_empty_bin(each) for each in plain["empty_bins"]),
+        provenance=dict(plain["provenance"]),
+    )
+
+
+def _setting(plain: Mapping[str, Any]) -> MenuSetting:
+    std = plain["noise_std"]
+    return MenuSetting(
+        id=str(plain["id"]),
+        setting=PrivacySetting.parse(plain["setting"]),
+        bin=_pair(plain["bin"]),
+        privacy=Score(**plain["privacy"]),
+        utility=Score(**plain["utility"]),
+        objective=float(plain["objective"]),
+        noise_std=None if std is None else float(std),
+    )
+
+
+def _empty_bin(plain: Mapping[str, Any]) -> EmptyBin:
+    nearest, privacy = plain["nearest"], plain["privacy"]
+    return EmptyBin(
+        bin=_pair(plain["bin"]),
+        nearest=None if nearest is None else PrivacySetting.parse(nearest),
+        privacy=None if privacy is None else Score(**privacy),
+        reason=str(plain["reason"]),
+    )
+
+
+def _pair(values: Any) -> tuple[float, float]:
+    low, high = values
+    return float(low), float(high)
+
+
+def _positive(value: Any) -> float:
+    if not 0 < float(value) < math.inf:
+        raise ValueError(f"normaliser {value} is not above 0")
+    return float(value)

@@ -1,0 +1,222 @@
+"""Between the grid's points: continue from each bin's winner by continuous optimisation of its parameters.
+
+Objective and limits are the menu's own: perc(U, 50) + perc(U, 10) is raised while median privacy stays in the bin,
+perc(Q, 50) - perc(Q, 10) below omega and the pooled global error within the constraint. Every setting meets the same
+subsets and the same noise (those of the study's seed), and the study's normalisers stay as they are, so the objective
+is a function and not a draw.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import HalfmaskError, OptionError
+from halfmask.evaluation.analytic import run as analytic
+from halfmask.evaluation.analytic.denominators import ErrorKind
+from halfmask.evaluation.analytic.totals import coefficients, period_sums, subset_totals
+from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.sampling import Subset, draw_subsets
+from halfmask.evaluation.scores import pooled, privacy, utility
+from halfmask.mechanisms.grid import Block
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std
+from halfmask.profiles.profile import Profile
+
+EVALUATIONS = 40
+"""Settings tried for each bin and parameter, at the most."""
+ROOM = 2.0
+"""Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
+DIGITS = 6
+FAR_OUT = 10.0
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What continuing from one bin's winner brought: the setting before and after, and its objective."""
+
+    id: str
+    before: PrivacySetting
+    after: PrivacySetting
+    objective_before: float
+    objective_after: float
+
+    @property
+    def gain(self) -> float:
+        """Never below 0."""
+        return self.objective_after - self.objective_before
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The menu after refinement, and the gain of each bin."""
+
+    menu: Menu
+    gains: tuple[Gain, ...]
+
+    def rows(self) -> list[list[str]]:
+        """Gains as a table, headings first."""
+        head = ["id", "grid's winner", "refined", "objective", "gain"]
+        return [head] + [
+            [each.id, str(each.before), str(each.after), f"{each.objective_after:.4f}", f"{each.gain:+.4f}"]
+            for each in self.gains
+        ]
+
+
+def refine(
+    menu: Menu,
+    profile: Profile,
+    *,
+    evaluations: int = EVALUATIONS,
+    other_data: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> Refined:
+    """Better settings near the menu's own; a bin whose winner cannot be bettered keeps it.
+
+    ``evaluations`` bounds the work for each bin and parameter; ``advance(done, all)`` hears of bins.
+    """
+    menu.check_data(profile, other_data=other_data)
+    made, subsets = menu.provenance, samples_of(menu, profile)
+    gains = []
+    for number, entry in enumerate(menu.settings[:-1]):
+        better = _refined(entry, menu, profile, subsets, evaluations)
+        gains.append(Gain(entry.id, entry.setting, better.setting, entry.objective, better.objective))
+        menu = menu.with_setting(better)
+        if advance:
+            advance(number + 1, len(menu.settings) - 1)
+    told = {each.id: {"from": str(each.before), "gain": each.gain} for each in gains}
+    return Refined(replace(menu, provenance={**made, "refined": told}), tuple(gains))
+
+
+def samples_of(menu: Menu, profile: Profile) -> list[Subset]:
+    """The subsets of users that the menu's study was made on."""
+    made = menu.provenance
+    try:
+        return draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
+    except KeyError as error:
+        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
+
+
+def _refined(entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int) -> MenuSetting:
+    setting = entry.setting
+    if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
+        return entry
+    return climb(entry, entry, setting, Bench(setting, profile, subsets, menu), evaluations) or entry
+
+
+def climb(
+    entry: MenuSetting,
+    best: MenuSetting | None,
+    start: PrivacySetting,
+    bench: "Bench",
+    evaluations: int,
+    short: Callable[[PrivacySetting], float] = lambda _: 0.0,
+) -> MenuSetting | None:
+    """The best setting met on the way up from ``start`` by Nelder and Mead's method, if any betters ``best``.
+
+    ``short`` says by how much a setting fails a further demand (0 or below: not at all). It is asked only of settings
+    that keep the bin's limits and would better the best so far, because it may be slow.
+    """
+    from scipy.optimize import minimize  # here, because SciPy takes long to import
+
+    origin = np.array(start.parameters)
+    scale = np.where(origin > 0, origin, max(origin.max(), 1e-6) / 4)
+
+    def loss(x: FloatArray) -> float:
+        nonlocal best
+        tried = bench.entry(entry, _rounded(np.abs(x) * scale))
+        if tried is None:
+            return FAR_OUT
+        found, beyond = tried
+        if beyond == 0 and (best is None or found.objective > best.objective):
+            beyond = max(short(found.setting), 0.0)
+            best = found if beyond == 0 else best
+        return float(beyond * FAR_OUT - found.objective)
+
+    simplex = np.vstack([origin / scale, origin / scale + 0.15 * np.eye(len(origin))])
+    options = {"maxfev": evaluations * len(origin), "initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-7}
+    minimize(loss, origin / scale, method="Nelder-Mead", options=options)
+    return best
+
+
+def _rounded(parameters: FloatArray) -> tuple[float, ...]:
+    """Six digits, so that a setting can be written down; what is negligible beside the largest is 0."""
+    small = parameters < 1e-4 * parameters.max(initial=0.0)
+    return tuple(
+        0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
+    )
+
+
+def _with_room(setting: PrivacySetting) -> FloatArray:
+    """Parameters of the setting and, below, of the largest noise there is room for; a table stays as it is."""
+    start = np.array(setting.parameters)
+    if setting.mechanism == "tabulated":
+        return start[None]
+    return np.stack([start, start * ROOM ** (1 / max(2 * len(start) - 1, 1))])
+
+
+class Bench:
+    """Evaluates settings of one mechanism on fixed subsets; what no setting changes is prepared once."""
+
+    def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
+        self.menu, self.law, self.subsets = menu, setting.law, subsets
+        self.seed = int(menu.provenance["seed"])
+        self.aggregate = str(menu.provenance.get("aggregate", "sum"))
+        error: ErrorKind = menu.provenance.get("error", "relative")
+        if self.law.kind == "direct":
+            raise OptionError(f"setting {setting} has no noise law: it cannot be refined")
+        self.kind = self.law.kind
+        room = Block(setting.mechanism, _with_room(setting))
+        self.most = float(self.law.moments(room.parameters)[:, 1].max())
+        self.local = analytic._local(profile, subsets, self.law, self.kind, room, error)
+        sums = zip(subsets, period_sums(profile, subsets), strict=True)
+        self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
+
+    def metrics(self, parameters: tuple[float, ...]) -> FloatArray:
+        """The six metrics of one setting on every subset: (1, subsets, 6)."""
+        block = Block(self.law.name, np.array([parameters]))
+        out = np.empty((1, len(self.subsets), len(METRICS)))
+        correction = self.local.corrections(self.law, block.parameters)
+        analytic._local_part(self.local, self.law, block, slice(0, 1), correction, self.subsets, self.seed, out)
+        a, shift = coefficients(self.law.moments(block.parameters), self.aggregate, self.kind)
+        for index, totals in enumerate(self.totals):
+            analytic._global_part(self.law, block, totals, index, a, shift, self.aggregate, self.seed, out)
+        return out
+
+    def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> tuple[MenuSetting, float] | None:
+        """What the menu would say of a setting, and by how much it breaks the bin's limits (0: not at all).
+
+        None of a setting that is none, or noisier than there is room for.
+        """
+        try:
+            setting = PrivacySetting(self.law.name, parameters)
+        except HalfmaskError:
+            return None
+        variance = float(self.law.moments(np.array([parameters]))[0, 1])
+        if not 0 < variance <= self.most:
+            return None
+        metrics = self.metrics(parameters)
+        of_privacy, of_utility = (
+            Score(*map(float, np.percentile(formula(metrics, self.menu.largest, self.menu.weights)[0], (50, 10))))
+            for formula in (privacy, utility)
+        )
+        found = replace(
+            of,
+            setting=setting,
+            privacy=of_privacy,
+            utility=of_utility,
+            objective=of_utility.median + of_utility.p10,
+            noise_std=noise_std(setting),
+        )
+        return found, self._violation(found, metrics)
+
+    def _violation(self, found: MenuSetting, metrics: FloatArray) -> float:
+        limits, (low, high) = self.menu.constraints, found.bin
+        mean, std = (float(part[0]) for part in pooled(metrics))
+        median, spread = found.privacy.median, found.privacy.median - found.privacy.p10
+        inside = low <= median and (median < high or high == 1)
+        if inside and spread < limits["omega"] and mean < limits["max_mean"] and std < limits["max_std"]:
+            return 0.0
+        beyond = (low - median, median - high, spread - limits["omega"])
+        return max(*beyond, mean - limits["max_mean"], std - limits["max_std"], 1e-9)

@@ -1,0 +1,140 @@
+"""A menu in plain words: what becomes of a typical reading, and how far off a period's total is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.evaluation.sampling import population
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.quality import typical_sizes
+
+CROWDS = (100, 1000)
+TIMES_OUT_OF_TEN = 8
+
+
+@dataclass(frozen=True)
+class InWords:
+    """One setting of the menu for this dataset.
+
+    ``low`` to ``high`` is what a reading of the typical size shows as 8 times out of 10, and ``errors`` the expected
+    relative error of a period's total for each number of users. None where the setting has no noise law, or the
+    aggregate is neither sum nor mean.
+    """
+
+    id: str
+    reading: float
+    low: float | None
+    high: float | None
+    errors: dict[int, float | None]
+
+    def sentence(self, unit: str = "") -> str:
+        """ "0.52 kWh shows as 0.31 to 0.74, 8 times out of 10"."""
+        value = f"{self.reading:.3g} {unit}".strip()
+        if self.low is None or self.high is None:
+            return f"{value} is masked by a rule without a noise law"
+        low, high = f"{self.low:.3g}", f"{self.high:.3g}"
+        if low == high:
+            return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
+        return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
+
+
+def typical_reading(profile: Profile) -> float:
+    """The median |s| of the non-zero readings, to within a bin (1.1 %)."""
+    below = np.cumsum(profile.bin_counts)
+    return float(typical_sizes(profile)[np.searchsorted(below, below[-1] / 2)]) if len(below) else 0.0
+
+
+def noise_quantile(setting: PrivacySetting, probability: float) -> float:
+    """The smallest y with P(|psi| <= y) >= probability, by bisection of the law's distribution function."""
+    parameters = np.array(setting.parameters)[None]
+
+    def reaches(y: float) -> bool:
+        return bool(setting.law.cdf(parameters, np.array([y]))[0, 0] >= probability)
+
+    if reaches(0.0):
+        return 0.0
+    high = 1e-300
+    while not reaches(high) and high < 1e300:
+        high *= 1024
+    low = high / 1024
+    while (high - low) > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
+
+
+def shown(setting: PrivacySetting, reading: float) -> tuple[float, float] | None:
+    """10th to 90th percentile of the masked reading; the noise is symmetric, so P(|psi| <= y) = 0.8 gives both."""
+    if setting.kind == "direct" or setting.inner is not None:
+        return None
+    y = noise_quantile(setting, TIMES_OUT_OF_TEN / 10)
+    if setting.kind == "relative":
+        y *= abs(reading)
+    return reading - y, reading + y
+
+
+def total_error(profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False) -> float | None:
+    """Expected |error| of a period's total of ``users`` users: sigma sqrt(2 n / pi) / |S|, averaged over periods.
+
+    n readings and total S of a period shrink in proportion to the users; of relative noise, sum s^2 stands for n. The
+    noise's sum is taken as normal, which breaks where a period has only a few readings. ``scaled`` divides by the
+    mean |S| over periods instead.
+    """
+    if setting.kind == "direct" or setting.inner is not None:
+        return None
+    readings, total, squares = (profile.cells[..., k].sum(axis=0) for k in range(3))
+    spread = readings if setting.kind == "additive" else squares
+    size = np.abs(total)
+    divisor = np.full(len(size), size[readings > 0].mean()) if scaled else size
+    kept = (readings > 0) & (divisor > 0)
+    if not kept.any():
+        return None
+    sigma = float(np.sqrt(setting.law.moments(np.array(setting.parameters)[None])[0, 1]))
+    of_all = float((sigma * np.sqrt(2 * spread[kept] / np.pi) / divisor[kept]).mean())
+    return of_all * float(np.sqrt(population(profile) / users))
+
+
+def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
+    """Every setting of a menu in words; totals are for 100, 1,000 and all users, where there are so many."""
+    menu.check_data(profile, other_data=other_data)
+    reading, people = typical_reading(profile), population(profile)
+    crowds = [users for users in (*CROWDS, people) if users <= people]
+    summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
+    scaled = menu.provenance.get("error") == "scaled"
+    words = []
+    for each in menu.settings:
+        range_ = shown(each.setting, reading)
+        errors = {
+            users: total_error(profile, each.setting, users, scaled=scaled) if summable else None
+            for users in dict.fromkeys(crowds)
+        }
+        low, high = range_ or (None, None)
+        words.append(InWords(each.id, reading, low, high, errors))
+    return words
+
+
+def menu_rows(
+    menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
+) -> list[list[str]]:
+    """The menu as a table, headings first; with a profile also in plain words."""
+    rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
+    for each in menu.settings:
+        std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
+        low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
+        rows.append([each.id, str(each.setting), f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}", low, std])
+    if profile is None:
+        return rows
+    words = menu_words(menu, profile, other_data=other_data)
+    rows[0] += [
+        "a typical reading",
+        *(
+            f"error of a {menu.provenance.get('period', 'period')}'s total, {users:,} users"
+            for users in words[0].errors
+        ),
+    ]
+    for row, each_word in zip(rows[1:], words, strict=True):
+        row.append(each_word.sentence(unit))
+        row += ["-" if error is None else f"{error:.2%}" for error in each_word.errors.values()]
+    return rows

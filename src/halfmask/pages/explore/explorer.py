@@ -1,0 +1,211 @@
+"""A folder's results, held in memory to be asked: other menus, one mix, one setting."""
+
+import math
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from halfmask.choice.mix import Mix, mix, parse_shares
+from halfmask.errors import OptionError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.sampling import population
+from halfmask.evaluation.scores import passing, privacy, utility
+from halfmask.evaluation.study import read_study
+from halfmask.figures.inputs import Inputs, read_inputs
+from halfmask.figures.interactive.figures import OF_THE_MENU, UNCHANGED, interactive_figures
+from halfmask.figures.interactive.layout import Interactive
+from halfmask.figures.interactive.readings import shown_data, shown_figure
+from halfmask.figures.menu import menu_samples
+from halfmask.figures.samples import SCORES, Samples, Scale
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu
+from halfmask.menus.optimize import Optimum, optimize
+from halfmask.menus.words import CROWDS, InWords, shown, total_error, typical_reading
+from halfmask.pages.explore.options import MenuOptions
+from halfmask.profiles.profile import Profile
+
+REPEATS = 10
+VIEWS_KEPT = 4
+STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
+"""Steps of shares that a longer menu is mixed in, and how many mixes are made in about half a second."""
+ABOUT = ("sizes", "repeats", "seed", "aggregate", "error")
+"""How a study was made, as far as one more setting must be evaluated in the same way."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The results under one menu, what it was chosen with, the figures, and what there is to note."""
+
+    inputs: Inputs
+    options: MenuOptions
+    figures: list[Interactive]
+    notes: list[str] = field(default_factory=list)
+
+
+class Explorer:
+    """Answers questions about one folder. One at a time: the kernels below share their threads."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.inputs = read_inputs(folder)
+        self._lock = RLock()
+        self._own: View | None = None
+        self._others: OrderedDict[MenuOptions, View] = OrderedDict()
+        self._study: tuple[pa.Table, dict[str, Any]] | None = None
+
+    def view(self, asked: MenuOptions | None) -> View:
+        """The results under the menu that these options choose; under the folder's own where none are asked for."""
+        with self._lock:
+            if asked is None:
+                self._own = self._own or self._own_view()
+                return self._own
+            if asked not in self._others:
+                self._others[asked] = self._new_view(asked)
+                if len(self._others) > VIEWS_KEPT:
+                    self._others.popitem(last=False)
+            self._others.move_to_end(asked)
+            return self._others[asked]
+
+    def warm(self) -> None:
+        """Answer the likely first questions before they are asked, so that no reader waits for a first time."""
+        own = self.view(None)
+        if own.inputs.samples is not None:
+            with suppress(OptionError):  # whoever asks for it will hear
+                self.view(own.options)
+
+    def _own_view(self) -> View:
+        """The folder's own menu; where it holds a study and no menu, the one that the study gives by default."""
+        menu = self.inputs.menu
+        if menu is None and self.inputs.samples is not None:
+            with suppress(OptionError):  # nothing admissible: the page says how to choose otherwise
+                made = self._new_view(MenuOptions())
+                told = f"the folder holds no menu: this one is chosen now; '{self.inputs.command('menu')}' writes it"
+                return replace(made, notes=[told, *made.notes])
+        options = MenuOptions.of_menu(menu) if menu else MenuOptions()
+        changing = list(interactive_figures(self.inputs, OF_THE_MENU))
+        return View(self.inputs, options, [*changing, *self._unchanged])
+
+    @cached_property
+    def _unchanged(self) -> list[Interactive]:
+        return list(interactive_figures(self.inputs, UNCHANGED))
+
+    def _new_view(self, asked: MenuOptions) -> View:
+        samples, profile = self.inputs.samples, self.inputs.profile
+        if samples is None:
+            raise OptionError(f"the folder holds no study to choose a menu from: {self.inputs.command('study')}")
+        if self._study is None:
+            self._study = read_study(self.inputs.folder / "study.parquet")
+        found = optimize(
+            self._study, bins=asked.bins, omega=asked.omega, max_mean=asked.max_mean, max_std=asked.max_std,
+            weights=asked.weights,
+        )  # fmt: skip
+        anew = rescored(samples, found)
+        of_menu = menu_samples(anew, found.menu, profile) if anew.sized else None
+        mixed, complaints = self._mixed(found.menu)
+        inputs = replace(self.inputs, samples=anew, menu=found.menu, mix=mixed, of_menu=of_menu)
+        figures = [*interactive_figures(inputs, OF_THE_MENU), *self._unchanged]
+        return View(inputs, asked, figures, [*found.notes, *complaints])
+
+    def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
+        """The mixes of another menu, made as the folder's were, but in larger steps where a longer menu has too many.
+
+        Where they cannot be made, the reason is given instead.
+        """
+        saved, profile = self.inputs.mix, self.inputs.profile
+        own = saved.about.get("step") if saved else None
+        if saved is None or profile is None or own is None:
+            return None, []
+        repeats, parts = saved.about["repeats"], len(menu.ids) - 1
+        steps = [own, *(step for step in STEPS if step > own)]
+        short = [step for step in steps if math.comb(round(1 / step) + parts, parts) * repeats <= MOST_MIXES]
+        try:
+            step = short[0] if short else steps[-1]
+            return mix(profile, menu, step=step, repeats=repeats, seed=saved.about["seed"]), []
+        except OptionError as error:
+            return None, [f"mixes are left out: {error}"]
+
+    def mix(self, view: View, text: str) -> dict[str, Any]:
+        """Median and range of privacy and utility over ten deals of one mix, ``A=0.3,B=0.2,N=0.5``."""
+        with self._lock:
+            menu, profile = self._menu(view), self._profile()
+            table = mix(profile, menu, shares=parse_shares(text), repeats=REPEATS).table
+        found: dict[str, Any] = {"repeats": REPEATS}
+        for score in ("privacy", "utility"):
+            values = table[score].to_numpy()
+            found[score] = {"median": float(np.median(values)), "low": values.min(), "high": values.max()}
+        return found
+
+    def setting(self, view: View, text: str) -> dict[str, Any]:
+        """One setting: what a typical reading shows as, its law drawn, and its scores in the view's terms."""
+        setting = PrivacySetting.parse(text)
+        with self._lock:
+            profile = self._profile()
+            reading = typical_reading(profile)
+            law = shown_data(setting, reading)
+            found = {"setting": str(setting), **self._words(setting, reading, profile, view)}
+            found["figure"] = shown_figure(law, str(setting)).json() if law else None
+            if view.inputs.samples is not None:
+                found |= self._scores(setting, profile, view.inputs.samples)
+        return found
+
+    def _words(self, setting: PrivacySetting, reading: float, profile: Profile, view: View) -> dict[str, Any]:
+        low, high = shown(setting, reading) or (None, None)
+        people = population(profile)
+        about = view.inputs.samples.about if view.inputs.samples else {}
+        errors = []
+        if about.get("aggregate", "sum") in ("sum", "mean"):
+            for users in dict.fromkeys(users for users in (*CROWDS, people) if users <= people):
+                error = total_error(profile, setting, users, scaled=about.get("error") == "scaled")
+                errors.append({"users": users, "error": error})
+        period = profile.period.text
+        return {"sentence": InWords("", reading, low, high, {}).sentence(), "errors": errors, "period": period}
+
+    def _scores(self, setting: PrivacySetting, profile: Profile, samples: Samples) -> dict[str, Any]:
+        """Evaluated now, on the very subsets of the study, and scored with the view's normalisers."""
+        how = {name: samples.about[name] for name in ABOUT if name in samples.about}
+        sizes = how.pop("sizes", None)
+        study = evaluate_grid(
+            profile, Grid.from_settings([setting]), sizes=",".join(map(str, sizes)) if sizes else "default", **how
+        )
+        scale = samples.scale
+        keeps = bool(passing(study.metrics, scale.constraint)[0])
+        found: dict[str, Any] = {"keeps": keeps, "constraint": vars(scale.constraint)}
+        for score, formula in (("privacy", privacy), ("utility", utility)):
+            values = formula(study.metrics[0].astype(float), scale.largest, scale.weights)
+            tenth, median = np.percentile(values, (10, 50))
+            found[score] = {"median": float(median), "p10": float(tenth)}
+        return found
+
+    def _menu(self, view: View) -> Menu:
+        if view.inputs.menu is None:
+            raise OptionError(f"the folder holds no menu to mix: {self.inputs.command('menu')}")
+        return view.inputs.menu
+
+    def _profile(self) -> Profile:
+        if self.inputs.profile is None or not self.inputs.profile.readings:
+            raise OptionError(f"the folder holds no profile to evaluate on: {self.inputs.command('profile')}")
+        return self.inputs.profile
+
+
+def rescored(samples: Samples, found: Optimum) -> Samples:
+    """The same samples with the privacy and utility that an optimum's weights, constraint and normalisers give them.
+
+    The percentiles are those that the optimum was found with; a summary's scores cannot change, and do not.
+    """
+    scored = found.scored
+    scale = Scale(scored.normalisers, scored.weights, scored.constraint)
+    place = {text: row for row, text in enumerate(scored.texts.to_pylist())}
+    rows = np.array([place[text] for text in samples.settings])
+    scores = {name: getattr(scored, name)[rows] for name in SCORES}
+    anew = replace(samples, kept=scored.passes[rows], scores=scores, scale=scale)
+    if not samples.sized:
+        return anew
+    q, u = (formula(samples.metrics, scale.largest, scale.weights) for formula in (privacy, utility))
+    return replace(anew, privacy=q, utility=u)

@@ -1,0 +1,38 @@
+"""``halfmask explore``: a folder's results, alive in the browser, until Ctrl-C."""
+
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+from halfmask.pages.explore.explorer import Explorer
+from halfmask.pages.explore.pages import write_alone
+from halfmask.pages.explore.server import ExploreServer
+
+
+def explore(
+    folder: str | Path,
+    output: str | Path | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    browser: bool = True,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serve a folder's page until interrupted, or write its figures to ``output`` and return.
+
+    ``tell`` hears the address once the server listens.
+    """
+    explorer = Explorer(folder)
+    if output is not None:
+        write_alone(explorer, output)
+        return
+    with ExploreServer(explorer, host, port) as server:
+        try:
+            Thread(target=explorer.warm, daemon=True).start()
+            tell(server.address)
+            if browser:
+                Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return

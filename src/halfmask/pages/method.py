@@ -1,0 +1,245 @@
+"""How the numbers came about, how to get them again, and what they do not say."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask import __version__
+from halfmask.audits.card import CALIBRATION, GIVEN
+from halfmask.evaluation.decay import decay_exponent, verdict
+from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.scores import Weights
+from halfmask.figures.algorithm import menu_omega
+from halfmask.figures.heatmaps import percent
+from halfmask.figures.inputs import Inputs
+from halfmask.figures.samples import Samples
+from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.profiles.quality import advice
+from halfmask.profiles.show import table_rows
+
+LIMITS = (
+    "Privacy here is a measure of blur: how large, how varied and how unpredictable the errors of single readings are. "
+    "It is not a guarantee, and not differential privacy: those are the subject of “What it really protects”.",
+    "Bounded noise, such as sine noise, can rule values out: a reading cannot lie further from what is shown than the "
+    "largest noise. It has no finite pure epsilon; what remains has to be stated as delta for a given epsilon.",
+    "For a given utility, the measure rewards noise that is large in size. Noise of nearly constant size scores "
+    "highest, although its size can then be guessed.",
+    "Independent noise averages out. Someone who sees many reports of a quantity that hardly changes, a fridge at "
+    "night or the same hour of many days, learns its level.",
+    "The measure takes noise as exact numbers. Noise added in floating-point arithmetic can leak through the last "
+    "digits; a device should draw it on a lattice, as “halfmask mask” does.",
+    "Scores are relative to this study: the largest errors among the settings tried count as 1. Scores of different "
+    "studies cannot be compared.",
+    CALIBRATION,
+)
+
+
+def quality_section(inputs: Inputs) -> Markup:
+    """The quality table of the profile, and what a careful reader would point out."""
+    if inputs.profile is None:
+        return Markup("")
+    rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
+    rows = [[name, words.replace("   ", " · ")] for name, words in rows]
+    notes = [paragraph(note[:1].upper() + note[1:] + ".", "note") for note in advice(inputs.profile)]
+    return joined([table("", [], rows), *notes])
+
+
+def method_section(inputs: Inputs) -> Markup:
+    """Definitions, and every parameter that shaped the result."""
+    told = [
+        paragraph(
+            "A sample is one setting applied once to one random group of users; the same groups serve every setting. "
+            f"{_errors(inputs.samples)} Of both, the mean, the standard deviation and the entropy (Shannon, bits, bins "
+            "of 0.001) are taken. Each is divided by the largest value among all samples of the settings that keep the "
+            "constraint; privacy is a weighted sum of the three local ones, utility is 1 less that of the three global "
+            "ones."
+        ),
+        paragraph(
+            "Privacy is cut into equal bins. A setting belongs to the bin of its median privacy and is admissible "
+            "where the tenth percentile is less than omega below the median. In each bin the admissible setting with "
+            "the largest median plus tenth percentile of utility wins."
+        ),
+    ]
+    rows = [*_study_rows(inputs.samples), *_menu_rows(inputs), *_mix_rows(inputs)]
+    if rows:
+        told.append(table("Parameters", [], rows))
+    return joined(told)
+
+
+def _errors(samples: Samples | None) -> str:
+    """What the local and the global error are, by the study's error function and aggregate."""
+    of = str(samples.about.get("aggregate", "sum")) if samples else "sum"
+    if samples and samples.about.get("error") == "scaled":
+        return (
+            "Its local error is |masked − true| of each reading divided by the user's mean |reading|, its global error "
+            f"that of each period's {of} divided by the mean |{of}| over periods."
+        )
+    return (
+        "Its local error is |masked − true| / |true| of each reading other than zero, its global error the same of "
+        f"each period's {of}."
+    )
+
+
+def _study_rows(samples: Samples | None) -> list[list[str]]:
+    if samples is None:
+        return []
+    about, scale, held = samples.about, samples.scale, samples.scale.constraint
+    rows = [[name, str(about[key])] for key, name in _STUDY_WORDS.items() if key in about]
+    if "sizes" in about:
+        rows.append(["group sizes", ", ".join(f"{size:,}" for size in about["sizes"])])
+    largest = ", ".join(
+        f"{name.replace('_', ' ')} {value:.4g}" for name, value in zip(METRICS, scale.largest, strict=True)
+    )
+    return [
+        *rows,
+        ["weights of privacy", _weights(scale.weights.privacy)],
+        ["weights of utility", _weights(scale.weights.utility)],
+        ["constraint", f"global error: mean below {held.max_mean:g}, standard deviation below {held.max_std:g}"],
+        ["normalisers", largest],
+    ]
+
+
+_STUDY_WORDS = {
+    "grid": "grid of settings",
+    "engine": "engine",
+    "aggregate": "aggregate",
+    "period": "period",
+    "error": "error function",
+    "repeats": "groups of each size",
+    "seed": "seed",
+    "fingerprint": "fingerprint of the data",
+    "halfmask": "version of halfmask",
+    "numpy": "version of numpy",
+}
+
+
+def _weights(weights: tuple[float, float, float]) -> str:
+    return f"{weights[0]:g} mean, {weights[1]:g} standard deviation, {weights[2]:g} entropy"
+
+
+def _menu_rows(inputs: Inputs) -> list[list[str]]:
+    if inputs.menu is None:
+        return []
+    bins = inputs.menu.provenance.get("bins")
+    rows = [["omega", f"{menu_omega(inputs.menu):g}"]]
+    return [["bins of privacy", str(bins)], *rows] if bins else rows
+
+
+def _mix_rows(inputs: Inputs) -> list[list[str]]:
+    if inputs.mix is None:
+        return []
+    about = inputs.mix.about
+    step = f"in steps of {percent(about['step'])} of users, " if about.get("step") else ""
+    return [["mixes", f"{step}{about['repeats']} repeats, seed {about['seed']}"]]
+
+
+def noise_cancels(samples: Samples) -> str:
+    """How the global error falls with the number of users, in a sentence; empty where sizes are too few to tell."""
+    sizes = np.unique(samples.users)
+    noisy = samples.kept & (samples.metrics[..., 3].max(axis=1) > 0)
+    if len(sizes) < 3 or not noisy.any():
+        return ""
+    means = samples.metrics[noisy, :, 3]
+    by_size = np.array([np.median(means[:, samples.users == size].mean(axis=1)) for size in sizes])
+    if not ((by_size > 0) & np.isfinite(by_size)).all():
+        return ""
+    told = verdict(str(samples.about.get("aggregate", "sum")), decay_exponent(sizes, by_size).exponent)
+    return told[:1].upper() + told[1:]
+
+
+def limits_section() -> Markup:
+    """What the score does not say."""
+    return bullets(LIMITS)
+
+
+def repeat_section(inputs: Inputs) -> Markup:
+    """The commands that give the same files again, byte for byte with the same versions."""
+    lines = "\n".join(" ".join(map(_quoted, command)) for command in commands(inputs))
+    return joined(
+        [
+            paragraph(f"With halfmask {__version__}: same data and same seeds give the same files, byte for byte."),
+            element("pre", element("code", lines)),
+        ]
+    )
+
+
+def commands(inputs: Inputs) -> list[list[str]]:
+    """Each step's command with everything that was asked for."""
+    at = inputs.folder.resolve().name
+    files = (f"{inputs.name}.profile", "study.parquet", "menu.json", "mix.parquet")
+    profile, study, menu, mix = (f"{at}/{file}" for file in files)
+    lines: list[list[str]] = []
+    if inputs.profile:
+        lines.append(["halfmask", "profile", *_sources(inputs), "-o", profile, "--period", inputs.profile.period.text])
+        policies = inputs.profile.about.get("policies", {})
+        for name in ("duplicates", "nonfinite") if isinstance(policies, dict) else ():
+            lines[-1] += [f"--{name}", str(policies[name])] if name in policies else []
+    if inputs.samples:
+        lines.append(["halfmask", "evaluate", profile, "-o", study, *_evaluate_options(inputs.samples.about)])
+    if inputs.menu:
+        lines.append(["halfmask", "optimize", study, "-o", menu, *_optimize_options(inputs)])
+        if "refined" in inputs.menu.provenance:
+            lines[-1] += ["--refine", "--profile", profile]
+        for name, least in inputs.menu.provenance.get("floor", {}).items():
+            lines[-1] += ["--floor", f"{name}={least:g}"]
+    if inputs.mix:
+        asked = inputs.mix.about
+        options = [
+            word
+            for name in ("step", "repeats", "seed")
+            if asked.get(name) is not None
+            for word in (f"--{name}", f"{asked[name]:g}")
+        ]
+        lines.append(["halfmask", "mix", profile, menu, "-o", mix, *options])
+    if inputs.card:
+        asked = inputs.card["about"]
+        readings = ["--panel", _sources(inputs)[0]] if asked["resolution"] == "readings" else []
+        change = asked["sensitivity"]
+        given = ["--sensitivity", f"{change['range']:g}"] if change["origin"] == GIVEN else []
+        options = [*readings, *given, "--seed", str(asked["seed"])]
+        lines.append(["halfmask", "audit", menu, "--profile", profile, "-o", f"{at}/card.json", *options])
+    return [*lines, ["halfmask", "report", at]]
+
+
+def _sources(inputs: Inputs) -> list[str]:
+    found = inputs.profile.about.get("sources", []) if inputs.profile else []
+    return [_short(source) for source in found] or ["SOURCE"]
+
+
+def _short(source: str) -> str:
+    """A file without its folders: where it lay on somebody's machine is nobody's business."""
+    return source if "://" in source else Path(source).name or source
+
+
+def _evaluate_options(about: dict[str, Any]) -> list[str]:
+    grid = (
+        ["--settings", "settings.txt"]
+        if about.get("grid") == "settings"
+        else ["--grid", str(about.get("grid", "paper"))]
+    )
+    options = [*grid, "--sizes", ",".join(map(str, about.get("sizes", []))) or "default"]
+    for name in ("repeats", "seed", "aggregate", "error", "engine"):
+        if name in about:
+            options += [f"--{name}", str(about[name])]
+    if about.get("engine") == "direct":
+        options += ["--panel", "SOURCE"]
+    return [*options, "--summary"] if about.get("form") == "summary" else options
+
+
+def _optimize_options(inputs: Inputs) -> list[str]:
+    menu = inputs.menu
+    if menu is None:
+        return []
+    options = ["--bins", str(menu.provenance["bins"])] if "bins" in menu.provenance else []
+    for name, value in sorted(menu.constraints.items()):
+        options += [f"--{name.replace('_', '-')}", f"{value:g}"]
+    if menu.weights != Weights():
+        numbers = (*menu.weights.privacy, *menu.weights.utility)
+        options += ["--weights", ",".join(f"{number:g}" for number in numbers)]
+    return options
+
+
+def _quoted(word: str) -> str:
+    return shlex.quote(word)

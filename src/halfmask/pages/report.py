@@ -1,0 +1,115 @@
+"""The report: one HTML file that opens anywhere, offline, and says what was found, how, and what it does not say."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from halfmask import __version__
+from halfmask.figures.figures import Drawing, check_formats, drawings, write_figures
+from halfmask.figures.inputs import Inputs, read_inputs
+from halfmask.files import whole_file
+from halfmask.pages.card import protection_table, protection_words
+from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
+from halfmask.pages.page import Markup, Section, document, element, figure, joined, paragraph
+from halfmask.pages.summary import menu_section, summary
+from halfmask.profiles.quality import quality
+
+KIND = "Privacy and utility report"
+NAMES = {"profile": "a profile", "study": "a study", "menu": "a menu", "mix": "mixes", "card": "a card"}
+# Which figures stand in which section, in the order of the page.
+PLACES = {
+    "menu": ("algorithm", "users"),
+    "costs": ("trajectories", "noise", "cdfs"),
+    "mixes": ("mixes",),
+    "protection": ("protection", "guarantees", "limit"),
+    "data": ("readings",),
+}
+
+
+def report(folder: str | Path, formats: Sequence[str] = ()) -> Path:
+    """Write ``folder/report.html`` from what the folder holds, and give its path.
+
+    Sections whose files are missing are left out, with the command that makes them. ``formats`` also draws the
+    figures to ``folder/figures``. Equal inputs give equal bytes: the page carries no date.
+    """
+    check_formats(formats)
+    inputs = read_inputs(folder)
+    drawn = list(drawings(inputs))
+    if formats:
+        write_figures(inputs, drawn, formats)
+    target = inputs.folder / "report.html"
+    page = page_of(inputs, drawn)
+    with whole_file(target) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return target
+
+
+def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
+    """The page as text."""
+    shown = _numbered(drawn)
+    cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
+    sections = [
+        Section("summary", "Summary", summary(inputs)),
+        Section("menu", "The menu", joined([_absent(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
+        Section(
+            "costs",
+            "What privacy costs",
+            joined([_absent(inputs, "study"), paragraph(cancels) if cancels else "", *shown["costs"]]),
+        ),
+        Section("mixes", "Free choice", joined([_absent(inputs, "mix"), *shown["mixes"]])),
+        Section(
+            "protection",
+            "What it really protects",
+            joined(
+                [
+                    _absent(inputs, "card"),
+                    protection_table(inputs.card),
+                    *shown["protection"],
+                    protection_words(inputs.card),
+                ]
+            ),
+        ),
+        Section(
+            "data",
+            "Quality of the data",
+            joined([_absent(inputs, "profile"), quality_section(inputs), *shown["data"]]),
+        ),
+        Section("method", "Method and parameters", method_section(inputs)),
+        Section("limits", "What the score does not say", limits_section()),
+        Section("repeat", "How to repeat it", repeat_section(inputs)),
+    ]
+    return document(inputs.name, KIND, _what(inputs), sections, f"Made with halfmask {__version__}.")
+
+
+def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
+    """Each section's figures, numbered through the page."""
+    by_name = {drawing.name: drawing for drawing in drawn}
+    order = [name for names in PLACES.values() for name in names if name in by_name]
+    made = {name: figure(by_name[name], number) for number, name in enumerate(order, start=1)}
+    return {place: [made[name] for name in names if name in made] for place, names in PLACES.items()}
+
+
+def _absent(inputs: Inputs, part: str) -> str:
+    """The line that stands for what is missing, with the command that makes it."""
+    held = {
+        "profile": inputs.profile,
+        "study": inputs.samples,
+        "menu": inputs.menu,
+        "mix": inputs.mix,
+        "card": inputs.card,
+    }
+    if held[part] is not None:
+        return ""
+    made = element("code", inputs.command(part))
+    return paragraph(
+        Markup(f"Left out: the folder holds no {NAMES[part].removeprefix('a ')}. {made} makes it."), "absent"
+    )
+
+
+def _what(inputs: Inputs) -> str:
+    if not inputs.profile or not inputs.profile.readings:
+        return "How users can share readings without showing them."
+    found = quality(inputs.profile)
+    return (
+        f"How {found['users']:,} users can share {found['readings']:,} readings, from {found['first'][:10]} to "
+        f"{found['last'][:10]}, without showing them."
+    )

@@ -1,0 +1,142 @@
+"""Datasets to claims to a page: every step that users take, then every claim measured on what came out."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from halfmask.choice.mix import mix
+from halfmask.data.sources import open_panel
+from halfmask.errors import OptionError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.study import write_study
+from halfmask.figures.heatmaps import heatmap_data
+from halfmask.figures.menu import menu_samples
+from halfmask.figures.samples import read_samples
+from halfmask.files import whole_file
+from halfmask.mechanisms.grid import grid as grid_named
+from halfmask.menus.optimize import optimize
+from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
+from halfmask.pages.reproduction.claim import Claim, Evidence, Finding, claim
+from halfmask.pages.reproduction.page import page
+from halfmask.pages.reproduction.trial import USERS, run_trial
+from halfmask.profiles.build import build_profile
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How datasets are evaluated; the defaults are the paper's experiment."""
+
+    grid: str = "paper"
+    sizes: str = "default"
+    repeats: int = 3
+    step: float = 0.125
+    mix_repeats: int = 10
+    trial_users: int = USERS
+    seed: int = 7
+    threads: int | None = None
+
+
+SAME = "Systems in which all users have the same setting"
+FREE = "Systems in which everyone chooses"
+WRONG = "What the paper has wrong"
+
+CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Finding]], ...] = (
+    (SAME, "Sine settings cover a wider range of local and global error than Laplace settings do.",
+     lambda e: homogeneous.wider_range(e.samples)),
+    (SAME, "A sine setting is more likely than a Laplace setting to have a low local or global error.",
+     lambda e: homogeneous.lower_errors(e.samples)),
+    (SAME, "At equal total noise, Laplace has about 1 % more privacy and sine about 1 % more utility.",
+     lambda e: homogeneous.equal_noise(e.samples)),
+    (SAME, "As privacy goes up, utility goes down, under both mechanisms.",
+     lambda e: homogeneous.trade_off(e.samples)),
+    (SAME, "The menu has five settings near 0.01, 0.20, 0.40, 0.60 and 0.80 privacy, with utilities "
+     "0.99, 0.98, 0.84, 0.76 and 0.68.",
+     lambda e: homogeneous.menu_values(e.menu)),
+    (SAME, "The dispersion of utility grows with privacy.",
+     lambda e: homogeneous.dispersion_grows(e.of_menu)),
+    (SAME, "The dispersion of utility shrinks above 1,000 users.",
+     lambda e: homogeneous.dispersion_shrinks(e.of_menu, *e.samples.large())),
+    (FREE, "The trade-off between privacy and utility persists in mixes, whatever the share of the dominant setting.",
+     lambda e: heterogeneous.mix_trade_off(heatmap_data(e.mix, e.menu), e.menu)),
+    (FREE, "The interquartile range of privacy reaches up to 0.16, less than the width of a bin.",
+     lambda e: heterogeneous.privacy_dispersion(heatmap_data(e.mix, e.menu))),
+    (FREE, "Utility stays above 0.76 even less its interquartile range.",
+     lambda e: heterogeneous.utility_floor(heatmap_data(e.mix, e.menu), e.of_menu)),
+    (FREE, "The privacy of an individual does not change with the choices of the others.",
+     lambda e: heterogeneous.individual_privacy(e.trial.alone, e.trial.again, e.trial.among)),
+    (WRONG, "The noise is symmetric around zero, so the mean of the global error approximates zero.",
+     lambda e: corrections.zero_mean(e.trial, e.of_menu)),
+    (WRONG, "More and larger coefficients increase the local error without affecting the global error.",
+     lambda e: corrections.harmless_coefficients(e.samples)),
+    (WRONG, "All combinations of the stated values for five coefficients are around 10,000 settings.",
+     lambda _: corrections.ten_thousand_settings()),
+    (WRONG, "The variance is an aggregate like total and average, named beside them: noise cancels in it (implied).",
+     lambda e: corrections.variance_cancels(e.trial)),
+)  # fmt: skip
+
+
+def reproduce(
+    panels: Mapping[str, Any], output: str | Path, *, plan: Plan | None = None, tell: Tell | None = None
+) -> list[Claim]:
+    """Measure every claim on every panel (name -> source) and write the page of them; ``tell`` hears of progress.
+
+    Files in between go to a temporary folder and are deleted; one dataset is in memory at a time.
+    """
+    if not panels:
+        raise OptionError("no dataset to check the paper's claims on: give at least one NAME=SOURCE")
+    target, plan = Path(output), plan or Plan()
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"there is no folder {target.parent} to write {target} in: make it first")
+    found: dict[str, list[Finding]] = {}
+    about: dict[str, str] = {}
+    for name, source in panels.items():
+        evidence = gather(name, source, plan, tell or _silent)
+        found[name] = [measure(evidence) for _, _, measure in CLAIMS]
+        about[name] = evidence.about
+        del evidence
+    claims = [
+        claim(text, {name: findings[number] for name, findings in found.items()})
+        for number, (_, text, _) in enumerate(CLAIMS)
+    ]
+    parts: dict[str, list[Claim]] = {}
+    for (part, _, _), each in zip(CLAIMS, claims, strict=True):
+        parts.setdefault(part, []).append(each)
+    with whole_file(target) as temporary:
+        temporary.write_text(page(parts, about), encoding="utf-8")
+    return claims
+
+
+def gather(name: str, source: Any, plan: Plan, tell: Tell) -> Evidence:
+    """Profile, study, menu, mixes and trial of one dataset."""
+    tell(f"{name}: profile")
+    panel = open_panel(source)
+    profile = build_profile(panel, period="day")
+    with tempfile.TemporaryDirectory(prefix="halfmask-") as folder:
+        file = Path(folder) / "study.parquet"
+        tell(f"{name}: study")
+        study = evaluate_grid(
+            profile, grid_named(plan.grid), sizes=plan.sizes, repeats=plan.repeats, seed=plan.seed, threads=plan.threads
+        )
+        write_study(study, file)
+        del study
+        menu = optimize(file).menu
+        samples = read_samples(file, menu)
+    tell(f"{name}: mixes")
+    mixes = mix(profile, menu, step=plan.step, repeats=plan.mix_repeats, seed=plan.seed)
+    tell(f"{name}: masking readings")
+    trial = run_trial(panel, menu, users=plan.trial_users, seed=plan.seed)
+    about = (
+        f"{profile.users:,} users, {len(profile.periods):,} days, {profile.readings:,} readings; "
+        f"{len(samples.settings):,} settings on {len(samples.users)} subsets of {samples.users.min():,} to "
+        f"{samples.users.max():,} users, {int(samples.kept.sum()):,} of which keep the constraint; "
+        f"{mixes.table.num_rows:,} rows of mixes; {trial.users.max():,} users' readings masked one by one"
+    )
+    return Evidence(samples, menu, menu_samples(samples, menu, profile), mixes, trial, about)
+
+
+def _silent(_: str) -> None:
+    pass

@@ -1,0 +1,162 @@
+"""What was found, in plain words: the summary and the menu."""
+
+from halfmask.evaluation.sampling import population
+from halfmask.figures.captions import listed, share
+from halfmask.figures.heatmaps import percent
+from halfmask.figures.inputs import Inputs
+from halfmask.figures.menu import table_1
+from halfmask.menus.words import TIMES_OUT_OF_TEN, InWords, menu_words
+from halfmask.pages.page import Markup, bar, bullets, joined, paragraph, table, tiles
+
+HARDLY = 0.01
+
+
+def words_of(inputs: Inputs) -> list[InWords]:
+    """Each menu setting for a typical reading; empty where the profile or the menu is not there."""
+    if not inputs.menu or not inputs.profile or not inputs.profile.readings:
+        return []
+    return menu_words(inputs.menu, inputs.profile)
+
+
+def summary(inputs: Inputs) -> Markup:
+    """The result in a few sentences that need no other page."""
+    told = [
+        tiles(_facts(inputs)),
+        paragraph(
+            "Each device adds random noise to a reading before it leaves. A single reading then says little about its "
+            "user; a total over many users stays close to the truth, because the noise of many cancels out. This "
+            "report measures both on the data at hand: privacy, how far single readings are blurred, and utility, how "
+            "exact the totals remain. Both run from 0 to 1."
+        ),
+    ]
+    findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
+    if findings:
+        told.append(bullets(findings))
+    return joined(told)
+
+
+def _facts(inputs: Inputs) -> list[tuple[str, str]]:
+    facts = []
+    if inputs.profile:
+        facts += [
+            ("Users", f"{inputs.profile.users:,}"),
+            ("Readings", f"{inputs.profile.readings:,}"),
+            (f"Periods of one {inputs.profile.period.text}", f"{len(inputs.profile.periods):,}"),
+        ]
+    if inputs.samples:
+        facts.append(("Settings tried", f"{len(inputs.samples.settings):,}"))
+    if inputs.menu:
+        facts.append(("On the menu", f"{len(inputs.menu.settings) - 1}"))
+    return facts
+
+
+def _search(inputs: Inputs) -> list[str]:
+    if not inputs.samples:
+        return []
+    samples, held = inputs.samples, inputs.samples.scale.constraint
+    count, kept = len(samples.settings), int(samples.kept.sum())
+    which = "All of them" if kept == count else f"{kept:,} of them"
+    told = (
+        f"{count:,} privacy settings ({listed(samples.names())}) were tried on the same groups of users. {which} keep "
+        f"the error of a total below {percent(held.max_mean)} on average, with a standard deviation below "
+        f"{percent(held.max_std)}"
+    )
+    return [f"{told}." if kept == count else f"{told}; the others are too noisy to be useful and are left out."]
+
+
+def _ends(inputs: Inputs) -> list[str]:
+    """The lightest and the strongest setting of the menu."""
+    if not inputs.menu or len(inputs.menu.settings) < 2:
+        return []
+    ordered = sorted(inputs.menu.settings[:-1], key=lambda each: each.privacy.median)
+    words = {each.id: each for each in words_of(inputs)}
+    told = []
+    for each in (ordered[0], ordered[-1]) if len(ordered) > 1 else ordered:
+        said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
+        if each.id in words:
+            said += f": {words[each.id].sentence()}{_total(inputs, words[each.id])}"
+        if each.privacy.median < HARDLY:
+            said += (
+                ". It hardly masks anything: in the lowest bin the smallest noise has the highest utility, and wins; "
+                "offer it as what it is"
+            )
+        told.append(f"{said}.")
+    return told
+
+
+def _total(inputs: Inputs, words: InWords) -> str:
+    if not words.errors or not inputs.profile:
+        return ""
+    users, error = list(words.errors.items())[-1]
+    if error is None:
+        return ""
+    return f", while a {inputs.profile.period.text}'s total of all {users:,} users is off by {share(error)} on average"
+
+
+def _mixes(inputs: Inputs) -> list[str]:
+    if not inputs.mix or not inputs.mix.table.num_rows:
+        return []
+    repeats = max(int(inputs.mix.about.get("repeats", 1)), 1)
+    utility, privacy = (inputs.mix.table[name].to_numpy() for name in ("utility", "privacy"))
+    return [
+        f"Where users choose freely from the menu, over {len(utility) // repeats:,} mixes of choices tried {repeats} "
+        f"times each, utility lies between {utility.min():.2f} and {utility.max():.2f} and privacy between "
+        f"{privacy.min():.2f} and {privacy.max():.2f}. What one user's readings show does not depend on what the "
+        "others choose."
+    ]
+
+
+def menu_section(inputs: Inputs) -> Markup:
+    """Table 1, the same in plain words, and the bins that stayed empty."""
+    menu = inputs.menu
+    if menu is None:
+        return Markup("")
+    rows = [[name, of, numbers, bar(q), bar(u)] for name, of, numbers, q, u in table_1(menu)]
+    told = [
+        paragraph(
+            "The menu holds the best setting of each level of privacy, and “none”. Users choose from it, for "
+            "themselves or together."
+        ),
+        table(
+            "Table 1. The menu. Parameters are in the mechanism's own order; the coefficients of sine noise are "
+            "printed lowest power first. Privacy and utility are medians over all groups of users tried.",
+            ["Id", "Mechanism", "Parameters", "Privacy", "Utility"],
+            rows,
+        ),
+        _plain(inputs),
+    ]
+    empty = [
+        f"No setting for privacy {each.bin[0]:g} to {each.bin[1]:g}: the nearest is {each.nearest}, but {each.reason}."
+        for each in menu.empty_bins
+    ]
+    return joined([*told, *(paragraph(line, "note") for line in empty)])
+
+
+def _plain(inputs: Inputs) -> str:
+    words = words_of(inputs)
+    if not words or not inputs.profile:
+        return ""
+    everyone = population(inputs.profile)
+    crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
+    rows = [
+        [
+            each.id,
+            _shown(each),
+            *("–" if error is None else share(error).replace("less than", "<") for error in each.errors.values()),
+        ]
+        for each in words
+    ]
+    return table(
+        f"Table 2. The same in plain words: what a typical reading, {words[0].reading:.3g}, shows as "
+        f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s total is off on average.",
+        ["Id", f"{words[0].reading:.3g} shows as", *crowds],
+        rows,
+        numbers=range(2, 2 + len(crowds)),
+    )
+
+
+def _shown(words: InWords) -> str:
+    if words.low is None or words.high is None:
+        return "masked by a rule without a noise law"
+    low, high = f"{words.low:.3g}", f"{words.high:.3g}"
+    return "as it is" if low == high else f"{low} to {high}".replace("-", "−")

@@ -1,0 +1,97 @@
+"""Averaging: a quantity that does not change is reported again and again, each time with noise of its own.
+
+The mean of n reports is off by sigma/sqrt(n). Where the noise is bounded the midrange, (largest + smallest)/2, does
+better still: its error shrinks as fast as the feasible interval does (see `intersection`).
+"""
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.protection.attacks.finding import Finding, figure
+from halfmask.protection.attacks.masked import mask_rows, noise_part, noise_std, noise_support
+from halfmask.protection.evidence import Evidence
+
+REPORTS = (1, 10, 48, 336, 17520)
+"""One report, ten, and half-hourly ones of a day, a week and a year."""
+
+WEEK = REPORTS.index(336)
+TARGET = 0.1
+REPEATS = 128
+METRIC = "error of a value reported 336 times (a week of half-hours), as a share of a typical reading"
+
+
+def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
+    """Root mean square error of the mean of n reports of one value, over a typical reading.
+
+    Simulated for `REPEATS` values from the middle half of all readings, each reported 17,520 times by the setting
+    itself, and computed as sigma/sqrt(n) where the noise has a law. Noise that is kept and sent again with the same
+    value would break the attack; so would a value that moves.
+    """
+    size = evidence.population.typical
+    truth = evidence.population.quantiles(np.linspace(0.25, 0.75, REPEATS))
+    truth = np.where(truth == 0, size, truth)
+    reports = mask_rows(setting, np.repeat(truth[:, None], REPORTS[-1], axis=1), rng) - truth[:, None]
+    mean, midrange = (error / size for error in simulated_errors(reports))
+    law = law_errors(setting, truth, size)
+    noise = noise_part(setting)
+    bounded = noise is not None and 0 < noise_support(noise) < np.inf
+    best = np.minimum(mean if law is None else law, midrange) if bounded else mean if law is None else law
+    needed = reports_needed(best)
+    details = {
+        "reports": list(REPORTS),
+        "mean_simulated": mean.tolist(),
+        "mean_law": None if law is None else law.tolist(),
+        "midrange_simulated": midrange.tolist() if bounded else None,
+        "reports_until_10_percent": needed,
+        "typical_reading": size,
+    }
+    return Finding("averaging", METRIC, float(best[WEEK]), float(best[0]), _words(best, needed, bounded), details)
+
+
+def simulated_errors(reports: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Root mean square errors of mean and midrange after so many reports; ``reports`` (R, 17520) are errors."""
+    mean, midrange = np.empty(len(REPORTS)), np.empty(len(REPORTS))
+    for place, n in enumerate(REPORTS):
+        some = reports[:, :n]
+        mean[place] = np.sqrt(np.mean(some.mean(axis=1) ** 2))
+        midrange[place] = np.sqrt(np.mean((some.max(axis=1) + some.min(axis=1)) ** 2)) / 2
+    return mean, midrange
+
+
+def law_errors(setting: PrivacySetting, truth: FloatArray, size: float) -> FloatArray | None:
+    """sigma/sqrt(n) over the typical reading; of relative noise sigma is multiplied by the value."""
+    if setting.inner is not None or setting.kind == "direct":
+        return None
+    sigma = noise_std(setting) / size
+    if setting.kind == "relative":
+        sigma *= float(np.sqrt(np.mean(truth**2)))
+    return np.asarray(sigma / np.sqrt(REPORTS))
+
+
+def reports_needed(errors: FloatArray) -> int | None:
+    """The least n with an error below 10 % of a typical reading; None where a year of half-hours does not do.
+
+    Between the n computed, errors follow a power of n: exactly so for the mean, nearly for the midrange.
+    """
+    below = np.flatnonzero(errors < TARGET)
+    if not len(below):
+        return None
+    place = int(below[0])
+    if place == 0:
+        return 1
+    n, error = np.log(REPORTS[place - 1 : place + 1]), np.log(np.maximum(errors[place - 1 : place + 1], 1e-300))
+    return int(np.ceil(np.exp(np.interp(-np.log(TARGET), -error, n))))
+
+
+def _words(best: FloatArray, needed: int | None, bounded: bool) -> str:
+    start = f"One report of a steady value is off by {figure(best[0])} times a typical reading"
+    if best[0] == 0:
+        return "One report gives the value exactly: there is nothing to average away."
+    if best[WEEK] >= best[0] * 0.99:
+        return f"{start}, and repeating it does not help an attacker, since the error is the same each time."
+    how = "the middle between the largest and the smallest" if bounded else "the average"
+    after = (
+        "" if needed is None else f"; {needed:,} report{'s are' if needed > 1 else ' is'} enough to come within 10 %"
+    )
+    return f"{start}, {how} of a week's 336 reports by {best[WEEK]:.2g} times{after}."

@@ -1,0 +1,224 @@
+"""What an attacker has to go by: the population's distribution of readings, and series of some users over time.
+
+A profile gives both: the histogram of readings, and each user's totals by period. A panel gives the series at the
+resolution of the readings themselves, of a bounded sample of users over a bounded stretch of time.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError, SourceError
+from halfmask.profiles.bins import edge
+from halfmask.profiles.periods import DAY
+from halfmask.profiles.profile import Profile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_USERS = 500
+MOST_TIMES = 4096
+SECONDS = 1_000_000
+SAME = 1e-6
+"""Sums that differ by less are one sum, added up in another order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The distribution of one reading: uniform within pieces ``low`` to ``high`` (ascending, apart), and zeros.
+
+    The pieces are the profile's bins, 1.1 % wide, negative ones first; within a bin nothing finer is known.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    share: FloatArray
+    zero: float
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """P(s <= x)."""
+        knots = np.stack([self.low, self.high], axis=1).ravel()
+        below = np.cumsum(self.share)
+        heights = np.stack([below - self.share, below], axis=1).ravel()
+        smooth = np.interp(x, knots, heights) if len(knots) else np.zeros(np.shape(x))
+        return np.asarray(smooth + np.where(x >= 0, self.zero, 0.0))
+
+    def quantiles(self, probabilities: FloatArray) -> FloatArray:
+        """Values of rising probability, by the cumulated shares with the zeros in their place."""
+        place = int(np.searchsorted(self.low, 0.0))
+        low, high, share = (
+            np.insert(column, place, value)
+            for column, value in ((self.low, 0.0), (self.high, 0.0), (self.share, self.zero))
+        )
+        upper = np.cumsum(share)
+        piece = np.minimum(np.searchsorted(upper, probabilities * upper[-1]), len(share) - 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            within = (probabilities * upper[-1] - (upper - share)[piece]) / share[piece]
+        return np.asarray(low[piece] + np.clip(np.nan_to_num(within), 0, 1) * (high - low)[piece])
+
+    @property
+    def mean(self) -> float:
+        return float(self.share @ (self.low + self.high) / 2)
+
+    @property
+    def variance(self) -> float:
+        square = float(self.share @ (self.low**2 + self.low * self.high + self.high**2)) / 3
+        return max(square - self.mean**2, 0.0)
+
+    @property
+    def typical(self) -> float:
+        """The median |s| of non-zero readings, to within a bin."""
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        order = np.argsort(size)
+        below = np.cumsum(self.share[order])
+        return float(size[order][np.searchsorted(below, below[-1] / 2)])
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What attacks see.
+
+    ``series``      (users, times) the true numbers that are reported masked; NaN where there is none
+    ``counts``      (users, times) readings behind each number: 1 of readings, n of totals
+    ``squares``     (users, times) the sum of their s^2
+    ``times``       start of each column, microseconds of local time; columns are ``step`` apart
+    ``resolution``  "readings", or "totals" of a period where only a profile is known
+    ``single``      whether a row is one user; rows of a bucketed profile are not
+    """
+
+    population: Population
+    series: FloatArray
+    counts: FloatArray
+    squares: FloatArray
+    times: IntArray
+    step: int
+    resolution: Literal["readings", "totals"]
+    single: bool
+
+    @property
+    def what(self) -> str:
+        """What the series hold, for a sentence."""
+        if self.resolution == "readings":
+            return f"readings every {_length(self.step)}"
+        return "daily totals" if self.step == DAY else f"totals of every {_length(self.step)}"
+
+    def complete(self, share: float) -> IntArray:
+        """Rows of which at least that share of the columns is present."""
+        return np.flatnonzero(np.isfinite(self.series).mean(axis=1) >= share)
+
+
+def population_of(profile: Profile) -> Population:
+    """All readings of a profile, by bin and sign."""
+    index, counts, negatives = profile.bin_index, profile.bin_counts, profile.bin_negatives
+    zeros = float(profile.rows["zeros"].sum())
+    total = float(counts.sum()) + zeros
+    if not counts.sum():
+        raise OptionError("every reading of the profile is zero: there is nothing to attack")
+    order = np.argsort(index)
+    low, high = edge(index[order]), edge(index[order] + 1)
+    minus, plus = negatives[order] / total, (counts - negatives)[order] / total
+    low, high = np.concatenate([-high[::-1], low]), np.concatenate([-low[::-1], high])
+    share = np.concatenate([minus[::-1], plus])
+    held = share > 0
+    return Population(low[held], high[held], share[held], zeros / total)
+
+
+def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence:
+    """Totals by period of at most ``users`` users, evenly spaced in the profile's order.
+
+    Periods in which nobody has a reading are not in a profile: where there are such, columns are further apart.
+    """
+    rows = _spread(np.flatnonzero(profile.rows["readings"] > 0), users)
+    periods = slice(max(len(profile.periods) - MOST_TIMES, 0), None)
+    n, total, squares = (profile.cells[rows][:, periods, k] for k in range(3))
+    times = profile.periods[periods]
+    step = int(np.median(np.diff(times))) if len(times) > 1 else profile.period.base
+    return Evidence(
+        population=population_of(profile),
+        series=np.where(n > 0, total, np.nan),
+        counts=n,
+        squares=squares,
+        times=times,
+        step=step,
+        resolution="totals",
+        single=not profile.buckets,
+    )
+
+
+def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS) -> Evidence:
+    """Readings of at most ``users`` users over the last `MOST_TIMES` steps up to the median user's end.
+
+    The profile says which readings are usable; the panel must be the one it was made of. A source without a regular
+    step has no matrix of users and times.
+    """
+    if profile.step is None:
+        raise OptionError("the readings have no regular step: attack their totals, without --panel")
+    table = _read(panel, profile, users)
+    names, row = np.unique(table["user"], return_inverse=True)
+    slot = table["time"] // profile.step
+    first = int(slot.min())
+    series = np.full((len(names), int(slot.max()) - first + 1), np.nan)
+    series[row, slot - first] = table["value"]
+    present = np.isfinite(series)
+    return Evidence(
+        population=population_of(profile),
+        series=series,
+        counts=present.astype(float),
+        squares=np.where(present, series, 0.0) ** 2,
+        times=(first + np.arange(series.shape[1])) * profile.step,
+        step=profile.step,
+        resolution="readings",
+        single=True,
+    )
+
+
+def _read(panel: Panel, profile: Profile, users: int) -> dict[str, NDArray[Any]]:
+    """User, time and value of the sampled users within the stretch of time."""
+    import narwhals as nw
+
+    from halfmask.evaluation.direct.readings import usable_frame  # here, because numba takes long to import
+
+    frame = usable_frame(panel, profile).with_columns(user=nw.col("user").cast(nw.String))
+    _check_same(panel, panel.collect(frame.select(nw.len().alias("n"), nw.col("value").sum().alias("sum"))), profile)
+    held = profile.rows["readings"] > 0
+    if profile.buckets:
+        names = panel.collect(frame.select("user").unique().sort("user").head(users))["user"].to_pylist()
+    else:
+        names = profile.labels[_spread(np.flatnonzero(held), users)].tolist()
+    step = profile.step or DAY
+    last = int(np.median(profile.rows["last"][held]))
+    within = (nw.col("time") > last - MOST_TIMES * step) & (nw.col("time") <= last)
+    table = panel.collect(frame.filter(nw.col("user").is_in(names) & within))
+    if not table.num_rows:
+        raise SourceError(f"{panel.source}: it holds no reading of the profile's users: give the source it was made of")
+    return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in ("user", "time", "value")}
+
+
+def _check_same(panel: Panel, found: "pa.Table", profile: Profile) -> None:
+    """Refuse readings that are not the profile's, by their number and sum: users' names alone may agree by chance."""
+    n, total = int(found["n"][0].as_py()), float(found["sum"][0].as_py() or 0.0)
+    cells = profile.cells.sum(axis=(0, 1))
+    if n != profile.readings or abs(total - cells[1]) > SAME * max(abs(total), float(np.sqrt(n * cells[2]))):
+        raise SourceError(
+            f"{panel.source}: its readings ({n:,} usable, sum {total:.6g}) are not the profile's "
+            f"({profile.readings:,}, sum {cells[1]:.6g}): give the source and the columns that the profile was made of"
+        )
+
+
+def _spread(rows: IntArray, most: int) -> IntArray:
+    """At most so many of the rows, evenly spaced."""
+    if most < 2:
+        raise OptionError(f"{most} users are too few to attack: take 2 or more")
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.int64))]
+
+
+def _length(step: int) -> str:
+    """A length of time in words."""
+    for unit, size in (("day", DAY), ("hour", 3600 * SECONDS), ("minute", 60 * SECONDS), ("second", SECONDS)):
+        if step % size == 0:
+            return unit if step == size else f"{step // size} {unit}s"
+    return f"{step / SECONDS:g} seconds"

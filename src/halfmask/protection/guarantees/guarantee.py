@@ -1,0 +1,240 @@
+"""What a setting guarantees, whoever looks at the reports: epsilon, delta(epsilon), one report and many."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.bins import edge
+from halfmask.profiles.profile import Profile
+from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
+from halfmask.protection.guarantees.hockey_stick import Cells, cells, critical_changes, is_still
+from halfmask_device.decimals import number_text
+
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
+REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
+CHANGES = 16  # sizes of the change tried first, where the largest need not be the worst
+HALVINGS = 6  # then so often half way from the worst to its neighbours
+LARGEST_IS_WORST = ("laplace", "gaussian", "uniform", "geometric", "staircase")
+"""Densities that fall with |psi|. Where f(x) > e^epsilon f(x - d), x < d/2, and there f(x - d) falls as d grows: so
+delta(epsilon), the integral of their difference, grows with d, for every epsilon >= 0."""
+OURS = (*LARGEST_IS_WORST, "sine", "tabulated")
+DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
+REPEATS = 5  # of equal draws that rounding may give
+
+Deltas = Mapping[float, float]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What reports under ``setting`` can tell about a change of a reading by up to ``sensitivity``.
+
+    ``epsilon``   pure epsilon of one report, None where there is none
+    ``delta``     epsilon -> an upper bound on delta(epsilon) of one report
+    ``composed``  number of reports -> the same, for a change in every one of them
+    ``label``     the same in plain words
+    """
+
+    setting: PrivacySetting
+    sensitivity: float
+    epsilon: float | None
+    delta: Deltas
+    composed: Mapping[int, Deltas]
+    label: str
+    loss: LossDistribution | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def certain(self) -> float:
+        """delta(infinity): the chance of a report that the other reading could not have given."""
+        return self.delta[math.inf]
+
+    def epsilon_at(self, delta: float, reports: int = 1) -> float | None:
+        """An epsilon that so many reports keep at ``delta``; None where no finite one does."""
+        if not 0 < delta < 1:
+            raise OptionError(f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+        if self.loss is None:
+            return None
+        epsilon = self.loss.composed(_count(reports)).epsilon_at(delta)
+        return epsilon if math.isfinite(epsilon) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers and words; epsilon null where there is none, infinity as the key ``"inf"``."""
+        return {
+            "setting": str(self.setting),
+            "sensitivity": self.sensitivity,
+            "epsilon": self.epsilon,
+            "delta": _plain(self.delta),
+            "composed": {str(reports): _plain(deltas) for reports, deltas in self.composed.items()},
+            "label": self.label,
+        }
+
+
+def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports: Sequence[int] = REPORTS) -> Guarantee:
+    """The guarantee of one setting, for a change of a reading by up to ``sensitivity``, in the readings' unit.
+
+    ``clip:lo,hi/inner`` lets no change through that is wider than hi - lo, which is then the default. Where a larger
+    change may be the easier to hide, the bound is the largest over sizes of the change: all that matter for
+    ``tabulated``, and for sine and plug-ins 16, then closer and closer ones around the worst. A setting without a law
+    that is known gets delta = 1, the only bound that holds, and a label that says why. Composition takes the noise of
+    every report as independent, and every reading as changed.
+    """
+    change = _change(setting, sensitivity)
+    counts = [_count(number) for number in reports]
+    noise = setting.inner or setting if setting.mechanism == "clip" else setting
+    reason = _unprotected(noise)
+    if reason is not None:
+        ones = dict.fromkeys(EPSILONS, 1.0)
+        return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), f"no epsilon guarantee: {reason}")
+    epsilon = pure_epsilon(noise, change)
+    largest = math.inf if epsilon is None else epsilon
+    every = _every_change(noise, change, largest)
+    delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
+    loss = loss_distribution(every, largest)
+    composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
+    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, epsilon, delta), loss)
+
+
+def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
+    """sup |log p(x)/p(x - d)| over changes d up to ``change``, None where it is infinite or not known.
+
+    laplace: d/b. geometric: d/b, d rounded up to the lattice. staircase: epsilon for each step of width delta that the
+    change reaches into, since the density falls by e^-epsilon once a step. Bounded noise and gaussian have none.
+    """
+    if setting.mechanism == "laplace":
+        epsilon = change / setting.parameters[0] if setting.parameters[0] else math.inf
+    elif setting.mechanism == "geometric":
+        epsilon = _on_lattice(setting, change) / setting.parameters[0] if setting.parameters[0] else math.inf
+    elif setting.mechanism == "staircase":
+        own, width, _ = setting.parameters
+        epsilon = own * _steps(change, width) if width else math.inf
+    else:
+        return None
+    return epsilon if math.isfinite(epsilon) else None
+
+
+def default_sensitivity(profile: Profile) -> tuple[float, str]:
+    """The largest change of a reading, and where that comes from.
+
+    The policies' bounds, where both are given, are public. Otherwise it is the range of the readings themselves (to
+    the width of a logarithmic bin, 0 included where there are zeros): that is a statement about private data and
+    bounds nobody's next reading.
+    """
+    policies = profile.about.get("policies")
+    bounds = policies if isinstance(policies, Mapping) else {}  # "mixed" where profiles of several were added
+    if "low" in bounds and "high" in bounds:
+        return bounds["high"] - bounds["low"], f"published bounds, {bounds['low']:g} to {bounds['high']:g}"
+    positive, negative = profile.bin_counts > profile.bin_negatives, profile.bin_negatives > 0
+    largest = edge(profile.bin_index + 1)
+    ends = [*largest[positive].tolist(), *(-largest[negative]).tolist()]
+    if profile.rows["zeros"].any() or not negative.any() or not positive.any():
+        ends.append(0.0)
+    width = max(ends) - min(ends)
+    if not width:
+        raise OptionError("the profile holds zeros only, so no change can be read from it: give a sensitivity")
+    return width, "the range of the readings themselves, which is not a published bound: give one where there is one"
+
+
+def _change(setting: PrivacySetting, sensitivity: float | None) -> float:
+    """The largest change that reaches the noise."""
+    width = setting.parameters[1] - setting.parameters[0] if setting.mechanism == "clip" else math.inf
+    change = width if sensitivity is None else min(sensitivity, width)
+    if not 0 < change < math.inf:
+        given = "no sensitivity is given" if change == math.inf else f"the sensitivity is {number_text(change)}"
+        raise OptionError(f"{setting}: {given}; say how far a reading may change, above 0, in the readings' unit")
+    return change
+
+
+def _count(reports: int) -> int:
+    if int(reports) != reports or reports < 1:
+        raise OptionError(f"{reports} reports cannot be composed: give a whole number from 1 on")
+    return int(reports)
+
+
+def _unprotected(setting: PrivacySetting) -> str | None:
+    """Why no bound but 1 holds, or None where the noise has a law to compute one from."""
+    if setting.kind == "relative":
+        return "noise in proportion to the reading leaves a reading of 0 as it is"
+    if setting.mechanism in ("round", "microaggregate", "clip"):
+        return f"{setting.mechanism} adds no chance, so a change that shows at all shows for certain"
+    if setting.kind == "direct":
+        return f"{setting.mechanism} masks by a rule of its own, and no law of it is known to compute with"
+    if setting.law.estimated:
+        return f"the law of {setting.mechanism} is known from draws alone, which bound no tail: state its cdf"
+    if is_still(setting):
+        return "no noise is added, so the report is the reading itself"
+    return None if setting.mechanism in OURS else _contradicted(setting)
+
+
+def _contradicted(setting: PrivacySetting) -> str | None:
+    """What a plug-in's own draws say against the law that figures would be computed from; nothing: None.
+
+    That law is symmetric, of the stated cdf, and without atoms but at 0. The three are tested on `DRAWS` draws by the
+    inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, and by counting repeats: a right plug-in fails once in 1e8.
+    """
+    parameters = np.array(setting.parameters)
+    psi = np.sort(np.asarray(setting.law.sample(parameters, DRAWS, np.random.default_rng(SEED)), np.float64))
+    size = np.sort(np.abs(psi))
+    below, mirrored = (np.searchsorted(each, psi, side="right") for each in (psi, -psi[::-1]))
+    share = np.searchsorted(size, size, side="right") / DRAWS
+    slack = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
+    if np.abs(below - mirrored).max() > 2 * slack * DRAWS:
+        return f"draws of {setting.mechanism} are not symmetric around 0, and figures hold for symmetric noise alone"
+    if np.abs(setting.law.cdf(parameters[None], size)[0] - share).max() > slack + 1 / DRAWS:
+        return f"draws of {setting.mechanism} do not follow the cdf that it states"
+    if np.count_nonzero(np.diff(size[size > 0]) == 0) > REPEATS:
+        return f"draws of {setting.mechanism} repeat, and figures hold for noise without lattice alone"
+    return None
+
+
+def _every_change(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
+    """Cells of the sizes of the change to look at."""
+    if setting.mechanism in LARGEST_IS_WORST:
+        return [cells(setting, _on_lattice(setting, change) if setting.mechanism == "geometric" else change, largest)]
+    sizes = critical_changes(setting, change) or [change * (k + 1) / CHANGES for k in range(CHANGES)]
+    found = {size: cells(setting, size, largest) for size in sizes}
+    deltas = {size: [one.delta(value) for value in EPSILONS] for size, one in found.items()}
+    for _ in range(HALVINGS):
+        sizes = sorted(found)
+        worst = {max(range(len(sizes)), key=lambda at: deltas[sizes[at]][k]) for k in range(len(EPSILONS))}
+        around = {
+            (sizes[low] + sizes[low + 1]) / 2 for at in worst for low in (at - 1, at) if 0 <= low < len(sizes) - 1
+        }
+        for size in around - found.keys():
+            found[size] = cells(setting, size, largest)
+            deltas[size] = [found[size].delta(value) for value in EPSILONS]
+    return list(found.values())
+
+
+def _steps(change: float, width: float) -> int:
+    """How many steps of ``width`` hold the change; a last bit too much does not count."""
+    return max(math.ceil(change / width * (1 - 1e-12)), 1)
+
+
+def _on_lattice(setting: PrivacySetting, change: float) -> float:
+    """The change rounded up to the lattice: readings lie on it, so no other change is possible."""
+    return _steps(change, setting.parameters[1]) * setting.parameters[1]
+
+
+def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[float, float]:
+    together = loss.composed(reports)
+    deltas = {value: together.delta(value) for value in EPSILONS if value < math.inf}
+    return {**deltas, math.inf: 1.0 if certain >= 1 else -math.expm1(reports * math.log1p(-certain))}
+
+
+def _label(noise: PrivacySetting, epsilon: float | None, delta: Deltas) -> str:
+    certain = delta[math.inf]
+    if epsilon is not None and noise.mechanism == "geometric":
+        return f"epsilon {epsilon:.3g} for each report, of readings that are multiples of {noise.parameters[1]:g}"
+    if epsilon is not None:
+        return f"epsilon {epsilon:.3g} for each report"
+    if certain > 0:
+        return f"no epsilon guarantee: {100 * certain:.3g} % of reports rule the other reading out for certain"
+    return f"no pure epsilon: delta {delta[1.0]:.2g} at epsilon 1 for each report"
+
+
+def _plain(deltas: Deltas) -> dict[str, float]:
+    return {"inf" if value == math.inf else number_text(value): float(delta) for value, delta in deltas.items()}

@@ -1,1 +1,0 @@
-"""People really sharing: what runs on a producer's device."""

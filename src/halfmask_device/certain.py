@@ -1,0 +1,94 @@
+"""Decisions on a uniform real number U that is known bit by bit: more bits are drawn until the answer is certain.
+
+Functions of U are enclosed between integers, in units of a power of two, so every answer is the one that the exact
+real number would give. How often more than 64 bits are needed does not matter; that bounds hold does.
+"""
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from halfmask_device.entropy import Entropy
+
+CHUNK = 64
+GUARD = 64
+"""Bits that `quarter_sine` carries beyond those of its argument."""
+
+
+def chance(bounds: Callable[[int], tuple[int, int]]) -> bool:
+    """True with probability p, where ``bounds(bits)`` gives low <= p 2^bits <= high, ever closer as bits grow."""
+    drawn = bits = 0
+    while True:
+        drawn, bits = drawn << CHUNK | Entropy.bits(CHUNK), bits + CHUNK
+        low, high = bounds(bits)
+        if drawn + 1 <= low:
+            return True
+        if drawn >= high:
+            return False
+
+
+def inverted(steps: Callable[[int, int], int]) -> int:
+    """``steps`` of x = sin(pi U / 2), where ``steps(n, width)`` is of x = n / 2^width and does not fall with x.
+
+    U lies in [u, u + 1) / 2^bits, and the sine rises by at most pi/2 / 2^bits there: x is enclosed, and once both
+    ends have the same number of steps the bits still to come change nothing.
+    """
+    drawn = bits = 0
+    while True:
+        drawn, bits = drawn << CHUNK | Entropy.bits(CHUNK), bits + CHUNK
+        width = bits + GUARD
+        sine = quarter_sine(drawn, bits)
+        low = steps(max(sine - width, 0), width)
+        high = steps(min(sine + width + (2 << GUARD), 1 << width), width)
+        if low == high:
+            return low
+
+
+def quarter_sine(u: int, bits: int) -> int:
+    """sin(pi/2 u/2^bits) in units of 2^-width, width = bits + GUARD, to less than width units, for 0 <= u <= 2^bits.
+
+    The Taylor series in integers. The angle errs by at most 2 units and its square by 8. With errors passed on, the
+    first two terms err by at most 5 and 2 units, every other one by 1.3, and so does what is cut off. From the ninth
+    on each term is below 2^-6 of the one before, so fewer than width/4 differ from 0: in all less than width units.
+    """
+    width = bits + GUARD
+    angle = pi(width) * u >> (bits + 1)
+    square = angle * angle >> width
+    total = term = angle
+    j = 1
+    while term:
+        term = (term * square >> width) // (2 * j * (2 * j + 1))
+        total += -term if j % 2 else term
+        j += 1
+    return total
+
+
+@lru_cache(maxsize=16)
+def pi(width: int) -> int:
+    """floor of pi 2^width, or one less: Machin's 16 arctan(1/5) - 4 arctan(1/239), with 32 bits to spare."""
+    one = 1 << (width + 32)
+    return (16 * _arctan_of_inverse(5, one) - 4 * _arctan_of_inverse(239, one)) >> 32
+
+
+def _arctan_of_inverse(n: int, one: int) -> int:
+    power = total = one // n
+    k = 1
+    while power:
+        power //= n * n
+        k += 2
+        total += (power if k % 4 == 1 else -power) // k
+    return total
+
+
+def decay_bounds(rate: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Two numbers between which exp(-rate) lies, about 2^-bits apart; ``Decimal.exp`` is correctly rounded."""
+    if rate >= bits:
+        return Fraction(0), Fraction(1, 1 << bits)  # exp(-bits) < 2^-bits
+    with localcontext(Context(prec=20 + bits)) as context:
+        ends = []
+        for rounding in (ROUND_FLOOR, ROUND_CEILING):
+            context.rounding = rounding
+            ends.append(Decimal(rate.numerator) / Decimal(rate.denominator))
+        low, high = ends
+        return Fraction((-high).exp().next_minus()), Fraction((-low).exp().next_plus())

@@ -1,0 +1,94 @@
+"""The published lattice: the numbers that readings are rounded to and reports are made of."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from itertools import count
+
+from halfmask_device.errors import OptionError, ReadingError
+
+Value = str | int | float | Decimal | None
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
+_MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "inf", "infinity"))
+_MOST_DIGITS = 30
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The multiples of ``step``; readings are held between ``low`` and ``high``. All three are exact decimals.
+
+    Published, because it is a promise: a report tells no digit finer than the step, and no two readings that a
+    device distinguishes lie further apart than high - low, which is the sensitivity of guarantees.
+    """
+
+    step: str
+    low: str
+    high: str
+    _unit: Fraction = field(init=False, repr=False, compare=False)
+    _ends: tuple[int, int] = field(init=False, repr=False, compare=False)
+    _places: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        unit = _exact(self.step, "step")
+        if unit <= 0:
+            raise OptionError(f"step {self.step} is not above 0: name the finest difference to be told, like 0.001")
+        ends = [_exact(end, name) / unit for name, end in (("low", self.low), ("high", self.high))]
+        for name, end, steps in zip(("low", "high"), (self.low, self.high), ends, strict=True):
+            if steps.denominator != 1:
+                raise OptionError(f"{name} {end} is no multiple of the step {self.step}: round it to one")
+        if ends[0] >= ends[1]:
+            raise OptionError(f"low {self.low} is not below high {self.high}: readings need a range")
+        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_places", next(n for n in count() if (unit * 10**n).denominator == 1))
+        object.__setattr__(self, "_ends", (int(ends[0]), int(ends[1])))
+        for name, number in (("step", 1), ("low", self._ends[0]), ("high", self._ends[1])):
+            object.__setattr__(self, name, self.text(number))
+
+    @property
+    def unit(self) -> Fraction:
+        """The step as an exact fraction."""
+        return self._unit
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Low and high, in steps."""
+        return self._ends
+
+    def steps(self, value: Value, place: str = "the reading") -> int | None:
+        """The reading in steps: the nearest lattice point, halves to the even one, held within the range.
+
+        None for a missing reading (empty, ``NA``, NaN, infinite). A float counts as the shortest decimal that writes
+        it. What is no number is a ReadingError that names ``place`` and never the reading.
+        """
+        text = "" if value is None else str(value).strip()
+        if text.lstrip("+-").lower() in _MISSING:
+            return None
+        if not _NUMBER.fullmatch(text) or isinstance(value, bool):
+            raise ReadingError(f"{place} is no number: write it like 0.512, or leave it empty where it is missing")
+        number, (low, high) = Decimal(text), self._ends
+        if not number or number.adjusted() < math.log10(self._unit) - 2:  # spares the powers of ten of 1e-999999999
+            return min(max(0, low), high)
+        if number.adjusted() > 2 * _MOST_DIGITS:
+            return high if number > 0 else low
+        return min(max(round(Fraction(number) / self._unit), low), high)
+
+    def text(self, steps: int) -> str:
+        """So many steps as a decimal, exact, with the digits that the step has."""
+        places = self._places
+        digits = str(abs(steps) * int(self._unit * 10**places)).zfill(places + 1)
+        sign = "-" if steps < 0 else ""
+        return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
+
+
+def _exact(text: str, name: str) -> Fraction:
+    """The exact number; thirty digits on either side of the point are more than any sensor has."""
+    number = Decimal(stripped) if _NUMBER.fullmatch(stripped := str(text).strip()) else None
+    if number is None:
+        raise OptionError(f"{name} {stripped[:40]!r} is not a number: write a decimal like 0.001")
+    _, digits, exponent = number.as_tuple()
+    if len(digits) > _MOST_DIGITS or not -_MOST_DIGITS <= int(exponent) <= _MOST_DIGITS:
+        raise OptionError(f"{name} {stripped[:40]!r} has more than {_MOST_DIGITS} digits: take another unit")
+    return Fraction(number)

@@ -1,0 +1,123 @@
+"""Readings through a pipe: CSV in, the same rows out with the values masked."""
+
+import csv
+import io
+from collections import deque
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol
+
+from halfmask_device.errors import ColumnError, ReadingError, RunError, SourceError
+from halfmask_device.producer import BATCH, Producer
+
+CHUNK = 1 << 16
+LONGEST = 1 << 20
+"""Bytes of a line; what is longer is no row of readings, and must not fill the memory."""
+
+
+class Source(Protocol):
+    """A stream of bytes that gives what it has, without waiting for more."""
+
+    def read1(self, size: int, /) -> bytes: ...
+
+
+def mask_csv(
+    source: Source, target: BinaryIO, producer: Producer, *, time: str, value: str, sensor: str | None = None
+) -> int:
+    """Mask the column ``value``; all other columns pass as they are, in the same order. Returns how many rows.
+
+    Rows go out as they come in: what the pipe delivers at once is masked, stored and written before the next read.
+    A missing reading stays empty. Errors count rows from the first one after the header.
+    """
+    lines = Lines(source)
+    rows = _rows(lines)
+    header = next(rows, None)
+    if header is None:
+        raise SourceError("standard input is empty: the names of the columns must come first, then readings")
+    header[0] = header[0].removeprefix("\ufeff")  # a mark that some programs put before the text
+    names = [(time, "time"), (value, "value")] + ([(sensor, "sensor")] if sensor else [])
+    places = [_place(header, name, role) for name, role in names]
+    _write(target, [header])
+    done, pending = 0, []
+    for row in rows:
+        pending.append(row)
+        if len(pending) == BATCH or lines.drained:
+            _write(target, _masked(pending, done + 1, header, places, producer))
+            done, pending = done + len(pending), []
+    return done
+
+
+class Lines(Iterator[str]):
+    """Lines of a stream as they arrive; ``drained`` once the next one must be waited for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._whole, self._rest = source, deque[bytes](), b""
+
+    @property
+    def drained(self) -> bool:
+        """Whether no whole line is at hand."""
+        return not self._whole
+
+    def __next__(self) -> str:
+        while not self._whole:
+            chunk = self._read()
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            self._whole.extend(line + b"\n" for line in whole)
+            if not chunk and self._rest:
+                self._whole.append(self._rest)
+                self._rest = b""
+            elif not chunk:
+                raise StopIteration
+            elif len(self._rest) > LONGEST:
+                raise SourceError(f"standard input has a line of over {LONGEST:,} bytes: it must be CSV, a row a line")
+        return self._whole.popleft().decode("utf-8", "surrogateescape")
+
+    def _read(self) -> bytes:
+        try:
+            return self._source.read1(CHUNK)
+        except OSError as error:
+            raise SourceError(f"standard input cannot be read: {error.strerror or error}") from error
+
+
+def _rows(lines: Lines) -> Iterator[list[str]]:
+    """Rows that are not blank."""
+    reader = csv.reader(lines)
+    try:
+        yield from filter(None, reader)
+    except csv.Error as error:
+        raise SourceError(f"standard input cannot be read as CSV at line {reader.line_num}: {error}") from error
+
+
+def _place(header: list[str], name: str, role: str) -> int:
+    """Where the column is; a cell with a digit may be a reading, for want of a header or a comma, and is not shown."""
+    count = header.count(name)
+    if count != 1:
+        named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"
+        how = "no column" if count == 0 else f"{count} columns"
+        raise ColumnError(f"standard input has {how} '{name}', its first row has {named}: name another with --{role}")
+    return header.index(name)
+
+
+def _masked(
+    rows: list[list[str]], first: int, header: list[str], places: list[int], producer: Producer
+) -> list[list[str]]:
+    for number, row in enumerate(rows, first):
+        if len(row) != len(header):
+            raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(header)}: mend the row")
+    time, value, *sensor = places
+    readings = ((row[time], row[value], row[sensor[0]] if sensor else "") for row in rows)
+    reports = producer.reports(readings, first=first, columns=(header[time], header[value]))
+    for row, report in zip(rows, list(reports), strict=True):
+        row[value] = "" if report is None else producer.lattice.text(report)
+    return rows
+
+
+def _write(target: BinaryIO, rows: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    try:
+        target.write(text.getvalue().encode("utf-8", "surrogateescape"))
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunError(f"cannot write the masked rows: {error.strerror or error}") from error

@@ -1,0 +1,142 @@
+"""Readings onto the lattice, reports off it, settings as a device reads them."""
+
+import math
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfmask.errors import OptionError, ReadingError, SettingError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask_device import DeviceSetting, Lattice
+
+WATT_HOURS = Lattice("0.001", "0", "10")
+decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-20, max_value=20, places=6)
+
+
+@given(decimals)
+def test_a_reading_goes_to_the_nearest_point_within_the_range(value: Decimal) -> None:
+    steps = WATT_HOURS.steps(str(value))
+    assert steps is not None
+    held = min(max(Fraction(value), Fraction(0)), Fraction(10))
+    assert abs(steps * WATT_HOURS.unit - held) <= WATT_HOURS.unit / 2
+    assert WATT_HOURS.steps(value) == steps
+
+
+@pytest.mark.parametrize(
+    ("value", "steps"),
+    [
+        ("0.0005", 0), ("0.0015", 2), ("0.0025", 2), (0.0015, 2), ("-3", 0), ("1e9", 10_000), (3, 3000),
+        (" 1.5 ", 1500),
+        ("1e-999999999", 0), ("-1e999999999", 0), ("9" * 5000, 10_000), ("0." + "3" * 5000, 333), ("+.5e1", 5000),
+    ],
+)  # fmt: skip
+def test_halves_go_to_the_even_point_and_far_readings_to_the_ends(value: str | float, steps: int) -> None:
+    assert WATT_HOURS.steps(value) == steps
+
+
+@pytest.mark.parametrize("value", ["", "  ", None, "nan", "NaN", math.nan, math.inf, -math.inf, "-inf", "NA", "null"])
+def test_a_missing_reading_has_no_steps(value: str | float | None) -> None:
+    assert WATT_HOURS.steps(value) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["7,77123", "0x7.77123", "7.77123kWh", "７.77123", "7_7.77123", "1e7777777777123", True]
+)
+def test_what_is_no_number_is_refused_without_showing_it(value: str | bool) -> None:
+    with pytest.raises(ReadingError) as refused:
+        WATT_HOURS.steps(value, "row 3, column kwh: the reading")
+    assert str(refused.value).startswith("row 3, column kwh")
+    assert "77" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+@given(st.text())
+def test_no_text_breaks_the_lattice(text: str) -> None:
+    with suppress(ReadingError):
+        steps = WATT_HOURS.steps(text)
+        assert steps is None or 0 <= steps <= 10_000
+
+
+@given(st.integers(-(10**30), 10**30), st.sampled_from(["0.001", "0.25", "5", "1e2", "1e-9", "0.3"]))
+def test_a_report_is_printed_exactly(steps: int, step: str) -> None:
+    lattice = Lattice(step, "0", str(Decimal(step) * 4))
+    assert Fraction(lattice.text(steps)) == steps * Fraction(step)
+    assert "e" not in lattice.text(steps).lower()
+
+
+def test_a_lattice_has_one_way_to_write_it() -> None:
+    assert Lattice("1e-3", "0", "10.0") == WATT_HOURS
+    assert (WATT_HOURS.step, WATT_HOURS.low, WATT_HOURS.high, WATT_HOURS.ends) == (
+        "0.001",
+        "0.000",
+        "10.000",
+        (0, 10_000),
+    )
+    assert Lattice("0.5", "-2", "2").text(-3) == "-1.5"
+
+
+@pytest.mark.parametrize(
+    ("step", "low", "high", "says"),
+    [
+        ("0", "0", "1", "step 0 "), ("-1", "0", "1", "step -1"), ("x", "0", "1", "step 'x'"),
+        ("0.001", "1", "1", "not below"),
+        ("0.5", "0.3", "1", "low 0.3"), ("0.5", "0", "1.2", "high 1.2"), ("1e-99", "0", "1", "30 digits"),
+        ("1", "nan", "1", "low 'nan'"), ("1", "0", "inf", "high 'inf'"),
+    ],
+)  # fmt: skip
+def test_a_lattice_that_cannot_be_is_refused(step: str, low: str, high: str, says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        Lattice(step, low, high)
+
+
+positive = st.floats(1e-6, 1e6).map(lambda number: f"{number!r}")
+settings = st.one_of(
+    *(st.builds(f"{name}:{{}}".format, positive) for name in ("laplace", "gaussian", "uniform")),
+    st.builds("geometric:{},{}".format, positive, positive),
+    st.builds("staircase:{},{},{}".format, positive, positive, st.floats(0, 1)),
+    st.lists(positive, min_size=1, max_size=6).map(lambda numbers: "sine:" + ", ".join(numbers)),
+    st.builds("tabulated:{},{},1e7,1".format, positive, st.floats(0, 1)),
+)
+
+
+@given(settings)
+def test_a_device_reads_settings_as_the_simulation_does(text: str) -> None:
+    ours, theirs = DeviceSetting.parse(text), PrivacySetting.parse(text)
+    assert ours.text == str(theirs)
+    assert ours.mechanism == theirs.mechanism
+    assert tuple(map(float, ours.parameters)) == theirs.parameters
+    assert DeviceSetting.parse(ours.text) == ours
+
+
+def test_decimals_are_taken_at_their_word() -> None:
+    assert DeviceSetting.parse("laplace:0.1").parameters == (Fraction(1, 10),)
+    assert DeviceSetting.parse(" none ").parameters == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "laplace", "laplace:", "laplace:1,2", "laplace:-1", "laplace:x", "laplace:nan", "laplace:inf", "laplace:1e999",
+        "none:1", "gaussian", "geometric:1", "geometric:1,0", "staircase:0,1,0.5", "staircase:1,1,2", "staircase:1",
+        "sine", "sine:1,-1", "sine:", "tabulated:1", "tabulated:1,0.5", "tabulated:2,0.5,1,1", "tabulated:1,1,2,0.5",
+        "", "lapalce:1", "laplace:1/laplace:1", "tabulated",
+    ],
+)  # fmt: skip
+def test_what_the_simulation_refuses_a_device_refuses(text: str) -> None:
+    for parse in (PrivacySetting.parse, DeviceSetting.parse):
+        with pytest.raises(SettingError):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["relative-laplace:1", "relative-gaussian:1", "round:1", "microaggregate:3", "clip:0,1", "clip:0,1/laplace:1"],
+)
+def test_what_depends_on_the_value_is_not_for_devices(text: str) -> None:
+    PrivacySetting.parse(text)
+    with pytest.raises(SettingError, match="not for devices"):
+        DeviceSetting.parse(text)

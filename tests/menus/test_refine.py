@@ -1,0 +1,70 @@
+"""Refinement: never worse than the grid, within the bin's limits, and better where the grid is coarse."""
+
+import numpy as np
+import pytest
+
+from halfmask.errors import OptionError
+from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.sampling import draw_subsets
+from halfmask.evaluation.scores import Constraint, passing, privacy, utility
+from halfmask.mechanisms.grid import Grid, grid
+from halfmask.menus.menu import Menu
+from halfmask.menus.optimize import optimize
+from halfmask.menus.refine import Bench, Refined, refine
+from tests.choice.cases import as_read, homes
+
+COARSE = "laplace:b=0.05..1.5/0.29;sine:k=1,values=0.3|0.75|1.2"
+
+
+@pytest.fixture(scope="module")
+def coarse() -> Menu:
+    study = evaluate_grid(homes().profile, grid(COARSE), sizes="10,20,all", repeats=5)
+    return optimize(as_read(study), max_mean=0.5, max_std=0.5, omega=0.2).menu
+
+
+@pytest.fixture(scope="module")
+def refined(coarse: Menu) -> Refined:
+    return refine(coarse, homes().profile, evaluations=20)
+
+
+def test_no_bin_is_worse_and_some_are_better(coarse: Menu, refined: Refined) -> None:
+    assert [each.id for each in refined.gains] == list(coarse.ids[:-1])
+    assert all(each.gain >= 0 for each in refined.gains)
+    assert max(each.gain for each in refined.gains) > 0.01
+    assert refined.menu.settings[-1] == coarse.settings[-1]
+    assert len(refined.rows()) == len(coarse.settings)
+
+
+def test_refined_settings_are_what_the_engine_says_and_keep_the_bins_limits(coarse: Menu, refined: Refined) -> None:
+    subsets = draw_subsets(homes().profile, [10, 20, 30], 5, 7)
+    for each in refined.menu.settings[:-1]:
+        metrics = evaluate_analytic(homes().profile, Grid.from_settings([each.setting]), subsets)
+        q, u = (score(metrics, coarse.largest, coarse.weights)[0] for score in (privacy, utility))
+        assert each.privacy.median == pytest.approx(np.median(q), abs=2e-3)
+        assert each.objective == pytest.approx(np.percentile(u, 50) + np.percentile(u, 10), abs=2e-3)
+        assert each.bin[0] <= each.privacy.median < each.bin[1]
+        assert each.privacy.median - each.privacy.p10 < 0.2
+        assert passing(metrics, Constraint(0.5, 0.5)).all()
+
+
+def test_a_setting_outside_its_limits_is_seen(coarse: Menu) -> None:
+    entry = coarse.settings[0]
+    bench = Bench(entry.setting, homes().profile, draw_subsets(homes().profile, [10, 20, 30], 5, 7), coarse)
+    start = bench.entry(entry, entry.setting.parameters)
+    weaker = bench.entry(entry, tuple(0.01 * p for p in entry.setting.parameters))
+    assert start is not None
+    assert start[1] == 0
+    assert start[0].objective == pytest.approx(entry.objective, abs=2e-3)
+    assert weaker is not None
+    assert (weaker[1] > 0) == (weaker[0].privacy.median < entry.bin[0])
+    assert bench.entry(entry, tuple(100 * p for p in entry.setting.parameters)) is None
+    assert bench.entry(entry, tuple(0.0 for _ in entry.setting.parameters)) is None
+
+
+def test_a_menu_that_names_no_samples_is_refused(coarse: Menu) -> None:
+    bare = Menu(coarse.settings, coarse.normalisers, coarse.weights, coarse.constraints)
+    with pytest.raises(OptionError, match=r"sizes.*optimize anew"):
+        refine(bare, homes().profile, other_data=True)
+    with pytest.raises(OptionError, match="other data"):
+        refine(bare, homes().profile)

@@ -1,0 +1,23 @@
+"""One real folder for all tests of the report."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from halfmask.pages.report import report
+from tests.pages.studies import whole_folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with profile, study, menu and mixes; tests that write copy it."""
+    return whole_folder(tmp_path_factory.mktemp("report") / "demo")
+
+
+@pytest.fixture(scope="session")
+def reported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder with its report, drawn once for all tests that only look at it."""
+    folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("reported") / "demo"))
+    report(folder, formats=("svg",))
+    return folder

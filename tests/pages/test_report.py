@@ -1,0 +1,295 @@
+"""The page: whole, self-contained, honest about what is missing, the same bytes each time."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.scores import Weights
+from halfmask.evaluation.study import write_study, write_summary
+from halfmask.figures.figures import drawings
+from halfmask.figures.inputs import read_inputs
+from halfmask.mechanisms.grid import grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import EmptyBin, Score, read_menu, write_menu
+from halfmask.pages.method import commands
+from halfmask.pages.report import page_of, report
+from halfmask.profiles.store import load_profile
+from tests.pages.studies import menu_of
+
+SECTIONS = ["summary", "menu", "costs", "mixes", "protection", "data", "method", "limits", "repeat"]
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Tags, references, ids and text of a page; fails where tags do not close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self._note(attrs)
+
+    def handle_startendtag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def _note(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "srcset", "data", "action"):
+                self.references.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "demo"))
+
+
+def words_of(folder: Path) -> tuple[Page, set[str]]:
+    """The page of a folder without drawing its figures, and the names of those that it would have."""
+    inputs = read_inputs(folder)
+    page = Page(page_of(inputs, []))
+    assert page.open == []
+    return page, {drawing.name for drawing in drawings(inputs)}
+
+
+def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
+    page = Page((reported / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+    assert [name for name in page.ids if name.startswith("figure-")] == [
+        f"figure-{name}"
+        for name in (
+            *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+            *("protection", "guarantees", "limit", "readings"),
+        )
+    ]
+    assert "Left out" not in page.text
+    assert "How 60 users can share" in page.text
+    assert "8 times out of 10" in page.text
+    assert "Figure 10. The readings." in page.text
+
+
+def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
+    text = (reported / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.references
+    assert all(reference.startswith("#") for reference in page.references)
+    assert {reference[1:] for reference in page.references} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert not re.search(r"https?://|@import|<script|<link|<iframe", text)
+    assert set(re.findall(r"url\((.)", text)) == {"#"}
+
+
+def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
+    assert report(folder).read_bytes() == (reported / "report.html").read_bytes()
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_figures_come_with_the_report_where_asked_for(reported: Path) -> None:
+    assert len(list((reported / "figures").iterdir())) == 10
+    assert {path.suffix for path in (reported / "figures").iterdir()} == {".svg"}
+
+
+def test_the_menu_is_told_with_its_numbers(made: Path) -> None:
+    (page, _), menu = words_of(made), read_menu(made / "menu.json")
+    for each in menu.settings:
+        assert f"{each.privacy.median:.2f}" in page.text
+        assert each.setting.mechanism in page.text
+    assert f"Setting {menu.settings[0].id} has privacy" in page.text
+
+
+def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
+    menu = read_menu(folder / "menu.json")
+    empty = EmptyBin((0.2, 0.4), PrivacySetting.parse("laplace:3"), Score(0.3, 0.1), "its <privacy> disperses")
+    write_menu(replace(menu, empty_bins=(empty,)), folder / "menu.json")
+    page, _ = words_of(folder)
+    assert "No setting for privacy 0.2 to 0.4: the nearest is laplace:3, but its <privacy> disperses." in page.text
+
+
+def test_names_are_escaped(folder: Path) -> None:
+    name = '<b>a&b\'s "homes"'
+    (folder / "homes.profile").rename(folder / f"{name}.profile")
+    inputs = read_inputs(folder)
+    text = page_of(inputs, [])
+    assert name not in text
+    assert "&lt;b&gt;a&amp;b" in text
+    assert name in Page(text).text
+
+
+@pytest.mark.parametrize(
+    ("file", "command", "gone"),
+    [
+        ("homes.profile", "halfmask profile SOURCE", "readings"),
+        ("study.parquet", "halfmask evaluate", "cdfs"),
+        ("menu.json", "halfmask optimize", "algorithm"),
+        ("mix.parquet", "halfmask mix", "mixes"),
+    ],
+)
+def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
+    file: str, command: str, gone: str, folder: Path
+) -> None:
+    page, figures = words_of(folder)
+    assert gone in figures
+    assert "Left out" not in page.text
+    (folder / file).unlink()
+    page, figures = words_of(folder)
+    assert gone not in figures
+    assert re.search(rf"Left out: .*{command}.* makes it", page.text)
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+
+
+def test_a_profile_alone_makes_a_report(folder: Path) -> None:
+    for file in ("study.parquet", "menu.json", "mix.parquet", "card.json"):
+        (folder / file).unlink()
+    page = Page(report(folder).read_text(encoding="utf-8"))
+    assert page.text.count("Left out") == 4
+    assert "sampling step" in page.text
+    assert "figure-readings" in page.ids
+
+
+def test_the_commands_carry_what_was_asked_for(folder: Path) -> None:
+    told = [" ".join(line) for line in commands(read_inputs(folder))]
+    assert any("halfmask evaluate demo/homes.profile" in line and "--seed 7" in line for line in told)
+    assert any("--sizes 20,40,60" in line and "--repeats 3" in line for line in told)
+    assert any("halfmask optimize" in line and "--bins 5" in line and "--omega 0.1" in line for line in told)
+    assert any("halfmask mix" in line and "--step 0.5" in line and "--repeats 2" in line for line in told)
+    assert any("halfmask audit demo/menu.json" in line and line.endswith("--seed 7") for line in told)
+    assert not any(str(folder.parent) in line for line in told)
+
+
+def test_the_commands_name_what_is_not_the_default(folder: Path) -> None:
+    menu = read_menu(folder / "menu.json")
+    about = {**menu.provenance, "refined": {}}
+    weights = Weights((0.5, 0.25, 0.25), (1.0, 0.0, 0.0))
+    write_menu(replace(menu, provenance=about, weights=weights), folder / "menu.json")
+    told = next(line for line in commands(read_inputs(folder)) if line[1] == "optimize")
+    assert told[-5:] == ["--weights", "0.5,0.25,0.25,1,0,0", "--refine", "--profile", "demo/homes.profile"]
+
+
+def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
+    profile = load_profile(folder / "homes.profile")
+    study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), sizes="20,40,60", threads=1)
+    write_summary(study, folder / "study.parquet")
+    page, figures = words_of(folder)
+    assert figures == {
+        *("algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"),
+        *("protection", "guarantees", "limit"),
+    }
+    assert "--summary" in page.text
+    for drawing in drawings(read_inputs(folder)):
+        assert drawing.draw(2).axes
+
+
+def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> None:
+    menu = read_menu(folder / "menu.json")
+    inputs = read_inputs(folder)
+    assert inputs.of_menu is not None
+    assert inputs.samples is not None
+    refined = replace(menu.settings[0], setting=PrivacySetting.parse("laplace:0.123"))
+    write_menu(menu.with_setting(refined), folder / "menu.json")
+    (folder / "card.json").unlink()
+    again = read_inputs(folder).of_menu
+    assert again is not None
+    assert again.absent == []
+    profile = load_profile(folder / "homes.profile")
+    expected = evaluate_grid(profile, grid("laplace:0.123"), sizes="20,40,60", repeats=3, seed=7).metrics[0]
+    assert np.array_equal(again.metrics[0], expected)
+    assert not np.array_equal(again.metrics[0], inputs.of_menu.metrics[0])
+
+
+def test_one_mechanism_and_one_size_do(folder: Path) -> None:
+    profile = load_profile(folder / "homes.profile")
+    study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1)
+    write_study(study, folder / "study.parquet")
+    drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
+    assert {"cdfs", "noise", "trajectories"} <= set(drawn)
+    assert "users" not in drawn
+    assert len(drawn["trajectories"].draw(2).axes) == 2
+    assert "than sine" not in drawn["noise"].caption
+    assert all(drawing.draw(1).axes for drawing in drawn.values())
+
+
+def test_results_of_different_data_are_refused(folder: Path) -> None:
+    menu = menu_of({"A": ("laplace:0.1", 0.2, 0.8)}, fingerprint="other")
+    write_menu(menu, folder / "menu.json")
+    with pytest.raises(OptionError, match=r"different data .*menu\.json other"):
+        report(folder)
+    assert not (folder / "report.html").exists()
+
+
+def test_a_folder_that_is_not_there_or_holds_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="not a folder"):
+        report(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match="holds no profile, study or menu"):
+        report(tmp_path)
+
+
+def test_two_profiles_are_one_too_many(folder: Path) -> None:
+    shutil.copy(folder / "homes.profile", folder / "other.profile")
+    with pytest.raises(OptionError, match=r"several profiles \(homes\.profile, other\.profile\)"):
+        report(folder)
+
+
+def test_a_damaged_study_leaves_the_old_report(folder: Path) -> None:
+    (folder / "report.html").write_text("old")
+    whole = (folder / "study.parquet").read_bytes()
+    (folder / "study.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match=r"study\.parquet"):
+        report(folder)
+    assert (folder / "report.html").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("about", None),
+        ("about", {}),
+        ("best", {"like": "Z"}),
+        ("noise", "white"),
+        ("settings", []),
+        ("settings", ["A"]),
+        ("settings", [{"id": "A", "setting": "none"}]),
+    ],
+)
+def test_a_damaged_card_is_refused_by_name(folder: Path, field: str, value: object) -> None:
+    path = folder / "card.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(FileFormatError, match=r"card.json is no whole card .*halfmask audit"):
+        read_inputs(folder)
+
+
+def test_a_card_of_another_menu_is_refused(folder: Path) -> None:
+    made = read_menu(folder / "menu.json")
+    first, second = made.settings[:2]
+    for settings in (made.settings[1:], (replace(first, setting=second.setting), *made.settings[1:])):
+        write_menu(replace(made, settings=settings), folder / "menu.json")
+        with pytest.raises(OptionError, match=r"card.json is about other settings than menu.json.*halfmask audit"):
+            read_inputs(folder)
