@@ -11,10 +11,11 @@ demo: $(VENV)/.run
 	$(BIN)/halfmask demo
 
 test: $(VENV)/.dev system check
-	$(PYTEST) -n 2 --dist loadgroup
+	$(PYTEST) -n 2 --dist loadgroup --durations 10
 
 test-slow: $(VENV)/.dev system
 	$(PYTEST) -m slow
+	HALFMASK_SEARCH=1 $(PYTEST) -m 'hypothesis and not slow'
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+from tests.generated import cases
+
+settings.register_profile("cases", cases())
+settings.load_profile("cases")
 
 SHARED = ("spark", "postgres")
 """What is started once and serves many tests: a test whose name, file or parameter says it uses it."""

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.audits.least_noise import Quietest, Reconstruction, reconstruction_floor, reconstruction_of
@@ -15,6 +15,7 @@ from halfmask.menus.floor import louder
 from halfmask.menus.menu import noise_std
 from halfmask.protection.attacks.reconstruction import lattice_errors
 from tests.choice.cases import homes, menu
+from tests.generated import cases
 
 DEVIATION = 0.5
 EDGES = pieces(DEVIATION**2, 2)
@@ -58,7 +59,7 @@ def test_slope_and_bend_are_those_of_the_share() -> None:
     assert -way @ bend @ way == pytest.approx((at[2] - 2 * at[1] + at[0]) / 1e-6, rel=0.02)
 
 
-@settings(max_examples=40, deadline=None)
+@cases(40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 1.0]), st.floats(0.05, 0.95))
 def test_the_share_is_concave_between_0_and_1(seed: int, shape: float, part: float) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.api import evaluate, profile
@@ -22,6 +22,7 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.protection.best_law import TOLERANCE, PrivacyScore, best_law
 from tests.choice.cases import GRID, as_read, homes, menu
+from tests.generated import cases
 
 SWISS = Path(__file__).parents[2].parent / "shared" / "data" / "ch_households_halfhourly.parquet"
 DEVIATIONS = (0.02, 0.3, 2.0)
@@ -110,7 +111,7 @@ laws = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@cases(150)
 @given(laws)
 def test_no_law_on_the_grid_beats_the_limit(drawn: tuple[float, int, float, float]) -> None:
     p = law_of(*drawn)
@@ -119,7 +120,7 @@ def test_no_law_on_the_grid_beats_the_limit(drawn: tuple[float, int, float, floa
     assert of.value(p) <= limit(deviation).upper_bound
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(laws, st.integers(0, 2**32 - 1), st.floats(0.05, 0.95))
 def test_the_score_is_concave(drawn: tuple[float, int, float, float], seed: int, share: float) -> None:
     one, other = law_of(*drawn), law_of(drawn[0], seed, *drawn[2:])

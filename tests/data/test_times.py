@@ -7,12 +7,13 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.data.sources import open_panel
 from halfmask.errors import ColumnError, HalfmaskError, ReadingError
 from tests.data.panels import rows, us, write
+from tests.generated import cases
 
 JULY = us("2026-07-01T12:00")
 
@@ -132,7 +133,7 @@ def test_pandas_zones() -> None:
     assert times(data, tz="Europe/Dublin") == list(map(us, expected))
 
 
-@settings(max_examples=15, deadline=None)
+@cases(15)
 @given(st.lists(st.datetimes(datetime(1950, 1, 1), datetime(2090, 1, 1)), min_size=1, max_size=20))
 def test_a_time_is_the_same_however_it_is_written(moments: list[datetime]) -> None:
     micros = [(moment - datetime(1970, 1, 1)) // timedelta(microseconds=1) for moment in moments]

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.server import ExploreServer
 from tests.pages.studies import whole_folder
 
+expect.set_options(timeout=60_000)
 CHROMIUM = shutil.which("chromium")
 
 
@@ -74,7 +75,7 @@ def still(desk: BrowserContext, server: ExploreServer) -> Iterator[Page]:
 
 def _loaded(desk: BrowserContext, server: ExploreServer) -> Page:
     opened = desk.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(60_000)
     opened.goto(server.address)
     opened.locator("#mix-scores div").first.wait_for()
     return opened

@@ -24,7 +24,7 @@ def test_it_serves_until_it_is_interrupted(folder: Path) -> None:
         with urlopen(address, timeout=60) as answer:
             assert b"<h1>homes</h1>" in answer.read()
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=30)
+        _, said = running.communicate(timeout=60)
     assert running.returncode == 0
     assert said == "stopped\n"
 
@@ -43,7 +43,7 @@ def test_it_opens_the_browser_unless_told_not_to(folder: Path, tmp_path: Path) -
         ready, _, _ = select.select([hears], [], [], 60)
         opened = os.read(hears, 1000).decode() if ready else ""
         one.send_signal(signal.SIGINT)
-        one.communicate(timeout=30)
+        one.communicate(timeout=60)
     os.close(hears)
     assert opened == address
 

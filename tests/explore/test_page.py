@@ -23,7 +23,7 @@ FIGURES = (
 def drawn(page: Page, name: str) -> None:
     """Scroll to a figure and wait until it is drawn."""
     page.locator(f"#figure-{name}").scroll_into_view_if_needed()
-    expect(page.locator(f"#figure-{name} .plot[data-ready] .main-svg").first).to_be_visible(timeout=20_000)
+    expect(page.locator(f"#figure-{name} .plot[data-ready] .main-svg").first).to_be_visible(timeout=60_000)
 
 
 def settings_shown(page: Page) -> list[str]:

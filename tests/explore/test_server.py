@@ -26,7 +26,7 @@ OTHER = Weights((0.6, 0.2, 0.2), (0.2, 0.2, 0.6))
 
 def asked(server: ExploreServer, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
     """One request, its path sent as it is written."""
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.api import profile
@@ -18,12 +18,13 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.optimize import optimize, pareto_front
 from halfmask.menus.words import menu_rows, menu_words, noise_quantile, shown, total_error, typical_reading
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
+from tests.generated import cases
 
 SWISS = Path(__file__).parents[3] / "shared" / "data" / "ch_households_halfhourly.parquet"
 scores = st.floats(0.001, 0.999)
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(
     st.lists(st.tuples(*[st.tuples(scores, scores)] * 4), min_size=1, max_size=25),
     st.integers(1, 6),

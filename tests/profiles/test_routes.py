@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from halfmask.profiles.profile import Profile
+from tests.generated import cases
 from tests.profiles.oracle import Reading, differences, expected_profile, us
 from tests.profiles.panels import HALF_HOUR, HOUR, START, Route, awkward, panel_of, plain, profile_of, series, shuffled
 
@@ -162,7 +163,7 @@ def generated(rows: list[tuple[str | None, int | None, float | None]]) -> list[R
     return [*series("steady", [1.0] * 80), *unique.values()]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@cases(20, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.sampled_from(PERIODS), st.sampled_from(LOCAL))
 def test_generated_panels(rows: list[tuple[str | None, int | None, float | None]], period: str, route: Route) -> None:
     readings = generated(rows)
@@ -175,7 +176,7 @@ def test_generated_panels_on_spark() -> None:
     """Many generated panels as one, since a query costs Spark the same for one or for all."""
     readings: list[Reading] = []
 
-    @settings(max_examples=40, deadline=None, database=None, derandomize=True)
+    @cases(40)
     @given(ROWS)
     def collect(rows: list[tuple[str | None, int | None, float | None]]) -> None:
         number = len(readings)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from halfmask.errors import FileFormatError, RunError
@@ -19,6 +19,7 @@ from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import ROW_COLUMNS, Profile
 from halfmask.profiles.quality import quality
 from halfmask.profiles.store import load_profile, save_profile
+from tests.generated import cases
 from tests.profiles.oracle import Reading
 from tests.profiles.panels import HALF_HOUR, START, awkward, plain, profile_of, table
 
@@ -127,7 +128,7 @@ def test_a_truncated_profile_is_refused_wherever_it_ends(file: Path) -> None:
     refused(file)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_one_changed_byte_is_noticed(file: Path, data: st.DataObject) -> None:
     whole = bytearray(file.read_bytes())
