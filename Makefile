@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests run side by side: threads within a matrix product would only be in each other's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow bench check reproduction lock system clean
+.PHONY: demo test test-slow coverage bench check docs reproduction lock system clean
 
 demo: $(VENV)/.run
 	$(BIN)/halfmask demo
@@ -16,6 +16,14 @@ test: $(VENV)/.dev system check
 test-slow: $(VENV)/.dev system
 	$(PYTEST) -m slow
 	HALFMASK_SEARCH=1 $(PYTEST) -m 'hypothesis and not slow'
+
+# Which lines the tests never reach.
+coverage: $(VENV)/.dev system
+	$(PYTEST) -n 2 --dist loadgroup --cov halfmask --cov halfmask_device --cov-report term:skip-covered --cov-report html
+
+# The documents as a site, with the Python reference, in site/.
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
@@ -56,4 +64,4 @@ lock:
 	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

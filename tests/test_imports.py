@@ -1,51 +1,76 @@
 """The direction of flow: a folder imports only what stands before it in the data's way."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "halfmask"
+SOURCE = Path(__file__).parent.parent / "src"
 FLOW = [
-    *("errors", "arrays", "files", "data", "profiles", "mechanisms", "evaluation", "protection", "menus", "choice"),
-    *("rewards", "audits", "figures", "pages", "service", "simulation", "commands", "api", "cli"),
+    *("errors", "arrays", "files", "streams", "merge", "data", "profiles", "mechanisms", "evaluation", "protection"),
+    *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands", "api", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}
+OUTSIDE_WORLD = {"csv", "httpx", "io", "json", "os", "pathlib", "pyarrow", "requests", "socket", "sqlite3", "urllib"}
+"""What does input or output: the arithmetic of rewards needs none of it."""
+
+PACKAGE = sorted(p for p in (SOURCE / "halfmask").rglob("*.py") if p.parent.name != "halfmask" or p.stem in FLOW)
+DEVICE = sorted((SOURCE / "halfmask_device").rglob("*.py"))
+REWARDS = sorted((SOURCE / "halfmask" / "rewards").rglob("*.py"))
 
 
-def imported(tree: ast.AST) -> set[str]:
-    """The parts of halfmask (``data``, ``profile``, ...) that a module imports, wherever in it."""
-    parts = set()
+def modules(tree: ast.AST) -> set[str]:
+    """The full names of what a module imports, wherever in it; relative imports stay in their folder."""
+    found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("halfmask."):
-            parts.add(node.module.split(".")[1])
-        elif isinstance(node, ast.ImportFrom) and node.module == "halfmask":
-            parts.update(alias.name for alias in node.names if not alias.name.startswith("__"))
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+            found.update(f"{node.module}.{a.name}" for a in node.names if node.module == "halfmask" and a.name[0] != "_")
         elif isinstance(node, ast.Import):
-            parts.update(a.name.split(".")[1] for a in node.names if a.name.startswith("halfmask."))
-    return parts
+            found.update(alias.name for alias in node.names)
+    return found
 
 
-def misplaced(part: str, imports: set[str]) -> set[str]:
-    """What ``part`` imports although it does not stand before it."""
-    allowed = set(FLOW[: FLOW.index(part) + 1])
-    if part == "service":
+def rooms(tree: ast.AST) -> set[str]:
+    """The rooms of halfmask (``data``, ``profiles``, ...) that a module imports."""
+    return {name.split(".")[1] for name in modules(tree) if name.startswith("halfmask.")}
+
+
+def misplaced(room: str, imports: set[str]) -> set[str]:
+    """What ``room`` imports although it does not stand before it."""
+    allowed = set(FLOW[: FLOW.index(room) + 1])
+    if room == "service":
         allowed -= RAW_DATA
     return imports - allowed
 
 
-MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE or p.stem in FLOW)
+def foreign(tree: ast.AST) -> set[str]:
+    """What a module of the device imports beside the standard library and the device."""
+    return {name.split(".")[0] for name in modules(tree)} - sys.stdlib_module_names - {"halfmask_device", "opendp"}
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize("module", PACKAGE, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_a_module_imports_only_what_stands_before_it(module: Path) -> None:
-    part = module.relative_to(SOURCE).parts[0].removesuffix(".py")
-    assert part in FLOW, f"{module} belongs to no part of the flow"
-    assert misplaced(part, imported(ast.parse(module.read_text()))) == set()
+    room = module.relative_to(SOURCE / "halfmask").parts[0].removesuffix(".py")
+    assert room in FLOW, f"{module} belongs to no part of the flow"
+    assert misplaced(room, rooms(ast.parse(module.read_text()))) == set()
 
 
-def test_the_check_catches_a_wrong_import() -> None:
-    tree = ast.parse("def f():\n    from halfmask.profiles.profile import Profile\n")
-    assert misplaced("service", imported(tree)) == {"profiles"}
-    assert misplaced("data", imported(tree)) == {"profiles"}
-    assert misplaced("evaluation", imported(tree)) == set()
+@pytest.mark.parametrize("module", DEVICE, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_the_device_needs_the_standard_library_alone(module: Path) -> None:
+    """OpenDP is used where it is installed, and never needed."""
+    assert foreign(ast.parse(module.read_text())) == set()
+
+
+@pytest.mark.parametrize("module", REWARDS, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_rewards_do_no_input_or_output(module: Path) -> None:
+    assert {name.split(".")[0] for name in modules(ast.parse(module.read_text()))} & OUTSIDE_WORLD == set()
+
+
+def test_the_checks_catch_a_wrong_import() -> None:
+    tree = ast.parse("def f():\n    from halfmask.profiles.profile import Profile\n    import numpy.linalg\n")
+    assert misplaced("service", rooms(tree)) == {"profiles"}
+    assert misplaced("data", rooms(tree)) == {"profiles"}
+    assert misplaced("evaluation", rooms(tree)) == set()
+    assert foreign(tree) == {"halfmask", "numpy"}
