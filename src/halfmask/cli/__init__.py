@@ -6,11 +6,11 @@ import sys
 
 from cyclopts import CycloptsError
 
-from halfmask.cli import advice, choices, devices, protection, readings, studies, web
+from halfmask.cli import advice, choices, devices, protection, readings, web
 from halfmask.cli.app import app
 from halfmask.errors import HalfmaskError
 
-__all__ = ["advice", "app", "choices", "devices", "main", "protection", "readings", "studies", "web"]
+__all__ = ["advice", "app", "choices", "devices", "main", "protection", "readings", "web"]
 
 INTERRUPTED = "interrupted; nothing was half-written"
 

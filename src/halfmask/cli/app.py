@@ -1,14 +1,15 @@
 """The program itself: its commands are added by the modules beside this one."""
 
-import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from halfmask import __version__
-from halfmask.errors import OptionError, RunError
+from halfmask.commands import names
+from halfmask.commands._options import has_a_place
 
 app = App(
     name="halfmask",
@@ -18,20 +19,18 @@ app = App(
 )
 
 
-def has_a_place(_: object, output: Path | None) -> None:
-    """Refuse a file that could not be written before the work for it is done."""
-    if output is None:
-        return
-    if output.is_dir():
-        raise OptionError(f"cannot write {output}: it is a folder; name a file in it")
-    if not output.parent.is_dir():
-        raise OptionError(f"cannot write {output}: there is no folder {output.parent}; make it first")
-    if not os.access(output.parent, os.W_OK):
-        raise RunError(f"cannot write {output}: the folder {output.parent} is not yours to write in; name another")
+for name in names():
+    if find_spec(f"halfmask.cli.{name}"):  # imported when it is called, or for the list of commands
+        app.command(f"halfmask.cli.{name}:{name}")
 
 
-Output = Annotated[Path, Parameter(name=["--output", "-o"], validator=has_a_place)]
-OutputIfAny = Annotated[Path | None, Parameter(name=["--output", "-o"], validator=has_a_place)]
+def _checked(_: object, output: Path | None) -> None:
+    if output is not None:
+        has_a_place(output)
+
+
+Output = Annotated[Path, Parameter(name=["--output", "-o"], validator=_checked)]
+OutputIfAny = Annotated[Path | None, Parameter(name=["--output", "-o"], validator=_checked)]
 Flag = Annotated[bool, Parameter(negative="")]
 
 

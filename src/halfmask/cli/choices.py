@@ -320,15 +320,19 @@ def demo(*, folder: Path = Path("demo"), users: int = 1000, days: int = 120, see
     seed
         The same seed gives the same files, but for the audit of the device's own noise, which has no seed.
     """
+    from halfmask.cli.evaluate import evaluate
+    from halfmask.cli.profile import profile
     from halfmask.cli.protection import audit
-    from halfmask.cli.readings import profile, synth
-    from halfmask.cli.studies import evaluate
+    from halfmask.cli.synth import synth
+    from halfmask.commands.evaluate import Evaluate
+    from halfmask.commands.profile import Profile
+    from halfmask.commands.synth import Synth
 
     folder.mkdir(parents=True, exist_ok=True)
     panel, made, study = folder / "panel.parquet", folder / "panel.profile", folder / "study.parquet"
-    synth(output=panel, users=users, days=days, seed=seed)
-    profile(str(panel), output=made)
-    evaluate(made, output=study)
+    synth(Synth(output=panel, users=users, days=days, seed=seed))
+    profile(Profile(str(panel), output=made))
+    evaluate(Evaluate(made, output=study))
     optimize(study, output=folder / "menu.json", profile=made, unit="kW")
     mix(made, folder / "menu.json", output=folder / "mix.parquet")
     audit(folder / "menu.json", profile=made, panel=str(panel), output=folder / "card.json")

@@ -94,7 +94,7 @@ def figure(drawing: "Drawing", number: int) -> Markup:
 
 def document(title: str, kind: str, what: str, sections: Sequence[Section], foot: str) -> str:
     """The whole page. Its policy forbids the browser to fetch anything at all."""
-    style = resources.files("halfmask.reports").joinpath("page.css").read_text(encoding="utf-8")
+    style = resources.files("halfmask.pages").joinpath("page.css").read_text(encoding="utf-8")
     links = [element("li", Markup(f'<a href="#{each.id}">{escape(each.title)}</a>')) for each in sections]
     parts = [
         Markup(f'<section id="{each.id}">\n<h2>{escape(each.title)}</h2>\n{each.body}\n</section>') for each in sections

@@ -1,0 +1,201 @@
+"""What the options of every command have in common: they can be checked, and they know their own command line."""
+
+import dataclasses
+import functools
+import inspect
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints, overload
+
+from cyclopts import Parameter
+
+from halfmask.errors import OptionError, RunError
+
+if TYPE_CHECKING:
+    from halfmask.audits.card import ReportCard
+    from halfmask.choice.mix import Mix
+    from halfmask.evaluation.scores import Weights
+    from halfmask.evaluation.study import Study
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.menus.menu import Menu
+    from halfmask.profiles.profile import Profile
+
+    AnyPath = Path | str
+    AnyProfile = Profile | Path | str
+    AnyStudy = Study | Path | str
+    AnyMenu = Menu | Path | str
+    AnyMix = Mix | Path | str
+    AnyCard = ReportCard | Path | str
+    AnySource = Any  # a path or address, or any frame that Narwhals takes
+    AnySettings = Iterable[str | PrivacySetting]
+    AnyWeights = Weights | str
+    Numbers = Mapping[str, float] | str
+else:  # what the command line gives: in Python, the object in hand does as well
+    AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyMix = AnyCard = Path
+    AnySource = AnyWeights = Numbers = str
+    AnySettings = tuple[str, ...]
+
+Flag = Annotated[bool, Parameter(negative="")]
+Output = Annotated[AnyPath | None, Parameter(name=["--output", "-o"], required=True)]
+"""A file to write; the command line demands it, Python gives the result in any case."""
+OutputIfAny = Annotated[AnyPath | None, Parameter(name=["--output", "-o"])]
+
+_HIDDEN = Parameter(parse=False, show=False)
+Counter = Annotated[Callable[[int], None] | None, _HIDDEN]
+"""A field of this type hears how many more were done; it is no option of the command line."""
+Progress = Annotated[Callable[[int, int], None] | None, _HIDDEN]
+"""A field of this type hears ``(done, all)``; it is no option of the command line."""
+Teller = Annotated[Callable[[str], None] | None, _HIDDEN]
+"""A field of this type hears notes; it is no option of the command line."""
+
+
+def listener() -> Any:
+    """The default of a field that only listens: nobody does, and it does not tell options apart."""
+    return dataclasses.field(default=None, repr=False, compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Base of every command's options. The class stands in the module of its command.
+
+    Fields that are keyword-only are options of the command line, the others its arguments. ``positional`` names the
+    fields that Python takes by position: the arguments and then the output, unless a command says otherwise.
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def in_order(cls) -> tuple[str, ...]:
+        """The fields that Python takes by position."""
+        fields = dataclasses.fields(cls)
+        return cls.positional or tuple(each.name for each in fields if not each.kw_only or each.name == "output")
+
+    @classmethod
+    def command(cls) -> str:
+        """The command's name."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    def check(self) -> None:
+        """Refuse a file that could not be written before the work for it is done."""
+        output = getattr(self, "output", None)
+        if output is not None:
+            has_a_place(Path(output))
+
+    def command_line(self) -> str:
+        """The command that does the same, ready to paste; what differs from the defaults is written out.
+
+        An object in hand has no name there: its place is taken by the field's name in capitals.
+        """
+        return shlex.join(["halfmask", self.command(), *self.words()])
+
+    def words(self) -> list[str]:
+        """The arguments and options of the command line."""
+        hints, first, then = get_type_hints(type(self), include_extras=True), [], []
+        for field in dataclasses.fields(self):
+            value, parameter = getattr(self, field.name), _parameter(hints[field.name])
+            if parameter.parse is False or value is None or value == field.default:
+                continue
+            if not field.kw_only:
+                first.append(_spelled(value, field.name))
+                continue
+            option = _option(parameter, field.name)
+            if value is True:
+                then.append(option)
+                continue
+            several = not isinstance(value, str | Mapping) and isinstance(value, Iterable) and _repeats(hints[field.name])
+            for each in value if several else [value]:
+                word = _spelled(each, field.name)
+                then += [f"{option}={word}"] if word.startswith("-") else [option, word]
+        return [*first, *then]
+
+
+def has_a_place(output: Path) -> None:
+    """Raise an error unless the file can be written where it is to go."""
+    if output.is_dir():
+        raise OptionError(f"cannot write {output}: it is a folder; name a file in it")
+    if not output.absolute().parent.is_dir():
+        raise OptionError(f"cannot write {output}: there is no folder {output.parent}; make it first")
+    if not os.access(output.absolute().parent, os.W_OK):
+        raise RunError(f"cannot write {output}: the folder {output.parent} is not yours to write in; name another")
+
+
+def _parameter(hint: Any) -> Parameter:
+    """How a field is spelled on the command line."""
+    given = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((each for each in given if isinstance(each, Parameter)), Parameter())
+
+
+def _option(parameter: Parameter, name: str) -> str:
+    """The short spelling of an output, the first of any other."""
+    spelled = [parameter.name] if isinstance(parameter.name, str) else list(parameter.name or [])
+    return "-o" if "-o" in spelled else spelled[0] if spelled else f"--{name.replace('_', '-')}"
+
+
+def _repeats(hint: Any) -> bool:
+    """Whether an option may be given several times."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return get_origin(hint) in (tuple, list)
+
+
+def _spelled(value: Any, name: str) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={number!r}" for key, number in value.items())
+    if isinstance(value, float):
+        return repr(value)
+    ours = type(value).__module__.startswith("halfmask.") and type(value).__str__ is not object.__str__
+    if isinstance(value, str | int | os.PathLike) or ours:
+        return str(value)
+    return name.upper()
+
+
+P = ParamSpec("P")
+O_contra = TypeVar("O_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Command(Protocol[O_contra, P, R_co]):
+    """A command takes its options as one object, or as the arguments of that object."""
+
+    @overload
+    def __call__(self, options: O_contra, /) -> R_co: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
+O = TypeVar("O", bound=Options)
+R = TypeVar("R")
+
+
+def command(make: Callable[P, O]) -> Callable[[Callable[[O], R]], Command[O, P, R]]:
+    """Make a function of an options object callable with that object's arguments as well."""
+
+    def decorate(run: Callable[[O], R]) -> Command[O, P, R]:
+        signature = _signature(make, run)  # type: ignore[arg-type]
+
+        @functools.wraps(run)
+        def called(*args: Any, **kwargs: Any) -> R:
+            if len(args) == 1 and not kwargs and isinstance(args[0], Options):
+                options: Any = args[0]
+            else:
+                options = make(**signature.bind(*args, **kwargs).arguments)  # type: ignore[call-arg]
+            options.check()
+            return run(options)
+
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        fields = inspect.cleandoc(make.__doc__ or "").partition("\n")[2]
+        called.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n{fields}"
+        return called
+
+    return decorate
+
+
+def _signature(make: type[Options], run: Callable[..., Any]) -> inspect.Signature:
+    """The fields of the options as arguments: first those by position, then the others by name."""
+    of, first = inspect.signature(make), make.in_order()
+    by_position = [of.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    by_name = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in of.parameters.items() if name not in first
+    ]
+    return inspect.Signature([*by_position, *by_name], return_annotation=inspect.signature(run).return_annotation)

@@ -1,0 +1,134 @@
+"""Privacy settings to a study."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import (
+    AnyPath,
+    AnyProfile,
+    AnySettings,
+    AnySource,
+    Flag,
+    Options,
+    Output,
+    Progress,
+    command,
+    listener,
+)
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from halfmask.evaluation.study import Study
+    from halfmask.mechanisms.grid import Grid
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Evaluate(Options):
+    """Options of `evaluate`. Settings come from a grid, single settings and a file, together.
+
+    Parameters
+    ----------
+    profile
+        A file that 'halfmask profile' wrote.
+    output
+        The study to write (Parquet).
+    grid
+        paper (default), full, laplace, sine, or ranges such as 'laplace:b=0.01..1/0.01;gaussian:sigma=0.1|0.2'.
+    settings
+        A single setting such as laplace:0.5; may be repeated.
+    settings_file
+        A file of settings, one a line.
+    sizes
+        Users in a subset: default (50, 100, ... all), all, or a list such as 50,100,all.
+    repeats
+        Subsets drawn of each size.
+    seed
+        The same seed gives the same study, byte for byte.
+    aggregate
+        sum, mean or variance; with --engine direct also max, min, median, quantile:0.9 or module:function.
+    error
+        relative (the paper's) or scaled (for data with zeros or mixed signs).
+    engine
+        analytic (from the profile alone) or direct (masks every reading of --panel).
+    panel
+        The readings, for --engine direct.
+    engine_direct
+        Where --engine direct runs.
+    master
+        Spark's address, for --engine-direct spark.
+    summary
+        One row per setting instead of one per sample: for very large grids.
+    threads
+        Threads to use.
+    checkpoint
+        Folder in which --engine direct keeps finished samples.
+    resume
+        Go on from the checkpoint.
+    advance
+        Hears of settings (analytic) or readings (direct) that are done, and of all.
+    """
+
+    profile: AnyProfile
+    _: KW_ONLY
+    output: Output = None
+    grid: str | None = None
+    settings: Annotated[AnySettings, Parameter(name="--setting", negative="")] = ()
+    settings_file: Annotated[AnyPath | None, Parameter(name="--settings")] = None
+    sizes: str = "default"
+    repeats: int = 3
+    seed: int = 7
+    aggregate: str = "sum"
+    error: Literal["relative", "scaled"] = "relative"
+    engine: Literal["analytic", "direct"] = "analytic"
+    panel: AnySource | None = None
+    engine_direct: Literal["duckdb", "spark"] = "duckdb"
+    master: str | None = None
+    summary: Flag = False
+    threads: int | None = None
+    checkpoint: AnyPath | None = None
+    resume: Flag = False
+    advance: Progress = listener()
+
+
+@command(Evaluate)
+def evaluate(options: Evaluate) -> "Study":
+    """Six error metrics of every setting on random subsets of users: a study."""
+    from halfmask.data.sources import open_panel
+    from halfmask.evaluation.evaluate import evaluate_grid
+    from halfmask.evaluation.study import write_study, write_summary
+    from halfmask.profiles.profile import Profile
+    from halfmask.profiles.store import load_profile
+
+    made = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    wanted, readings = _settings(options), None
+    if options.engine == "direct":
+        if options.panel is None:
+            raise OptionError("the direct engine masks the readings themselves: name them with --panel SOURCE")
+        readings = open_panel(options.panel, engine=options.engine_direct, master=options.master)
+    study = evaluate_grid(
+        made, wanted, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
+        error=options.error, engine=options.engine, panel=readings, summary=options.summary, threads=options.threads,
+        checkpoint=None if options.checkpoint is None else Path(options.checkpoint), resume=options.resume,
+        advance=options.advance,
+    )  # fmt: skip
+    if options.output is not None:
+        (write_summary if options.summary else write_study)(study, options.output)
+    return study
+
+
+def _settings(options: Evaluate) -> "Grid":
+    """The grid asked for; single settings and those of a file are added to it. The paper's where none is."""
+    from halfmask.mechanisms.grid import Grid, grid, read_settings
+    from halfmask.mechanisms.setting import PrivacySetting
+
+    single = [PrivacySetting.parse(each) if isinstance(each, str) else each for each in options.settings]
+    if options.settings_file is not None:
+        single += read_settings(options.settings_file)
+    if not single:
+        return grid(options.grid or "paper")
+    named = list(grid(options.grid).settings()) if options.grid else []
+    return Grid.from_settings([*named, *single], options.grid or "settings")

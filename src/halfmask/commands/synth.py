@@ -1,0 +1,44 @@
+"""A synthetic panel."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Options, Progress, command, listener
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Synth(Options):
+    """Options of `synth`.
+
+    Parameters
+    ----------
+    output
+        The Parquet file to write.
+    users
+        How many users there are.
+    days
+        How many days, of 48 half-hourly readings each, from 14 July 2009.
+    seed
+        The same seed gives the same file, byte for byte.
+    """
+
+    _: KW_ONLY
+    output: Annotated[AnyPath, Parameter(name=["--output", "-o"])]
+    users: int = 6435
+    days: int = 536
+    seed: int = 1
+    progress: Progress = listener()
+
+
+@command(Synth)
+def synth(options: Synth) -> Path:
+    """Write a synthetic panel that behaves like the Irish smart meter trial, and give its path."""
+    from halfmask.data.synth import synth as write_panel
+
+    target = Path(options.output)
+    write_panel(target, users=options.users, days=options.days, seed=options.seed, progress=options.progress)
+    return target
