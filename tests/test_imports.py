@@ -26,7 +26,9 @@ def modules(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module)
-            found.update(f"{node.module}.{a.name}" for a in node.names if node.module == "halfmask" and a.name[0] != "_")
+            found.update(
+                f"{node.module}.{a.name}" for a in node.names if node.module == "halfmask" and a.name[0] != "_"
+            )
         elif isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
     return found

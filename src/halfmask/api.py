@@ -1,27 +1,24 @@
 """The commands as Python functions: each takes and returns objects, and writes a file where told to."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from halfmask.audits.card import ReportCard, audit_menu, read_card, write_card
 from halfmask.choice.mix import mix, read_mix, write_mix
 from halfmask.choice.requirements import assign, choose
 from halfmask.choice.vote import vote
+from halfmask.commands.evaluate import evaluate
+from halfmask.commands.profile import profile
+from halfmask.commands.synth import synth
 from halfmask.data.sources import open_panel
-from halfmask.data.synth import synth
-from halfmask.errors import OptionError, SourceError
-from halfmask.evaluation.evaluate import EngineName, evaluate_grid
-from halfmask.evaluation.metrics import ErrorFunction
-from halfmask.evaluation.study import Study, read_study, write_study, write_summary
+from halfmask.errors import SourceError
+from halfmask.evaluation.study import read_study
 from halfmask.files import whole_file
-from halfmask.mechanisms.grid import Grid, grid, read_settings
-from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, read_menu, write_menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.serve import explore
 from halfmask.pages.report import report
-from halfmask.profiles.build import DEFAULT_BUCKETS, Duplicates, NonFinite, Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile, save_profile
 from halfmask_device import Asked, Producer, agree, mask_csv

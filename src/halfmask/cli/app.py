@@ -1,7 +1,7 @@
 """The program itself: its commands are added by the modules beside this one."""
 
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +20,7 @@ app = App(
 
 
 for name in names():
-    if find_spec(f"halfmask.cli.{name}"):  # imported when it is called, or for the list of commands
-        app.command(f"halfmask.cli.{name}:{name}")
+    app.command(getattr(import_module(f"halfmask.cli.{name}"), name))
 
 
 def _checked(_: object, output: Path | None) -> None:

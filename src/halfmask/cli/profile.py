@@ -20,9 +20,7 @@ def profile(options: Profile, *, dry_run: Flag = False) -> None:
     if options.output is None and not dry_run:
         raise OptionError("say where the profile goes: -o NAME.profile (or --dry-run to look at the source only)")
     with counting("reading", "readings") as advance:
-        made = make_profile(
-            replace(options, output=None if dry_run else options.output, advance=advance, tell=note)
-        )
+        made = make_profile(replace(options, output=None if dry_run else options.output, advance=advance, tell=note))
     print_table_of(made)
     if not dry_run:
         note(f"wrote {options.output}")

@@ -7,7 +7,19 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from cyclopts import Parameter
 
@@ -49,11 +61,6 @@ Progress = Annotated[Callable[[int, int], None] | None, _HIDDEN]
 """A field of this type hears ``(done, all)``; it is no option of the command line."""
 Teller = Annotated[Callable[[str], None] | None, _HIDDEN]
 """A field of this type hears notes; it is no option of the command line."""
-
-
-def listener() -> Any:
-    """The default of a field that only listens: nobody does, and it does not tell options apart."""
-    return dataclasses.field(default=None, repr=False, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +111,9 @@ class Options:
             if value is True:
                 then.append(option)
                 continue
-            several = not isinstance(value, str | Mapping) and isinstance(value, Iterable) and _repeats(hints[field.name])
+            several = (
+                not isinstance(value, str | Mapping) and isinstance(value, Iterable) and _repeats(hints[field.name])
+            )
             for each in value if several else [value]:
                 word = _spelled(each, field.name)
                 then += [f"{option}={word}"] if word.startswith("-") else [option, word]
@@ -144,7 +153,7 @@ def _spelled(value: Any, name: str) -> str:
         return ",".join(f"{key}={number!r}" for key, number in value.items())
     if isinstance(value, float):
         return repr(value)
-    ours = type(value).__module__.startswith("halfmask.") and type(value).__str__ is not object.__str__
+    ours = type(value).__module__.startswith("halfmask.") and "__str__" in vars(type(value))
     if isinstance(value, str | int | os.PathLike) or ours:
         return str(value)
     return name.upper()
@@ -164,14 +173,14 @@ class Command(Protocol[O_contra, P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-O = TypeVar("O", bound=Options)
+Given = TypeVar("Given", bound=Options)
 R = TypeVar("R")
 
 
-def command(make: Callable[P, O]) -> Callable[[Callable[[O], R]], Command[O, P, R]]:
+def command(make: Callable[P, Given]) -> Callable[[Callable[[Given], R]], Command[Given, P, R]]:
     """Make a function of an options object callable with that object's arguments as well."""
 
-    def decorate(run: Callable[[O], R]) -> Command[O, P, R]:
+    def decorate(run: Callable[[Given], R]) -> Command[Given, P, R]:
         signature = _signature(make, run)  # type: ignore[arg-type]
 
         @functools.wraps(run)

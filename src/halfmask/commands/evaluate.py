@@ -16,7 +16,6 @@ from halfmask.commands._options import (
     Output,
     Progress,
     command,
-    listener,
 )
 from halfmask.errors import OptionError
 
@@ -76,7 +75,7 @@ class Evaluate(Options):
     _: KW_ONLY
     output: Output = None
     grid: str | None = None
-    settings: Annotated[AnySettings, Parameter(name="--setting", negative="")] = ()
+    settings: Annotated[AnySettings, Parameter(name="--setting", negative="", show_default=False)] = ()
     settings_file: Annotated[AnyPath | None, Parameter(name="--settings")] = None
     sizes: str = "default"
     repeats: int = 3
@@ -91,7 +90,7 @@ class Evaluate(Options):
     threads: int | None = None
     checkpoint: AnyPath | None = None
     resume: Flag = False
-    advance: Progress = listener()
+    advance: Progress = None
 
 
 @command(Evaluate)

@@ -13,7 +13,6 @@ from halfmask.commands._options import (
     OutputIfAny,
     Teller,
     command,
-    listener,
 )
 
 if TYPE_CHECKING:
@@ -85,8 +84,8 @@ class Profile(Options):
     buckets: int = 10_000
     engine: Literal["duckdb", "spark"] = "duckdb"
     master: str | None = None
-    advance: Counter = listener()
-    tell: Teller = listener()
+    advance: Counter = None
+    tell: Teller = None
 
 
 @command(Profile)
@@ -108,8 +107,9 @@ def profile(options: Profile) -> "Made":
         engine=options.engine,
         master=options.master,
     )
-    for note in panel.notes if options.tell else ():
-        options.tell(note)
+    if options.tell:
+        for note in panel.notes:
+            options.tell(note)
     policies = Policies(options.duplicates, options.nonfinite, options.low, options.high)
     made = build_profile(
         panel, period=options.period, policies=policies, buckets=options.buckets, advance=options.advance

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Options, Progress, command, listener
+from halfmask.commands._options import AnyPath, Options, Progress, command
 
 
 @Parameter(name="*")
@@ -31,7 +31,7 @@ class Synth(Options):
     users: int = 6435
     days: int = 536
     seed: int = 1
-    progress: Progress = listener()
+    progress: Progress = None
 
 
 @command(Synth)
