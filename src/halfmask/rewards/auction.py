@@ -1,0 +1,153 @@
+"""Buying truthfully: producers state their costs, and no one gains by stating another.
+
+Least cost under a bound on variance (Cummings, Ligett, Roth, Wu, Ziani: "Accuracy for Sale"). Producer n states a cost
+c_nk for showing setting k, whose noise has variance v_k; not to be asked costs nothing and leaves the variance v_0 with
+which the consumer must guess its reading. The consumer wants sum_n v <= V at least cost. Over lotteries of the settings
+this is a linear program: everyone gets argmin_k c_nk + lambda v_k, and one producer a lottery of two. Payments are
+those of Vickrey, Clarke and Groves: what producer n saves the others, so that truth is best for everyone and nobody
+loses.
+
+Within a budget (Ghosh and Roth, "Selling Privacy at Auction"): producers state their cost per unit of epsilon. With
+costs sorted, the largest k with v_k / (N - k) <= B / k are bought at epsilon 1 / (N - k), each for
+min(B / k, v_(k+1) / (N - k)).
+
+No mechanism can promise that producers tell the truth about their *readings*.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import OptionError
+
+
+@dataclass(frozen=True, eq=False)
+class Purchase:
+    """Who sells what: ``lottery`` (N, K + 1) chances of not being asked (column 0) and of each setting, and payments.
+
+    ``payments`` (N,) are what each producer gets, expected where its lottery is one; ``costs`` what it said that costs.
+    """
+
+    lottery: FloatArray
+    payments: FloatArray
+    costs: FloatArray
+    variance: float
+
+    @property
+    def spent(self) -> float:
+        """All payments together."""
+        return float(self.payments.sum())
+
+
+def least_cost(costs: FloatArray, variances: FloatArray, unasked: float, bound: float) -> Purchase:
+    """The cheapest purchase with a total variance of at most ``bound``, with truthful payments.
+
+    ``costs`` (N, K) are the stated ones, ``variances`` (K,) the settings', ``unasked`` the variance v_0 of a producer
+    who is not asked.
+    """
+    if not np.isfinite(costs).all() or (costs < 0).any():
+        raise OptionError("a stated cost is below 0 or no number: state what each setting costs you, 0 or more")
+    if (variances < 0).any() or not unasked > 0:
+        raise OptionError("a variance is below 0, or that of a producer who is not asked is not above 0")
+    steps = _steps(costs, variances, unasked)
+    whole = _solve(steps, len(costs) * unasked - bound, None)
+    if whole is None:
+        least = float(np.minimum(variances.min(), unasked) * len(costs))
+        raise OptionError(f"a total variance of {bound:g} cannot be bought: {least:g} is the least that is on offer")
+    lottery = _lottery(steps, whole, costs.shape)
+    stated = np.sum(lottery[:, 1:] * costs, axis=1)
+    payments = np.zeros(len(costs))
+    for n in np.flatnonzero(lottery[:, 0] < 1):
+        others = _solve(steps, len(costs) * unasked - bound, int(n))
+        if others is None:
+            raise OptionError(
+                f"producer {n} cannot be done without under this bound, so no payment makes it truthful: allow more"
+            )
+        saved = _cost(steps, others) - (_cost(steps, whole) - stated[n])
+        payments[n] = max(saved, 0.0)
+    full = np.concatenate([[unasked], variances])
+    return Purchase(lottery, payments, stated, float((lottery @ full).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Ways to lower the variance, cheapest first: producer ``who`` goes from ``start`` to ``end`` on its hull."""
+
+    who: IntArray
+    start: IntArray
+    end: IntArray
+    gain: FloatArray
+    price: FloatArray
+
+
+def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
+    """Segments of each producer's lower convex hull of (variance, cost), by price per variance."""
+    full = np.concatenate([[unasked], variances])
+    rows: list[tuple[float, int, int, int, float, float]] = []
+    for n, own in enumerate(np.column_stack([np.zeros(len(costs)), costs])):
+        at = 0
+        while True:
+            better = np.flatnonzero(full < full[at] - 1e-15)
+            if not len(better):
+                break
+            rate = (own[better] - own[at]) / (full[at] - full[better])
+            cheapest = rate.min()
+            ties = better[rate <= cheapest + 1e-15 * max(1.0, abs(cheapest))]
+            to = int(ties[np.argmin(full[ties])])
+            rows.append((cheapest, n, at, to, float(full[at] - full[to]), float(own[to] - own[at])))
+            at = to
+    rows.sort()
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
+    who, start, end = (np.array(columns[k], np.int64) for k in (1, 2, 3))
+    return _Steps(who, start, end, np.array(columns[4], float), np.array(columns[5], float))
+
+
+def _solve(steps: _Steps, need: float, without: int | None) -> FloatArray | None:
+    """How much of each step is taken so that the variance falls by ``need``; None where it cannot."""
+    gain = steps.gain if without is None else np.where(steps.who == without, 0.0, steps.gain)
+    reached = np.cumsum(gain)
+    if need > (reached[-1] if len(reached) else 0.0) * (1 + 1e-12):
+        return None
+    left = need - (reached - gain)
+    return np.where(gain > 0, np.clip(left / np.where(gain > 0, gain, 1.0), 0.0, 1.0), 0.0)
+
+
+def _cost(steps: _Steps, taken: FloatArray) -> float:
+    return float(taken @ steps.price)
+
+
+def _lottery(steps: _Steps, taken: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    lottery = np.zeros((shape[0], shape[1] + 1))
+    lottery[:, 0] = 1.0
+    for who, start, end, part in zip(steps.who, steps.start, steps.end, taken, strict=True):
+        moved = lottery[who, start] * part
+        lottery[who, start] -= moved
+        lottery[who, end] += moved
+    return lottery
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyPurchase:
+    """Ghosh and Roth's purchase: whose data is used, at which epsilon, and what each is paid."""
+
+    bought: IntArray
+    epsilon: float
+    payment: float
+
+
+def within_budget(costs: FloatArray, budget: float) -> PrivacyPurchase:
+    """The most producers that the budget buys truthfully; ``costs`` (N,) are per unit of epsilon."""
+    if not np.isfinite(costs).all() or (costs < 0).any():
+        raise OptionError("a stated cost is below 0 or no number: state what a unit of epsilon costs you, 0 or more")
+    if not budget > 0:
+        raise OptionError(f"the budget of {budget:g} is not above 0")
+    order = np.argsort(costs, kind="stable")
+    ranked, count = costs[order], len(costs)
+    k = np.arange(1, count)  # at least one is left out: epsilon is 1 / (N - k)
+    fits = np.flatnonzero(ranked[: count - 1] / (count - k) <= budget / k)
+    if not len(fits):
+        return PrivacyPurchase(order[:0], 0.0, 0.0)
+    bought = int(fits[-1]) + 1
+    payment = min(budget / bought, float(ranked[bought]) / (count - bought))
+    return PrivacyPurchase(np.sort(order[:bought]), 1 / (count - bought), payment)

@@ -1,0 +1,182 @@
+"""The model of producers from what they chose: conditional and mixed logit by maximum likelihood.
+
+The likelihood of a producer's choices is the product over its occasions of its chances (`halfmask.rewards.model`),
+averaged over Gauss-Hermite nodes of its worth of privacy where that differs between producers. Standard errors are
+clustered by producer: with H the Hessian of the negative log-likelihood and s_n a producer's score,
+H^-1 (sum_n s_n s_n^T) H^-1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import approx_fprime, minimize
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import OptionError
+from halfmask.rewards.model import PARAMETERS, ChoiceModel
+
+OUT = -1
+"""The choice not to take part."""
+
+NODES = 15
+LEAST_CURVATURE = 1e-4
+"""The smallest eigenvalue of the Hessian scaled to a unit diagonal: below it two parameters cannot be told apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What producers chose: one row an occasion, one column a setting.
+
+    ``producer`` (R,) says whose occasion it is, ``chosen`` (R,) the column or `OUT`; ``offered`` (R, K) which settings
+    there were, ``privacy`` (R, K) and ``reward`` (R, K) what each gave.
+    """
+
+    producer: IntArray
+    chosen: IntArray
+    offered: np.ndarray
+    privacy: FloatArray
+    reward: FloatArray
+
+    def __post_init__(self) -> None:
+        if not len(self.chosen):
+            raise OptionError("there are no choices to learn from")
+        taken = self.chosen >= 0
+        if not self.offered[taken, self.chosen[taken]].all():
+            raise OptionError("a producer chose a setting that it was not offered")
+        if not np.isfinite(self.privacy[self.offered]).all() or not np.isfinite(self.reward[self.offered]).all():
+            raise OptionError("a privacy or reward of the choices is not a finite number")
+        if taken.all() or not taken.any():
+            raise OptionError(
+                f"{'every' if taken.all() else 'no'} producer takes part on every occasion, so what makes them do so "
+                "cannot be told: randomise rewards, and record those who decline"
+            )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fitted model, with the standard error of each parameter and the log-likelihood."""
+
+    model: ChoiceModel
+    errors: tuple[float, ...]
+    log_likelihood: float
+    occasions: int
+    producers: int
+
+
+def fit(choices: Choices, *, mixed: bool = False) -> Fit:
+    """The most likely model, or an OptionError where the choices cannot tell its parameters apart."""
+    scale = _scale(choices)
+    likelihood = _Likelihood(choices, mixed, scale)
+    start = np.zeros(4 if mixed else 3)
+    if mixed:
+        start[3] = 1.0
+    found = minimize(
+        likelihood.value, start, jac=likelihood.slope, method="BFGS", options={"gtol": 1e-7 * len(choices.chosen)}
+    )
+    theta = found.x
+    hessian = _hessian(likelihood, theta)
+    _check_told_apart(hessian, mixed)
+    inverse = np.linalg.inv(hessian)
+    scores = likelihood.scores(theta)
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    unit = np.array([1.0, 1.0, scale, 1.0][: len(theta)])
+    theta, covariance = theta / unit, covariance / np.outer(unit, unit)
+    full = np.zeros((4, 4))
+    full[: len(theta), : len(theta)] = covariance
+    spread = abs(theta[3]) if mixed else 0.0
+    take, worth, money = map(float, theta[:3])
+    model = ChoiceModel(take, worth, money, float(spread), tuple(map(tuple, full.tolist())))
+    errors = tuple(float(e) for e in np.sqrt(np.diag(covariance)))
+    return Fit(model, errors, -float(found.fun), len(choices.chosen), len(likelihood.starts))
+
+
+def _scale(choices: Choices) -> float:
+    """Rewards are measured in their own deviation while fitting, so that money of any unit is fitted alike."""
+    spread = float(choices.reward[choices.offered].std())
+    if spread == 0:
+        raise OptionError(
+            "all rewards were the same, so what a reward does cannot be told: randomise rewards, then fit again"
+        )
+    return spread
+
+
+class _Likelihood:
+    """Negative log-likelihood of (take, worth, money[, spread]), its slope, and each producer's score."""
+
+    def __init__(self, choices: Choices, mixed: bool, scale: float) -> None:
+        order = np.argsort(choices.producer, kind="stable")
+        _, self.starts = np.unique(choices.producer[order], return_index=True)
+        self.offered, self.chosen = choices.offered[order], choices.chosen[order]
+        self.reward = np.where(self.offered, choices.reward[order], 0.0) / scale
+        self.privacy = np.where(self.offered, choices.privacy[order], 0.0)
+        self.taken = self.chosen >= 0
+        self.columns = (np.ones_like(self.privacy), self.privacy, self.reward)
+        self.got = np.column_stack([self._own(column) for column in self.columns])
+        self.nodes, self.weight = np.zeros(1), np.ones(1)
+        if mixed:
+            self.nodes, weight = np.polynomial.hermite_e.hermegauss(NODES)
+            self.weight = weight / weight.sum()
+
+    def value(self, theta: FloatArray) -> float:
+        return -float(self._parts(theta)[0].sum())
+
+    def slope(self, theta: FloatArray) -> FloatArray:
+        return np.asarray(-self.scores(theta).sum(axis=0))
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """(N, P): the slope of each producer's log-likelihood."""
+        return self._parts(theta)[1]
+
+    def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        logs, slopes = [], []
+        for node in self.nodes:
+            worth = theta[1] + (theta[3] * node if len(theta) == 4 else 0.0)
+            log, slope = self._given(theta[0], worth, theta[2])
+            if len(theta) == 4:
+                slope = np.column_stack([slope, node * slope[:, 1]])
+            logs.append(log)
+            slopes.append(slope)
+        joint = np.array(logs) + np.log(self.weight)[:, None]
+        top = joint.max(axis=0)
+        total = top + np.log(np.exp(joint - top).sum(axis=0))
+        posterior = np.exp(joint - total)
+        return total, np.einsum("jn,jnp->np", posterior, np.array(slopes))
+
+    def _given(self, take: float, worth: float, money: float) -> tuple[FloatArray, FloatArray]:
+        """Each producer's log-likelihood and its slope, for one worth of privacy."""
+        value = np.where(self.offered, take + worth * self.privacy + money * self.reward, -np.inf)
+        top = np.maximum(value.max(axis=1), 0.0)
+        weight = np.exp(value - top[:, None])
+        total = np.exp(-top) + weight.sum(axis=1)
+        chance = weight / total[:, None]
+        log = self._own(value) - top - np.log(total)
+        expected = np.column_stack([(chance * column).sum(axis=1) for column in self.columns])
+        return np.add.reduceat(log, self.starts), np.add.reduceat(self.got - expected, self.starts, axis=0)
+
+    def _own(self, column: FloatArray) -> FloatArray:
+        """The chosen setting's entry of each occasion; 0 for those who did not take part."""
+        return np.where(self.taken, column[np.arange(len(column)), self.chosen], 0.0)
+
+
+def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
+    """The Hessian by differences of the exact slope."""
+    raw = np.array([approx_fprime(theta, lambda at, k=k: likelihood.slope(at)[k], 1e-6) for k in range(len(theta))])
+    return np.asarray((raw + raw.T) / 2)
+
+
+def _check_told_apart(hessian: FloatArray, mixed: bool) -> None:
+    """Refuse where the likelihood is flat along some direction, and say along which."""
+    size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
+    names: Sequence[str] = PARAMETERS[: len(hessian)]
+    flat = [name for name, each in zip(names, size, strict=True) if each < 1e-6]
+    if not flat:
+        values, directions = np.linalg.eigh(hessian / np.outer(size, size))
+        if values[0] >= LEAST_CURVATURE:
+            return
+        flat = [name for name, part in zip(names, directions[:, 0], strict=True) if abs(part) > 0.3]
+    more = "; or leave out that producers differ" if mixed and "spread" in flat else ""
+    raise OptionError(
+        f"the choices do not tell {' and '.join(flat)} apart: rewards moved together with privacy, or hardly moved. "
+        f"Randomise rewards, then fit again{more}"
+    )

@@ -1,0 +1,202 @@
+"""Honest prices: schedules that nobody can beat by buying, or being, something else.
+
+A report with noise variance v holds information i = 1/v about its reading. A consumer's price list is free of arbitrage
+if no multiset of other settings with at least the information of k costs less than r_k. It is enough that r does not
+fall and r / i does not rise with i. A setting without noise has infinite information: nothing else replaces it.
+"""
+
+import heapq
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import minimize
+
+from halfmask.arrays import FloatArray
+from halfmask.rewards.model import Population
+from halfmask.rewards.optimum import Optimum, measured
+
+Taken = tuple[tuple[int, int], ...]
+"""How many of which items were taken so far."""
+
+State = tuple[float, int, float, float, int, Taken]
+"""Bound, count of this item, paid and left before it, which item, what was taken before it."""
+
+CLOSE = 1e-9
+MOST_STEPS = 200_000
+
+
+@dataclass(frozen=True)
+class Arbitrage:
+    """Setting ``instead_of`` can be replaced by ``counts`` of others (index: how many) for ``cost`` < ``price``."""
+
+    instead_of: int
+    counts: dict[int, int]
+    cost: float
+    price: float
+
+
+def arbitrage(rewards: FloatArray, information: FloatArray) -> list[Arbitrage]:
+    """Every setting that a cheaper multiset of others replaces; the cheapest multiset of each, exactly."""
+    found = []
+    for k, (price, need) in enumerate(zip(rewards, information, strict=True)):
+        others = [j for j in range(len(rewards)) if j != k and information[j] > 0]
+        if not np.isfinite(need):  # nothing replaces a report without noise, but another one
+            same = [rewards[j] for j in others if not np.isfinite(information[j])]
+            if same and min(same) < price * (1 - CLOSE):
+                j = next(j for j in others if not np.isfinite(information[j]) and rewards[j] == min(same))
+                found.append(Arbitrage(k, {j: 1}, float(rewards[j]), float(price)))
+            continue
+        cheaper = _cover(need, price * (1 - CLOSE), {j: (float(information[j]), float(rewards[j])) for j in others})
+        if cheaper is not None:
+            cost = sum(rewards[j] * count for j, count in cheaper.items())
+            found.append(Arbitrage(k, cheaper, float(cost), float(price)))
+    return found
+
+
+def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
+    """The cheapest multiset of items (information, price) with ``need`` in all, if it costs less than ``limit``.
+
+    Dynamic programming over what is still needed, best bound first: items are taken from the least price per
+    information up, so what is left costs at least (left) x (the next item's price per information). The first whole
+    cover to come up is the cheapest. Of each item "enough" is tried, and one less, two less, as long as it can pay.
+    """
+    order = sorted(items, key=lambda j: items[j][1] / items[j][0])
+    rates = [items[j][1] / items[j][0] for j in order] + [np.inf]
+
+    def state(paid: float, left: float, at: int, count: int, taken: Taken) -> State:
+        """What ``count`` of item ``at`` leads to, with the bound of all covers beyond it in front."""
+        info, price = items[order[at]]
+        still = left - count * info if count else left
+        ahead = paid + count * price + (still * rates[at + 1] if still > need * CLOSE else 0.0)
+        return ahead, count, paid, left, at, taken
+
+    waiting: list[State] = []
+
+    def wait(paid: float, left: float, at: int, taken: Taken) -> None:
+        """Enough of the item, which ends the search here, and one less, which begins the way down."""
+        info, _ = items[order[at]]
+        full = int(np.ceil(left / info * (1 - CLOSE))) if np.isfinite(info) else 1
+        for count in (full, full - 1):
+            heapq.heappush(waiting, state(paid, left, at, count, taken))
+
+    if order:
+        wait(0.0, need, 0, ())
+    for _ in range(MOST_STEPS):
+        if not waiting or waiting[0][0] >= limit:
+            return None
+        _, count, paid, left, at, taken = heapq.heappop(waiting)
+        info, price = items[order[at]]
+        cost, still = paid + count * price, left - count * info if count else left
+        chosen = (*taken, (order[at], count)) if count else taken
+        if still <= need * CLOSE:
+            return dict(chosen)
+        if count:
+            heapq.heappush(waiting, state(paid, left, at, count - 1, taken))
+        if at + 1 < len(order):
+            wait(cost, still, at + 1, chosen)
+    raise ArithmeticError("the covering problem did not end within its steps")
+
+
+def enough(rewards: FloatArray, information: FloatArray) -> bool:
+    """The sufficient condition: r does not fall and r / i does not rise with information."""
+    order = np.argsort(information, kind="stable")
+    paid, held = rewards[order], information[order]
+    rising = bool((np.diff(paid) >= -CLOSE * np.abs(paid[1:])).all())
+    ratio = paid[np.isfinite(held)] / held[np.isfinite(held)]
+    return rising and bool((np.diff(ratio) <= CLOSE * np.abs(ratio[1:])).all())
+
+
+def repaired(rewards: FloatArray, information: FloatArray) -> FloatArray:
+    """The least schedule above ``rewards`` that meets the sufficient condition.
+
+    First no setting is paid less than one with less information; then r_j = i_j max over i_k >= i_j of r_k / i_k.
+    The second step keeps what the first achieved.
+    """
+    order = np.argsort(information, kind="stable")
+    paid = np.maximum.accumulate(rewards[order])
+    held = information[order]
+    finite = np.isfinite(held)
+    ratio = np.where(finite, paid / np.where(finite, held, 1.0), 0.0)
+    raised = np.maximum.accumulate(ratio[::-1])[::-1] * np.where(finite, held, 0.0)
+    result = np.empty_like(rewards)
+    result[order] = np.maximum(raised, paid)
+    return result
+
+
+def honest_optimum(population: Population, benefit: FloatArray, information: FloatArray, free: Optimum) -> Optimum:
+    """The best rewards under the sufficient condition, at the price of ``free``, the optimum without it.
+
+    Linear constraints on r; the search starts from the repaired optimum and from the schedule proportional to
+    information, and keeps the best. It is never better than ``free``, and what it lacks is what honesty costs.
+    """
+    order = np.argsort(information, kind="stable")
+    rows = []
+    for low, high in pairwise(order):
+        step = np.zeros(len(benefit))
+        step[[low, high]] = -1.0, 1.0
+        rows.append(step)
+        if np.isfinite(information[high]):
+            fall = np.zeros(len(benefit))
+            fall[low], fall[high] = 1.0, -information[low] / information[high]
+            rows.append(fall)
+    matrix = np.array(rows)
+    start = repaired(free.rewards, information)
+
+    def loss(paid: FloatArray) -> float:
+        shares = population.shares(paid)
+        return -float(shares @ (free.price * benefit - paid))
+
+    tried = [start]
+    for share in (1.0, 0.75, 0.5, 0.25):
+        found = minimize(
+            loss,
+            start * share,
+            method="SLSQP",
+            bounds=[(0, None)] * len(benefit),
+            constraints={"type": "ineq", "fun": lambda paid: matrix @ paid, "jac": lambda _: matrix},
+            options={"ftol": 1e-12, "maxiter": 500},
+        )
+        tried.append(repaired(np.maximum(found.x, 0.0), information))
+    return measured(population, benefit, min(tried, key=loss), free.price, free.bound)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A producer paid ``reward`` for setting ``one`` would earn more as several who show no more together."""
+
+    one: int
+    into: int
+    copies: int
+    reward: float
+    together: float
+
+
+def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
+    """Settings that pay a producer to pose as several with a noisier setting, and together no more information.
+
+    Only rewards in proportion to information are neutral to this and to arbitrage at once.
+    """
+    found = []
+    for one in range(len(rewards)):
+        for into in range(len(rewards)):
+            if one == into or not 0 < information[into] < np.inf:
+                continue
+            held = information[one] if np.isfinite(information[one]) else information[into] * 1e6
+            copies = int(held / information[into] * (1 + CLOSE))
+            together = copies * rewards[into]
+            if copies >= 2 and together > rewards[one] * (1 + CLOSE):
+                found.append(Split(one, into, copies, float(rewards[one]), float(together)))
+    return found
+
+
+def dominated(rewards: FloatArray, privacy: FloatArray) -> list[tuple[int, int]]:
+    """Pairs (k, better): an offer that nobody would choose, as another has no less privacy and no less reward."""
+    pairs = []
+    for k in range(len(rewards)):
+        for other in range(len(rewards)):
+            no_less = rewards[other] >= rewards[k] and privacy[other] >= privacy[k]
+            if no_less and (rewards[other] > rewards[k] or privacy[other] > privacy[k]):
+                pairs.append((k, other))
+                break
+    return pairs

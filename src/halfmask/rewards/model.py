@@ -1,0 +1,104 @@
+"""A model of producers: what privacy is worth to them, and what they choose at given rewards.
+
+Producer n, offered setting k with personal privacy q_nk and reward r_nk, sees the value
+
+    V_nk = take + worth_n q_nk + money r_nk + Gumbel noise,        not to take part: 0 + Gumbel noise,
+
+so it chooses k with probability exp(V_nk) / (1 + sum_j exp(V_nj)) (conditional logit). ``worth`` differs between
+producers as a normal variable (mixed logit): mean ``worth``, deviation ``spread``. worth / money is what a unit of
+privacy is worth in money. The model breaks where a third setting changes how two others compare (independence of
+irrelevant alternatives, within one producer).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+
+NODES = 15
+"""Gauss-Hermite nodes that stand for the producers' different worth of privacy."""
+
+PARAMETERS = ("take", "worth", "money", "spread")
+
+
+@dataclass(frozen=True)
+class ChoiceModel:
+    """Parameters of the model above; ``covariance`` is that of their estimates, in the order of `PARAMETERS`."""
+
+    take: float
+    worth: float
+    money: float
+    spread: float = 0.0
+    covariance: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not all(np.isfinite([self.take, self.worth, self.money, self.spread])):
+            raise OptionError("the model of producers has a parameter that is not a finite number")
+        if self.money <= 0:
+            raise OptionError(
+                f"under this model more money makes producers less willing (money is {self.money:.3g}): "
+                "no schedule can be worked out from it; offer rewards that vary more, then fit again"
+            )
+        if self.spread < 0:
+            raise OptionError(f"the spread of what privacy is worth is {self.spread:.3g}: it must be 0 or above")
+
+    def population(self, privacy: FloatArray) -> "Population":
+        """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""
+        if self.spread == 0:
+            worth, weight = np.array([self.worth]), np.ones(1)
+        else:
+            nodes, weight = np.polynomial.hermite_e.hermegauss(NODES)
+            worth, weight = self.worth + self.spread * nodes, weight / weight.sum()
+        return Population(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
+
+    def draws(self, privacy: FloatArray, count: int, rng: np.random.Generator) -> "Population":
+        """The population under ``count`` draws of the parameters around their estimates, all equally likely."""
+        if self.covariance is None:
+            return self.population(privacy)
+        centre = np.array([self.take, self.worth, self.money, self.spread])
+        drawn = rng.multivariate_normal(centre, np.array(self.covariance), size=count, method="eigh")
+        kept = [row for row in drawn if row[2] > 0]
+        if len(kept) < 0.9 * count:
+            raise OptionError("what money does is too uncertain in this model: offer rewards that vary more, fit again")
+        made = [ChoiceModel(take, worth, money, abs(spread)).population(privacy) for take, worth, money, spread in kept]
+        return Population(
+            np.concatenate([each.appeal for each in made]),
+            np.concatenate([each.money for each in made]),
+            np.concatenate([each.weight for each in made]) / len(made),
+        )
+
+    def price_of_privacy(self) -> tuple[float, float, float]:
+        """What a unit of privacy is worth in money, worth / money, with its 95 % interval (delta method).
+
+        Without a covariance the interval is (nan, nan).
+        """
+        price = self.worth / self.money
+        if self.covariance is None:
+            return price, np.nan, np.nan
+        slope = np.array([1 / self.money, -self.worth / self.money**2])
+        error = float(np.sqrt(slope @ np.array(self.covariance)[1:3, 1:3] @ slope))
+        reach = float(norm.ppf(0.975)) * error
+        return price, price - reach, price + reach
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Classes of producers: ``appeal`` (C, K) of each setting without a reward, ``money`` (C,), ``weight`` (C,)."""
+
+    appeal: FloatArray
+    money: FloatArray
+    weight: FloatArray
+
+    def choices(self, rewards: FloatArray) -> FloatArray:
+        """(C, K): the chance that a producer of each class takes each setting at these rewards."""
+        value = self.appeal + self.money[:, None] * rewards
+        top = np.maximum(value.max(axis=1, keepdims=True), 0.0)
+        taken = np.exp(value - top)
+        return np.asarray(taken / (np.exp(-top) + taken.sum(axis=1, keepdims=True)))
+
+    def shares(self, rewards: FloatArray) -> FloatArray:
+        """(K,): the share of all producers that takes each setting; the rest does not take part."""
+        return np.asarray(self.weight @ self.choices(rewards))

@@ -1,0 +1,93 @@
+"""Arbitrage is found exactly, repaired upwards, and what honesty costs is never negative."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfmask.rewards.honest import arbitrage, dominated, enough, honest_optimum, repaired, splits
+from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.optimum import at_price
+from tests.generated import cases
+
+SIGMA = np.array([0.2, 0.5, 1.0, 2.0, 4.0])
+INFORMATION = 1 / SIGMA**2
+PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+
+
+def by_hand(rewards: np.ndarray, information: np.ndarray, k: int) -> float:
+    """The least cost of a multiset of the others with the information of k, by trying all."""
+    others = [j for j in range(len(rewards)) if j != k]
+    most = [int(np.ceil(information[k] / information[j])) for j in others]
+    best = np.inf
+    for counts in product(*(range(m + 1) for m in most)):
+        if sum(c * information[j] for c, j in zip(counts, others, strict=True)) >= information[k] * (1 - 1e-9):
+            best = min(best, sum(c * rewards[j] for c, j in zip(counts, others, strict=True)))
+    return best
+
+
+numbers = st.lists(st.integers(1, 12), min_size=3, max_size=3)
+
+
+@cases(200)
+@given(numbers, numbers)
+def test_arbitrage_is_what_trying_all_multisets_finds(paid: list[int], held: list[int]) -> None:
+    rewards, information = np.array(paid, float), np.array(held, float)
+    found = {each.instead_of: each for each in arbitrage(rewards, information)}
+    for k in range(3):
+        least = by_hand(rewards, information, k)
+        assert (k in found) == (least < rewards[k] * (1 - 1e-9))
+        if k in found:
+            assert found[k].cost == pytest.approx(least)
+            bought = sum(information[j] * count for j, count in found[k].counts.items())
+            assert bought >= information[k] * (1 - 1e-9)
+
+
+@cases(200)
+@given(st.lists(st.floats(0, 100), min_size=5, max_size=5))
+def test_a_repaired_schedule_is_above_and_free_of_arbitrage(paid: list[float]) -> None:
+    rewards = np.array(paid)
+    mended = repaired(rewards, INFORMATION)
+    assert (mended >= rewards).all()
+    assert enough(mended, INFORMATION)
+    assert arbitrage(mended, INFORMATION) == []
+    assert np.allclose(repaired(mended, INFORMATION), mended)
+
+
+def test_a_price_of_one_over_sigma_to_the_fourth_fails() -> None:
+    assert arbitrage(INFORMATION**2, INFORMATION) != []
+    assert not enough(INFORMATION**2, INFORMATION)
+    assert arbitrage(INFORMATION, INFORMATION) == []
+    assert enough(np.sqrt(INFORMATION), INFORMATION)
+
+
+def test_sharing_unmasked_cannot_be_replaced() -> None:
+    held = np.append(INFORMATION, np.inf)
+    assert arbitrage(np.append(INFORMATION, 1e9), held) == []
+    cheap = arbitrage(np.append(INFORMATION, 1.0), held)
+    assert {each.instead_of for each in cheap} == {0, 1}
+    assert all(each.counts == {5: 1} for each in cheap)
+
+
+def test_the_unconstrained_optimum_invites_arbitrage_and_honesty_has_a_price() -> None:
+    people = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
+    benefit = 1.0 - 0.06 * SIGMA**2
+    free = at_price(people, benefit, 5.0)
+    assert arbitrage(free.rewards, INFORMATION) != []
+    honest = honest_optimum(people, benefit, INFORMATION, free)
+    assert arbitrage(honest.rewards, INFORMATION) == []
+    assert honest.value < free.value
+    mended = repaired(free.rewards, INFORMATION)
+    assert honest.value >= people.shares(mended) @ (5.0 * benefit - mended) - 1e-9
+
+
+def test_pay_that_grows_slower_than_information_invites_splitting_and_proportional_pay_does_not() -> None:
+    assert splits(np.sqrt(INFORMATION), INFORMATION) != []
+    assert splits(INFORMATION, INFORMATION) == []
+
+
+def test_offers_that_nobody_would_choose_are_named() -> None:
+    assert dominated(np.array([1.0, 2.0, 0.5]), np.array([0.2, 0.4, 0.9])) == [(0, 1)]
+    assert dominated(np.array([3.0, 2.0, 0.5]), np.array([0.2, 0.4, 0.9])) == []
