@@ -39,7 +39,7 @@ def spark() -> Iterator[Any]:
     """A real Spark on this machine, started once; every panel opened with ``engine="spark"`` runs on it."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: `make system` installs it")
-    from halfmask.data.spark_engine import session
+    from halfmask.data.engines.spark import session
 
     running = session("local[2]", None, "1g")
     running.conf.set("spark.sql.shuffle.partitions", "2")

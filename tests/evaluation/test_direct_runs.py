@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from halfmask.data import duckdb_engine
+from halfmask.data.engines import duckdb as duckdb_engine
 from halfmask.data.sources import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
 from halfmask.evaluation.aggregates import aggregate

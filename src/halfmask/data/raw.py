@@ -8,8 +8,8 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.engines.sql import Dialect
 from halfmask.data.panel import Engine
-from halfmask.data.sql import Dialect
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from halfmask.data.engines.sql import Dialect
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
-from halfmask.data.sql import Dialect
 from halfmask.data.times import TimeRule
 from halfmask.errors import ReadingError
 

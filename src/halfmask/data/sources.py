@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from halfmask.data import cer, databases, frames, parquet_files, places, text_files
+from halfmask.data import places
 from halfmask.data.columns import Columns, choose_columns, listing, present
 from halfmask.data.columns import candidates as column_candidates
 from halfmask.data.diagnosis import guard
-from halfmask.data.duckdb_engine import DuckDBRaw, connect
+from halfmask.data.engines.duckdb import DuckDBRaw, connect
+from halfmask.data.formats import cer, databases, frames, parquet, text
 from halfmask.data.kinds import NUMBERS, TIMES, Kind, kinds
 from halfmask.data.panel import Panel
 from halfmask.data.raw import Raw
@@ -70,7 +71,7 @@ def _open(
         frame = frames.as_frame(source)
         if engine == "duckdb" and frame.implementation not in frames.SPARK:
             return frames.open_frame(connect(threads, memory), frame)
-        from halfmask.data.spark_engine import open_spark_frame
+        from halfmask.data.engines.spark import open_spark_frame
 
         return open_spark_frame(frame, master, threads, memory)
     place = places.find(os.fspath(source), format)
@@ -78,7 +79,7 @@ def _open(
         raise OptionError(f"--table {table!r} is for databases; {place.source} is {place.format}")
     if engine == "duckdb":
         return _open_duckdb(place, table, threads, memory)
-    from halfmask.data.spark_engine import open_spark_files
+    from halfmask.data.engines.spark import open_spark_files
 
     return open_spark_files(place, master, threads, memory)
 
@@ -92,13 +93,11 @@ def _open_duckdb(place: places.Place, table: str | None, threads: int | None, me
     if place.format == "sqlite":
         return databases.open_sqlite(connection, place.files[0], table)
     if place.format == "parquet":
-        differ = parquet_files.check(place)
-        raw = DuckDBRaw(
-            connection, place.source, lambda f: parquet_files.table(place, differ, f), place.files, parquet_files.ORDER
-        )
+        differ = parquet.check(place)
+        raw = DuckDBRaw(connection, place.source, lambda f: parquet.table(place, differ, f), place.files, parquet.ORDER)
     else:
-        layout = text_files.cer_layout(place) if place.format == "cer" else text_files.layout(place)
-        raw = DuckDBRaw(connection, place.source, lambda f: text_files.table(layout, place, f), place.files)
+        layout = text.cer_layout(place) if place.format == "cer" else text.layout(place)
+        raw = DuckDBRaw(connection, place.source, lambda f: text.table(layout, place, f), place.files)
     raw.partitions = place.partitions
     return raw
 

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from halfmask.data.engines.sql import Dialect
 from halfmask.data.kinds import CLOCKS, NAIVE_TIME, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
-from halfmask.data.sql import Dialect
 from halfmask.errors import ColumnError, OptionError, ReadingError
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}

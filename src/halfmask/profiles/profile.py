@@ -196,6 +196,11 @@ class Profile:
         """Users in the source, those without a usable reading included."""
         return int(self.rows["members"].sum())
 
+    @property
+    def unit(self) -> str | None:
+        """The unit of a reading, such as kWh; None where neither the source nor its reader named one."""
+        return self.about.get("unit")
+
     def fingerprint(self) -> str:
         """Tells one dataset from another: a hash of who has how many readings of what size and when."""
         digest = hashlib.sha256(self.period.text.encode())
@@ -226,6 +231,8 @@ def _check_alike(a: Profile, b: Profile) -> None:
     if a.buckets != b.buckets:
         kinds = " and ".join(f"{p.buckets} buckets" if p.buckets else "single users" for p in (a, b))
         raise OptionError(f"profiles of {kinds} do not add up: make both alike")
+    if a.unit and b.unit and a.unit != b.unit:
+        raise OptionError(f"profiles in {a.unit} and in {b.unit} do not add up: make both in one unit with --unit")
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:

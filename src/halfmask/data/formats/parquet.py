@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.formats.text import glob_free
 from halfmask.data.places import Place
-from halfmask.data.sql import DuckDBDialect
-from halfmask.data.text_files import glob_free
 from halfmask.errors import SourceError
 
 _SQL = DuckDBDialect()

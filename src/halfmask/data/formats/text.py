@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.kinds import is_number, is_time
 from halfmask.data.places import Place, compression
-from halfmask.data.sql import DuckDBDialect
 from halfmask.errors import SourceError
 
 _SQL = DuckDBDialect()

@@ -10,10 +10,10 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
 from halfmask.data.raw import SAMPLE_ROWS, Place, Raw
-from halfmask.data.sql import DuckDBDialect
-from halfmask.data.streams import Stream
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072

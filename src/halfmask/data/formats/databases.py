@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import duckdb
 import pyarrow as pa
 
-from halfmask.data.duckdb_engine import DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.streams import Stream
 from halfmask.data.raw import SAMPLE_ROWS
-from halfmask.data.sql import DuckDBDialect
-from halfmask.data.streams import Stream
 from halfmask.errors import OptionError, ReadingError, RunError, SourceError
 
 _FETCH = 50_000

@@ -13,9 +13,9 @@ Values are left as they are: the manifest says kWh per half-hour, their size fit
 
 import pyarrow as pa
 
+from halfmask.data.engines.sql import Dialect
 from halfmask.data.kinds import Kind
 from halfmask.data.rules import Rule, value_rule
-from halfmask.data.sql import Dialect
 
 NAMES = ("meter", "code", "value")
 LONG_DAYS = (298, 669)

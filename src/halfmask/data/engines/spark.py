@@ -9,13 +9,13 @@ from urllib.parse import unquote
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data import duckdb_engine, frames, parquet_files, text_files
-from halfmask.data.duckdb_engine import headline
+from halfmask.data.engines.duckdb import BATCH_ROWS, headline
+from halfmask.data.engines.sql import SparkDialect
+from halfmask.data.formats import frames, parquet, text
 from halfmask.data.panel import Engine
 from halfmask.data.places import FILE_FORMATS
 from halfmask.data.places import Place as Files
 from halfmask.data.raw import SAMPLE_ROWS, Place, Raw
-from halfmask.data.sql import SparkDialect
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20
@@ -90,7 +90,7 @@ class SparkEngine(Engine):
         schema = native.limit(0).toArrow().schema
         for row in native.toLocalIterator():
             rows.append(tuple(row))
-            if len(rows) == duckdb_engine.BATCH_ROWS:
+            if len(rows) == BATCH_ROWS:
                 yield _batch(rows, names, schema)
                 rows = []
         if rows:
@@ -113,12 +113,12 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
     """CSV, Parquet or CER files, read by Spark under the layout that the look at the first file found."""
     if place.format not in FILE_FORMATS:
         raise OptionError(f"--engine spark reads files, not {place.format} databases; use --engine duckdb")
-    differ = parquet_files.check(place) if place.format == "parquet" else False
+    differ = parquet.check(place) if place.format == "parquet" else False
     layout = None
     if place.format == "cer":
-        layout = text_files.cer_layout(place)
+        layout = text.cer_layout(place)
     elif place.format == "csv":
-        layout = text_files.layout(place)
+        layout = text.layout(place)
         differ = layout.by_name
         if layout.skip or layout.comment:
             raise SourceError(

@@ -8,10 +8,10 @@ import narwhals as nw
 import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
-from halfmask.data.duckdb_engine import BATCH_ROWS, FAILURES, DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.streams import Stream
 from halfmask.data.raw import SAMPLE_ROWS
-from halfmask.data.sql import DuckDBDialect
-from halfmask.data.streams import Stream
 from halfmask.errors import ColumnError, ReadingError, SourceError
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
