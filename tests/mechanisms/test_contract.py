@@ -28,6 +28,8 @@ SETTINGS = {
     "gaussian:0.5": 0,
     "gaussian:1e-60": 0,
     "uniform:2": 0,
+    "logistic:0.7": 0,
+    "logistic:1e-200": 0,
     "staircase:1,1,0.5": 1,
     "staircase:0.2,3,0.25": 3,
     "staircase:2,1,0": 1,
@@ -42,11 +44,21 @@ SETTINGS = {
     "tabulated:1,0,2,0.25,5,0.25,6,1": 1,
 }
 SUMMED = ["laplace:2", "gaussian:0.5", "geometric:1,0.5", "geometric:0.5,1", "geometric:3,0.1", "relative-laplace:1"]
-STILL = ["none", "laplace:0", "sine:0", "sine:0,0,0", "gaussian:0", "uniform:0", "staircase:1,0,0.5", "geometric:0,1"]
+STILL = [
+    "none",
+    "laplace:0",
+    "sine:0",
+    "sine:0,0,0",
+    "gaussian:0",
+    "uniform:0",
+    "logistic:0",
+    "staircase:1,0,0.5",
+    "geometric:0,1",
+]
 EXTREME = [
     *(
         f"{of}:{scale}"
-        for of in ("laplace", "gaussian", "uniform", "sine", "relative-laplace")
+        for of in ("laplace", "gaussian", "uniform", "sine", "logistic", "relative-laplace")
         for scale in ("1e-300", "1e300")
     ),
     "sine:1e300,1e300,1e300",

@@ -78,7 +78,7 @@ def test_a_range_is_the_named_grid_bit_by_bit() -> None:
     [
         ("", "empty; named grids are paper, full, laplace, sine"),
         (" ; ", "empty"),
-        ("papper", "unknown grid or mechanism 'papper'; named grids are paper.*mechanisms are none, laplace"),
+        ("papper", "unknown grid or mechanism 'papper'; named grids are paper.*mechanisms are clip.*none"),
         ("gauss:sigma=1", "unknown mechanism 'gauss'"),
         ("laplace:b=1..0/0.1", "is empty: 0 lies below 1"),
         ("laplace:b=0..1/-0.1", "has step -0.1"),

@@ -95,8 +95,8 @@ def test_printed_in_the_shortest_form(text: str, printed: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "unknown mechanism ''; known are none, laplace, sine"),
-        ("laplacee:1", "unknown mechanism 'laplacee'; known are none, laplace, sine"),
+        ("", "unknown mechanism ''; known are clip, gaussian, geometric, laplace"),
+        ("laplacee:1", "unknown mechanism 'laplacee'; known are clip, gaussian, geometric, laplace"),
         ("laplace", "takes 1 parameter.*write laplace:b"),
         ("laplace:", "no parameter follows"),
         ("laplace:1,2", "takes 1 parameter.*2 given"),

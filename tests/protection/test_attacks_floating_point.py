@@ -5,7 +5,6 @@ import pytest
 
 from halfmask.protection.attacks.floating_point import (
     BITS,
-    QUANTILES,
     explained,
     float_report,
     floating_point,
@@ -45,7 +44,7 @@ def test_the_true_value_is_never_ruled_out(text: str) -> None:
 def test_the_samplers_have_the_law_of_the_setting(text: str) -> None:
     each = setting(text)
     k = np.random.default_rng(2).integers(1, 2**BITS, 50_000)
-    psi = QUANTILES[each.mechanism](np.array(each.parameters), k.astype(float) * 2.0**-BITS)
+    psi = each.law.quantile(np.array(each.parameters), k.astype(float) * 2.0**-BITS)
     parameters = np.array(each.parameters)[None]
     assert ks_one_sample(np.abs(psi), lambda y: each.law.cdf(parameters, y)[0], 2 * len(SETTINGS))
     assert not ks_one_sample(np.abs(psi), lambda y: each.law.cdf(parameters, y * 1.1)[0], 2 * len(SETTINGS))

@@ -18,6 +18,7 @@ from halfmask.audits.verdict import SMALL_DELTA, Alternative, sentence, warnings
 from halfmask.data.panel import Panel
 from halfmask.errors import HalfmaskError
 from halfmask.files import read_page, write_page
+from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score
 from halfmask.menus.words import typical_reading
@@ -208,15 +209,16 @@ class Bench:
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
-        """Laplace noise of the same variance; None where the setting has no noise to compare, or next to none."""
+        """The reference noise, which has an epsilon, of the same variance; None where there is next to no noise."""
         if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
             return None
-        laplace = PrivacySetting("laplace", (float(f"{near.noise_std / math.sqrt(2):.4g}"),))
-        found = guarantee(laplace, self.typical, ())
+        known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
+        other = PrivacySetting(REFERENCE, tuple(float(f"{each:.4g}") for each in known.parameters))
+        found = guarantee(other, self.typical, ())
         if found.epsilon is None:
             return None
         day = found.epsilon_at(SMALL_DELTA, self.reports["day"])
-        return Alternative(laplace, found.epsilon, day, self.scale.privacy(laplace), near.privacy, self.curve(found))
+        return Alternative(other, found.epsilon, day, self.scale.privacy(other), near.privacy, self.curve(found))
 
     def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
         """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
@@ -257,8 +259,7 @@ def audit_device(setting: PrivacySetting, draws: int = DRAWS) -> EmpiricalAudit 
     deviation = math.sqrt(float(inner.law.moments(np.array(inner.parameters)[None])[0, 1]))
     if not 0 < deviation < math.inf:
         return None
-    own = inner.mechanism == "geometric"
-    step = inner.parameters[1] if own else 10.0 ** math.floor(math.log10(deviation / LATTICE_STEPS))
+    step = inner.law.lattice(inner.parameters) or 10.0 ** math.floor(math.log10(deviation / LATTICE_STEPS))
     try:
         lattice = producer.Lattice(f"{step:.17g}", "0", f"{step:.17g}")
 

@@ -133,7 +133,7 @@ def audit_setting_sampler(
     draws, does not show.
     """
     inner = setting.inner or setting
-    own_step = inner.parameters[1] if inner.mechanism in ("geometric", "staircase") else step
+    own_step = inner.law.epsilon_width(inner.parameters) or step
     every = max(round(own_step / step), 1)
 
     def draw(value: int, size: int) -> Integers:

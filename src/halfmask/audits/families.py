@@ -11,7 +11,7 @@ from halfmask.audits.limit import AllReadings, Limit, few_pieces
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
-from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.grid import WELL_KNOWN, Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
@@ -21,7 +21,7 @@ from halfmask.protection.evidence import population_of
 POINTS = 9
 DECADES = 2.5
 LIMIT = "the limit"
-FAMILIES = ("laplace", "sine", "gaussian")
+FAMILIES = WELL_KNOWN
 SHOWN = 2.5  # deviations
 STEPS = 200
 
@@ -71,9 +71,8 @@ def _plain(value: Any) -> Any:
 
 
 def family(name: str, deviation: float) -> PrivacySetting:
-    """Noise of a deviation: Laplace, Gaussian, or a sine of one term."""
-    scale = {"laplace": deviation / 2**0.5, "gaussian": deviation, "sine": deviation * 2**0.5}[name]
-    return PrivacySetting(name, (scale, 0.0, 0.0, 0.0, 0.0) if name == "sine" else (scale,))
+    """Noise of a deviation in the mechanism's ordinary form (sine: one term)."""
+    return PrivacySetting.of_deviation(name, deviation)
 
 
 def noise_at_equal_utility(menu: Menu, profile: Profile, points: int = POINTS) -> NoiseAtEqualUtility | None:

@@ -18,6 +18,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, denominators
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.evaluation.sampling import Subset, eligible, population
+from halfmask.mechanisms.ours.tabulated import Tabulated
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
@@ -206,7 +207,7 @@ def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
     shares = np.round(np.cumsum(masses) / masses.sum(), DIGITS)
     held = slice(0, int(np.searchsorted(shares, 1.0)) + 1)
     pairs = zip(edges[1:][held].tolist(), shares[held].tolist(), strict=True)
-    return PrivacySetting("tabulated", tuple(number for y, c in pairs for number in (float(f"{y:.{DIGITS}g}"), c)))
+    return PrivacySetting(Tabulated.name, tuple(number for y, c in pairs for number in (float(f"{y:.{DIGITS}g}"), c)))
 
 
 def likely_edges(edges: FloatArray, masses: FloatArray, points: int) -> FloatArray:

@@ -65,6 +65,6 @@ def split_evenings(values: FloatArray, times: IntArray) -> Evenings:
 def peak_shows(evenings: Evenings, setting: PrivacySetting, rng: np.random.Generator) -> float:
     """The probability that the onlooker names the evening's peak, played out at least `GAMES` times."""
     true = evenings.peak(evenings.values)
-    games = 1 if setting.mechanism == "none" else -(-GAMES // evenings.count)
+    games = 1 if setting.silent else -(-GAMES // evenings.count)
     won = [evenings.peak(setting.mask(evenings.values, rng)) == true for _ in range(games)]
     return float(np.mean(won))

@@ -215,20 +215,17 @@ def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
     """One draw of the sum of all noises of each period; ``sums`` (T, 5) are the numbers and power sums of readings.
 
-    Exact for Laplace noise, b (Gamma(n) - Gamma(n)); for others normal, but drawn one by one where a period holds fewer
-    than `FEW_READINGS`. Of relative noise, s psi, the sum has the right variance and, for Laplace, the right kurtosis.
+    Exact where the mechanism knows its sums; for others normal, but drawn one by one where a period holds fewer than
+    `FEW_READINGS`. Of relative noise, s psi, the sum has the right variance and, where sums are exact, the kurtosis.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]
     additive = setting.kind == "additive"
     deviation = np.sqrt(_variance(setting) * (n if additive else squares))
-    if law.name.endswith("laplace"):
-        k = n if additive else np.divide(squares**2, fourth, out=np.zeros(len(n)), where=fourth > 0)
-        unit = rng.standard_gamma(k) - rng.standard_gamma(k)
-        return np.asarray(deviation * np.divide(unit, np.sqrt(2 * k), out=np.zeros(len(n)), where=k > 0))
-    drawn = deviation * rng.standard_normal(len(n))
+    k = n if additive else np.divide(squares**2, fourth, out=np.zeros(len(n)), where=fourth > 0)
+    drawn = deviation * law.standard_sums(k, rng)
     small = np.flatnonzero((n > 0) & (n < FEW_READINGS))
-    if additive and len(small) and deviation.any():
+    if additive and not law.exact_sums and len(small) and deviation.any():
         counts = n[small].astype(np.int64)
         exact = law.sample_sum(parameters, counts, rng)
         if exact is None:

@@ -102,10 +102,11 @@ def findings(study: Study) -> list[str]:
             told.append(verdict(study.about["aggregate"], exponent))
     if study.about.get("excluded_periods"):
         told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
-    if study.about["engine"] == "analytic" and any(block.mechanism == "geometric" for block in study.grid.blocks):
+    stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
+    if study.about["engine"] == "analytic" and stepped:
         told.append(
-            "geometric noise lies on a lattice: where readings have few decimals too, its local entropy is overstated "
-            "here; --engine direct measures it"
+            f"{' and '.join(stepped)} noise lies on a lattice: where readings have few decimals too, its local entropy "
+            "is overstated here; --engine direct measures it"
         )
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])

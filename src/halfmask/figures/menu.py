@@ -43,7 +43,7 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
     for each in menu.settings:
         if str(each.setting) in place:
             found[each.id] = samples.metrics[place[str(each.setting)]]
-        elif each.setting.mechanism == "none":
+        elif each.setting.silent:
             found[each.id] = np.zeros(samples.metrics.shape[1:])
     missing = [each for each in menu.settings if each.id not in found]
     about = samples.about

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
+from halfmask.mechanisms.grid import PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,6 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 FORMATS = ("png", "svg", "pdf")
 PANEL = (4.3, 3.0)
-_KNOWN = ("laplace", "sine")
 _SETTINGS: dict[str, Any] = {
     "font.size": 10,
     "axes.titlesize": 10.5,
@@ -93,7 +93,7 @@ def plain_log(axis: "Axes") -> None:
 
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
     """Colour and dashes of each mechanism: those of the paper always have the same, the others in their order."""
-    order = [*_KNOWN, *(name for name in names if name not in _KNOWN)]
+    order = [*PAPER, *(name for name in names if name not in PAPER)]
     return {name: look(order.index(name)) for name in names}
 
 

@@ -22,9 +22,16 @@ import numpy as np
 from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Floats
 from halfmask.mechanisms.language import parse_block, product
-from halfmask.mechanisms.mechanism import mechanisms
+from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device.decimals import number_text
+
+PAPER = ("laplace", "sine")
+"""The mechanisms of the paper."""
+WELL_KNOWN = (*PAPER, "gaussian")
+"""What other noise is compared with."""
+REFERENCE = "laplace"
+"""Noise with a guarantee to name beside noise without one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,12 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.parameters)
+
+    @property
+    def on_lattice(self) -> bool:
+        """Whether the noise of these settings lies on lattices of their own."""
+        row = tuple(self.parameters[0].tolist())
+        return mechanism(self.mechanism).lattice(row) is not None
 
     def settings(self) -> Iterator[PrivacySetting]:
         """The settings one by one, in order."""

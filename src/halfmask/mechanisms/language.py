@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats
+from halfmask.mechanisms.base import Floats, Mechanism
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask_device.decimals import parse_number
 
@@ -23,8 +23,8 @@ def parse_block(text: str) -> tuple[str, Floats]:
     name, _, body = text.partition(":")
     law = mechanism(name.strip())
     fields = _fields(body, text)
-    if law.name == "sine" and "values" in fields:
-        return law.name, _sine_product(fields, text)
+    if law.alike and "values" in fields:
+        return law.name, _power(law, fields, text)
     names = law.names(len(fields))
     if set(names) != fields.keys():
         wanted = ",".join(f"{each}=..." for each in names)
@@ -59,14 +59,14 @@ def _fields(body: str, text: str) -> dict[str, str]:
     return fields
 
 
-def _sine_product(fields: dict[str, str], text: str) -> Floats:
+def _power(law: Mechanism, fields: dict[str, str], text: str) -> Floats:
     """{values}^k without all-zero; with ``values`` each coefficient has the same ones."""
     if fields.keys() != {"k", "values"} or not (fields["k"].isascii() and fields["k"].isdigit()):
-        raise SettingError(f"{text[:80]!r}: write sine:k=5,values=0|0.3|0.6, with k a whole number")
+        raise SettingError(f"{text[:80]!r}: write {law.name}:k=5,values=0|0.3|0.6, with k a whole number")
     values, k = _values(fields["values"], text), int(fields["k"][:9])
     if k == 0:
-        raise SettingError(f"{text[:80]!r}: k is 0; sine needs at least one coefficient")
-    mechanism("sine").check(tuple(values.tolist()))
+        raise SettingError(f"{text[:80]!r}: k is 0; {law.name} needs at least one coefficient")
+    law.check(tuple(values.tolist()))
     _bound(k if len(values) == 1 else min(float(len(values)) ** min(k, 64), 1e18), text)
     every = product([values] * k)
     every = every[every.any(axis=1)]

@@ -1,32 +1,31 @@
 """All mechanisms by name: ours, those registered in Python, and installed plug-ins (imported only when asked for)."""
 
+import inspect
+from importlib import import_module
+from pkgutil import iter_modules
+
 from halfmask.errors import SettingError
+from halfmask.mechanisms import ours
 from halfmask.mechanisms.base import Mechanism
-from halfmask.mechanisms.direct import Clip, Microaggregate, Round
 from halfmask.mechanisms.plugins import complete, load_plugin, plugin_names
-from halfmask.mechanisms.scaled import Gaussian, Laplace, NoNoise, RelativeGaussian, RelativeLaplace, Uniform
-from halfmask.mechanisms.sine import Sine
-from halfmask.mechanisms.stepped import Geometric, Staircase
-from halfmask.mechanisms.tabulated import Tabulated
 
 __all__ = ["Mechanism", "mechanism", "mechanisms", "register"]
 
-_OURS: tuple[type[Mechanism], ...] = (
-    NoNoise,
-    Laplace,
-    Sine,
-    Gaussian,
-    Uniform,
-    Staircase,
-    Geometric,
-    RelativeLaplace,
-    RelativeGaussian,
-    Tabulated,
-    Round,
-    Microaggregate,
-    Clip,
-)
-_known: dict[str, Mechanism] = {each.name: each() for each in _OURS}
+
+def _found() -> dict[str, Mechanism]:
+    """Every mechanism whose file stands in the folder `ours`, in order of the alphabet."""
+    modules = [import_module(f"{ours.__name__}.{each.name}") for each in iter_modules(ours.__path__)]
+    classes = [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if inspect.isclass(each) and issubclass(each, Mechanism) and each.__module__ == module.__name__
+    ]
+    return {each.name: each() for each in sorted(classes, key=lambda one: one.name)}
+
+
+_known = _found()
+_OURS = tuple(_known)
 
 
 def mechanism(name: str) -> Mechanism:
@@ -42,14 +41,13 @@ def mechanism(name: str) -> Mechanism:
 
 def mechanisms() -> list[str]:
     """Names of all mechanisms: ours first, then the others in order of the alphabet."""
-    ours = [each.name for each in _OURS]
-    return ours + sorted((_known.keys() | plugin_names()) - set(ours))
+    return [*_OURS, *sorted((_known.keys() | plugin_names()) - set(_OURS))]
 
 
 def register(plugin: type) -> Mechanism:
     """Make a class known for this process, as an entry point would; one registered before under its name goes."""
     whole = complete(plugin)
-    if whole.name in {each.name for each in _OURS}:
+    if whole.name in _OURS:
         raise SettingError(f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name")
     _known[whole.name] = whole
     return whole

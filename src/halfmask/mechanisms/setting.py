@@ -29,9 +29,9 @@ class PrivacySetting:
     def __post_init__(self) -> None:
         # + 0.0 turns -0.0 into 0.0, so that equal settings print alike.
         object.__setattr__(self, "parameters", tuple(float(p) + 0.0 for p in self.parameters))
-        if self.inner is not None and self.mechanism != "clip":
+        if self.inner is not None and not self.law.holds_inner:
             raise SettingError(f"{self.mechanism} cannot hold {self.inner}: only clip can, as in clip:0,10/laplace:1")
-        if self.inner is not None and self.inner.mechanism == "clip":
+        if self.inner is not None and self.inner.law.holds_inner:
             raise SettingError(f"clip cannot hold {self.inner}: one clip does for both, with the narrower bounds")
         if not all(map(math.isfinite, self.parameters)):
             raise SettingError(f"{self}: parameters must be finite numbers")
@@ -41,12 +41,12 @@ class PrivacySetting:
     def parse(cls, text: str) -> "PrivacySetting":
         """Read ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
         outer, slash, inner = text.strip().partition("/")
-        if slash and not outer.strip().startswith("clip:"):
-            raise SettingError(f"{text[:80]!r}: only clip holds another setting, as in clip:0,10/laplace:0.5")
         if "/" in inner:
             raise SettingError(f"{text[:80]!r} holds more than one inner setting: write clip:lo,hi/inner")
         name, colon, numbers = outer.partition(":")
         law = mechanism(name.strip())
+        if slash and not law.holds_inner:
+            raise SettingError(f"{text[:80]!r}: only clip holds another setting, as in clip:0,10/laplace:0.5")
         if colon and not numbers.strip():
             raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
         parameters = tuple(parse_number(number, text) for number in numbers.split(",")) if colon else ()
@@ -90,6 +90,23 @@ class PrivacySetting:
         return mechanism(self.mechanism)
 
     @property
+    def noise(self) -> "PrivacySetting":
+        """The part that draws: the inner setting where there is one, else the setting itself."""
+        return self.inner or self
+
+    @property
+    def variance(self) -> float:
+        """E psi^2 of a setting that has a noise law."""
+        return float(self.law.moments(np.array([self.parameters]))[0, 1])
+
+    @property
+    def silent(self) -> bool:
+        """Whether it shares every value as it is: a noise law under which P(psi = 0) = 1."""
+        if self.kind == "direct":
+            return False
+        return bool(self.law.cdf(np.array([self.parameters]), np.zeros(1))[0, 0] >= 1)
+
+    @property
     def kind(self) -> Kind:
         """How it masks; "direct" settings have no noise law."""
         return self.law.kind
@@ -98,6 +115,26 @@ class PrivacySetting:
     def per_user(self) -> bool:
         """Whether ``mask`` must see all values of one user together."""
         return self.law.per_user or (self.inner is not None and self.inner.per_user)
+
+    def grown(self, factor: float) -> "PrivacySetting":
+        """The setting with ``factor`` times the noise, parameters to 12 digits."""
+        parameters = self.law.grown(np.array([self.parameters]), factor)
+        if parameters is None:
+            raise SettingError(f"{self.mechanism} does not say how its parameters grow its noise: state grown(...)")
+        rounded = tuple(float(f"{each:.12g}") for each in parameters[0])
+        return PrivacySetting(self.mechanism, rounded, None if self.inner is None else self.inner.grown(factor))
+
+    @classmethod
+    def of_deviation(cls, name: str, deviation: float) -> "PrivacySetting":
+        """Noise of a mechanism with a standard deviation, in its `unit_parameters` grown."""
+        law = mechanism(name)
+        if law.unit_parameters is None:
+            raise SettingError(f"{name} has no ordinary form to grow to a deviation: write its parameters out")
+        unit = cls(name, law.unit_parameters)
+        parameters = law.grown(np.array([unit.parameters]), deviation / math.sqrt(unit.variance))
+        if parameters is None:
+            raise SettingError(f"{name} does not say how its parameters grow its noise: state grown(...)")
+        return cls(name, tuple(parameters[0].tolist()))
 
     def mask(self, values: Floats, rng: np.random.Generator) -> Floats:
         """Masked values, the inner setting included."""

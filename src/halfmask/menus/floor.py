@@ -99,9 +99,7 @@ class Floored:
 
 def brief(setting: PrivacySetting) -> str:
     """A setting for a narrow column: a long table of numbers is counted, not shown."""
-    if setting.mechanism == "tabulated" and len(setting.parameters) > 6:
-        return f"tabulated, {len(setting.parameters) // 2} points"
-    return str(setting)
+    return setting.law.brief(str(setting), setting.parameters)
 
 
 def refine_above(

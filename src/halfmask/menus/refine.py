@@ -149,11 +149,10 @@ def _rounded(parameters: FloatArray) -> tuple[float, ...]:
 
 
 def _with_room(setting: PrivacySetting) -> FloatArray:
-    """Parameters of the setting and, below, of the largest noise there is room for; a table stays as it is."""
-    start = np.array(setting.parameters)
-    if setting.mechanism == "tabulated":
-        return start[None]
-    return np.stack([start, start * ROOM ** (1 / max(2 * len(start) - 1, 1))])
+    """Parameters of the setting and, below, of the largest noise there is room for, where the mechanism knows them."""
+    start = np.array([setting.parameters])
+    most = setting.law.grown(start, ROOM)
+    return start if most is None else np.concatenate([start, most])
 
 
 class Bench:

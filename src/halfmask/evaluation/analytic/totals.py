@@ -11,7 +11,7 @@ n, S_k, V, mean the number, power sums, variance and mean of the period's readin
     variance    relative   (4 sigma^2 + mu4 - sigma^4) / (1 + sigma^2)^2,
                            8 sigma^2 / (1 + sigma^2), 4 sigma^2          (S_4, -mean S_3, mean^2 S_2) / (n V)^2
 
-X_t is exact for Laplace (a difference of gamma variables) and Gaussian noise, and normal otherwise where the period
+X_t is exact where the mechanism knows its sums (Laplace, Gaussian), and normal otherwise where the period
 holds `FEW_READINGS` or more; the noises of smaller periods are drawn one by one. The same X_t serve every setting.
 """
 
@@ -105,17 +105,16 @@ def coefficients(moments: FloatArray, aggregate: str, noise: str) -> tuple[Float
 def standard_sums(law: Mechanism, totals: SubsetTotals, aggregate: str, seed: int) -> FloatArray:
     """X_t: the sum of a period's noise, divided by its standard deviation."""
     rng = _rng(seed, totals.subset)
-    if law.name.endswith("laplace") and aggregate != "variance":
-        # k equal Laplace noises: b (Gamma(k) - Gamma(k)), of variance 2 k b^2; unequal ones share variance and kurtosis
-        k = totals.effective
-        return (rng.standard_gamma(k) - rng.standard_gamma(k)) / np.sqrt(2 * k)
-    return rng.standard_normal(len(totals.n))
+    if aggregate == "variance":
+        return rng.standard_normal(len(totals.n))
+    return law.standard_sums(totals.effective, rng)
 
 
 def needs_single_draws(law: Mechanism, totals: SubsetTotals, aggregate: str) -> bool:
     """Whether some period is too small for the central limit theorem, and no exact sum is known."""
-    exact = law.name == "none" or law.name.endswith(("laplace", "gaussian"))
-    return not exact and law.kind == "additive" and aggregate != "variance" and bool((totals.n < FEW_READINGS).any())
+    if law.exact_sums or law.kind != "additive" or aggregate == "variance":
+        return False
+    return bool((totals.n < FEW_READINGS).any())
 
 
 def sums_one_by_one(law: Mechanism, parameters: FloatArray, totals: SubsetTotals, seed: int) -> FloatArray:

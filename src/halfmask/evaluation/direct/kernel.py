@@ -106,11 +106,3 @@ def deal(
         all_values[at] = values[i]
         place[users[i]] = at + 1
     return True
-
-
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
-    """Masked values from noise in units of ``scale``."""
-    for i in range(values.size):
-        noise = scale * unit[i]
-        out[i] = values[i] * (1 + noise) if relative else values[i] + noise

@@ -1,4 +1,4 @@
-"""Masking many readings fast: laws that are drawn most often have a short way, all others mask themselves.
+"""Masking many readings, each mechanism in its fastest way.
 
 A masker draws from its stream piece by piece, so that the pieces' fixed length is part of what a seed means.
 """
@@ -9,9 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.direct import random as direct_random
-from halfmask.evaluation.direct.kernel import scaled
-from halfmask.evaluation.direct.random import Words
+from halfmask.mechanisms.base import Words
 from halfmask.mechanisms.setting import PrivacySetting
 
 PIECE = 2**14
@@ -41,57 +39,12 @@ Masker = Callable[[FloatArray, Stream, FloatArray], None]
 
 def masker(setting: PrivacySetting) -> Masker:
     """How a setting masks a piece of readings (of at most `PIECE`, or of one user where it asks for all of them)."""
-    short = _SHORT.get(setting.mechanism)
-    return short(setting) if short else _own(setting)
-
-
-def _own(setting: PrivacySetting) -> Masker:
-    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
-        out[:] = setting.mask(values, stream.generator)
-
-    return fill
-
-
-def _none(setting: PrivacySetting) -> Masker:  # noqa: ARG001
-    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:  # noqa: ARG001
-        out[:] = values
-
-    return fill
-
-
-def _laplace(setting: PrivacySetting) -> Masker:
-    b, relative = setting.parameters[0], setting.kind == "relative"
+    parameters = np.array(setting.parameters)
 
     def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
-        direct_random.laplace(values, stream.words, b, relative, out)
+        if setting.inner is None:
+            setting.law.fill(parameters, values, stream, out)
+        else:
+            out[:] = setting.mask(values, stream.generator)
 
     return fill
-
-
-def _gaussian(setting: PrivacySetting) -> Masker:
-    sigma, relative = setting.parameters[0], setting.kind == "relative"
-
-    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
-        scaled(values, stream.generator.standard_normal(len(values)), sigma, relative, out)
-
-    return fill
-
-
-def _sine(setting: PrivacySetting) -> Masker:
-    with np.errstate(over="ignore"):
-        terms = np.array(setting.parameters) ** (2 * np.arange(len(setting.parameters)) + 1)
-
-    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
-        direct_random.sine(values, stream.words, terms, out)
-
-    return fill
-
-
-_SHORT: dict[str, Callable[[PrivacySetting], Masker]] = {
-    "none": _none,
-    "laplace": _laplace,
-    "relative-laplace": _laplace,
-    "gaussian": _gaussian,
-    "relative-gaussian": _gaussian,
-    "sine": _sine,
-}

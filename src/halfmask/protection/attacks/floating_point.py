@@ -2,9 +2,10 @@
 
 A device that computes noise in double precision, psi = F^-1(U) with U one of 2^53 multiples of 2^-53, can reach only
 some of the doubles, and not the same ones from a neighbouring value: a report m rules s' out where no k has
-s' + psi(k) = m. The samplers attacked here are those textbook inversions, written out below; a generator that works
-otherwise (ziggurat, Box and Muller) has other gaps, but gaps. Noise and values that are integers on one lattice have
-none: whatever is possible from s is possible from s', but for the bound of bounded noise, which counts to delta(inf).
+s' + psi(k) = m. The samplers attacked here are those textbook inversions, each mechanism's `quantile`; a generator that
+works otherwise (ziggurat, Box and Muller) has other gaps, but gaps. Noise and values that are integers on one lattice
+have none: whatever is possible from s is possible from s', but for the bound of bounded noise, which counts to
+delta(inf).
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import SettingError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.masked import noise_part, noise_std
@@ -25,8 +27,6 @@ BITS = 53
 WINDOW = np.arange(-32, 33)  # k beside the crossing: rounding makes psi(k) waver by a few units in the last place
 
 BoolArray = NDArray[np.bool_]
-Quantile = Callable[[FloatArray, FloatArray], FloatArray]
-"""Noise of the given parameters from U = k 2^-53, rising in U as far as rounding lets it."""
 
 
 def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
@@ -34,11 +34,12 @@ def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     noise = noise_part(setting)
     if noise is None or noise_std(noise) == 0:
         return not_applicable(NAME, METRIC, "Does not apply: the setting draws no noise.")
-    if noise.mechanism not in QUANTILES:
+    parameters = np.array(noise.parameters)
+    if noise.law.quantile(parameters, np.array([0.5])) is None:
         return not_applicable(
             NAME, METRIC, f"Not measured: no sampler of {noise.mechanism} in double precision is known."
         )
-    unit = noise.parameters[1] if noise.mechanism == "geometric" else meter_unit(evidence.population)
+    unit = noise.law.lattice(noise.parameters) or meter_unit(evidence.population)
     steps = np.maximum(np.rint(np.abs(evidence.population.quantiles(rng.random(OUTPUTS))) / unit), 1)
     value, neighbour = steps * unit, (steps + 1) * unit
     report = float_report(noise)
@@ -69,10 +70,12 @@ def meter_unit(population: Population) -> float:
 
 def float_report(setting: PrivacySetting) -> Callable[[FloatArray, IntArray], FloatArray]:
     """m of a value and k: s + psi(k), or s (1 + psi(k)), every operation rounded to a double."""
-    quantile, parameters = QUANTILES[setting.mechanism], np.array(setting.parameters)
+    parameters = np.array(setting.parameters)
 
     def report(value: FloatArray, k: IntArray) -> FloatArray:
-        psi = quantile(parameters, k.astype(np.float64) * 2.0**-BITS)
+        psi = setting.law.quantile(parameters, k.astype(np.float64) * 2.0**-BITS)
+        if psi is None:
+            raise SettingError(f"{setting.mechanism} has no quantile function")
         return np.asarray(value * (1 + psi) if setting.kind == "relative" else value + psi)
 
     return report
@@ -93,54 +96,3 @@ def explained(
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
     near = np.clip(low[:, None] + WINDOW, 1, 2**BITS - 1)
     return within, (report(value[:, None], near) == seen[:, None]).any(axis=1)
-
-
-def _laplace(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    centred = u - 0.5
-    return np.asarray(-parameters[0] * np.sign(centred) * np.log(1 - 2 * np.abs(centred)))
-
-
-def _gaussian(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    from scipy.special import ndtri  # here, because SciPy takes long to import
-
-    return np.asarray(parameters[0] * ndtri(u))
-
-
-def _uniform(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    return np.asarray(parameters[0] * (2 * u - 1))
-
-
-def _sine(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    """P(sin(pi (U - 1/2))): the law of P(sin(2 pi U)), rising in U."""
-    x = np.sin(np.pi * (u - 0.5))
-    psi = np.zeros(np.shape(u))
-    for k in range(len(parameters) - 1, -1, -1):
-        psi = psi * (x * x) + parameters[k] ** (2 * k + 1)
-    return psi * x
-
-
-def _tabulated(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    centred = 2 * u - 1
-    at, share = np.append(0.0, parameters[::2]), np.append(0.0, parameters[1::2])
-    return np.asarray(np.sign(centred) * np.interp(np.abs(centred), share, at))
-
-
-def _geometric(parameters: FloatArray, u: FloatArray) -> FloatArray:
-    """step K with the least |K| = m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
-    b, step = parameters
-    centred = 2 * u - 1
-    beyond = (1 - np.abs(centred)) * (1 + np.exp(-step / b)) / 2
-    steps = np.maximum(np.ceil(-np.log(beyond) * b / step) - 1, 0)
-    return np.asarray(np.sign(centred) * step * steps)
-
-
-QUANTILES: dict[str, Quantile] = {
-    "laplace": _laplace,
-    "relative-laplace": _laplace,
-    "gaussian": _gaussian,
-    "relative-gaussian": _gaussian,
-    "uniform": _uniform,
-    "sine": _sine,
-    "tabulated": _tabulated,
-    "geometric": _geometric,
-}

@@ -13,7 +13,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.floating_point import QUANTILES, meter_unit
+from halfmask.protection.attacks.floating_point import meter_unit
 from halfmask.protection.attacks.masked import noise_part, noise_std
 from halfmask.protection.evidence import Evidence
 
@@ -96,9 +96,9 @@ def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
 def draws(noise: PrivacySetting, first: int, last: int, size: int) -> FloatArray:
     """The same of every seed from ``first`` up to ``last``, by inversion where a quantile function is written out."""
     parameters = np.array(noise.parameters)
-    if noise.mechanism in QUANTILES:
+    if noise.law.quantile(parameters, np.array([0.5])) is not None:
         block = uniforms(first, last, size) if last - first > 1 else uniforms.__wrapped__(first, last, size)
-        return QUANTILES[noise.mechanism](parameters, block)
+        return np.asarray(noise.law.quantile(parameters, block))
     return np.stack([noise.law.sample(parameters, size, np.random.default_rng(seed)) for seed in range(first, last)])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.mechanisms.base import whole_steps
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.bins import edge
 from halfmask.profiles.profile import Profile
@@ -19,10 +20,6 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
 REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
 CHANGES = 16  # sizes of the change tried first, where the largest need not be the worst
 HALVINGS = 6  # then so often half way from the worst to its neighbours
-LARGEST_IS_WORST = ("laplace", "gaussian", "uniform", "geometric", "staircase")
-"""Densities that fall with |psi|. Where f(x) > e^epsilon f(x - d), x < d/2, and there f(x - d) falls as d grows: so
-delta(epsilon), the integral of their difference, grows with d, for every epsilon >= 0."""
-OURS = (*LARGEST_IS_WORST, "sine", "tabulated")
 DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
 REPEATS = 5  # of equal draws that rounding may give
 
@@ -84,7 +81,7 @@ def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports
     """
     change = _change(setting, sensitivity)
     counts = [_count(number) for number in reports]
-    noise = setting.inner or setting if setting.mechanism == "clip" else setting
+    noise = setting.noise
     reason = _unprotected(noise)
     if reason is not None:
         ones = dict.fromkeys(EPSILONS, 1.0)
@@ -99,21 +96,8 @@ def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports
 
 
 def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
-    """sup |log p(x)/p(x - d)| over changes d up to ``change``, None where it is infinite or not known.
-
-    laplace: d/b. geometric: d/b, d rounded up to the lattice. staircase: epsilon for each step of width delta that the
-    change reaches into, since the density falls by e^-epsilon once a step. Bounded noise and gaussian have none.
-    """
-    if setting.mechanism == "laplace":
-        epsilon = change / setting.parameters[0] if setting.parameters[0] else math.inf
-    elif setting.mechanism == "geometric":
-        epsilon = _on_lattice(setting, change) / setting.parameters[0] if setting.parameters[0] else math.inf
-    elif setting.mechanism == "staircase":
-        own, width, _ = setting.parameters
-        epsilon = own * _steps(change, width) if width else math.inf
-    else:
-        return None
-    return epsilon if math.isfinite(epsilon) else None
+    """What `Mechanism.pure_epsilon` says: sup |log p(x)/p(x - d)| over changes d up to ``change``."""
+    return setting.law.pure_epsilon(setting.parameters, change)
 
 
 def default_sensitivity(profile: Profile) -> tuple[float, str]:
@@ -140,7 +124,7 @@ def default_sensitivity(profile: Profile) -> tuple[float, str]:
 
 def _change(setting: PrivacySetting, sensitivity: float | None) -> float:
     """The largest change that reaches the noise."""
-    width = setting.parameters[1] - setting.parameters[0] if setting.mechanism == "clip" else math.inf
+    width = setting.law.width(setting.parameters)
     change = width if sensitivity is None else min(sensitivity, width)
     if not 0 < change < math.inf:
         given = "no sensitivity is given" if change == math.inf else f"the sensitivity is {number_text(change)}"
@@ -158,7 +142,7 @@ def _unprotected(setting: PrivacySetting) -> str | None:
     """Why no bound but 1 holds, or None where the noise has a law to compute one from."""
     if setting.kind == "relative":
         return "noise in proportion to the reading leaves a reading of 0 as it is"
-    if setting.mechanism in ("round", "microaggregate", "clip"):
+    if setting.law.deterministic:
         return f"{setting.mechanism} adds no chance, so a change that shows at all shows for certain"
     if setting.kind == "direct":
         return f"{setting.mechanism} masks by a rule of its own, and no law of it is known to compute with"
@@ -166,7 +150,7 @@ def _unprotected(setting: PrivacySetting) -> str | None:
         return f"the law of {setting.mechanism} is known from draws alone, which bound no tail: state its cdf"
     if is_still(setting):
         return "no noise is added, so the report is the reading itself"
-    return None if setting.mechanism in OURS else _contradicted(setting)
+    return None if setting.law.proven else _contradicted(setting)
 
 
 def _contradicted(setting: PrivacySetting) -> str | None:
@@ -192,8 +176,8 @@ def _contradicted(setting: PrivacySetting) -> str | None:
 
 def _every_change(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
     """Cells of the sizes of the change to look at."""
-    if setting.mechanism in LARGEST_IS_WORST:
-        return [cells(setting, _on_lattice(setting, change) if setting.mechanism == "geometric" else change, largest)]
+    if setting.law.falling:
+        return [cells(setting, _on_lattice(setting, change), largest)]
     sizes = critical_changes(setting, change) or [change * (k + 1) / CHANGES for k in range(CHANGES)]
     found = {size: cells(setting, size, largest) for size in sizes}
     deltas = {size: [one.delta(value) for value in EPSILONS] for size, one in found.items()}
@@ -209,14 +193,10 @@ def _every_change(setting: PrivacySetting, change: float, largest: float) -> lis
     return list(found.values())
 
 
-def _steps(change: float, width: float) -> int:
-    """How many steps of ``width`` hold the change; a last bit too much does not count."""
-    return max(math.ceil(change / width * (1 - 1e-12)), 1)
-
-
 def _on_lattice(setting: PrivacySetting, change: float) -> float:
-    """The change rounded up to the lattice: readings lie on it, so no other change is possible."""
-    return _steps(change, setting.parameters[1]) * setting.parameters[1]
+    """The change, rounded up to the lattice where readings have to lie on one, so that no other change is possible."""
+    step = setting.law.lattice(setting.parameters)
+    return change if step is None else whole_steps(change, step) * step
 
 
 def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[float, float]:
@@ -227,8 +207,9 @@ def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[floa
 
 def _label(noise: PrivacySetting, epsilon: float | None, delta: Deltas) -> str:
     certain = delta[math.inf]
-    if epsilon is not None and noise.mechanism == "geometric":
-        return f"epsilon {epsilon:.3g} for each report, of readings that are multiples of {noise.parameters[1]:g}"
+    step = noise.law.lattice(noise.parameters)
+    if epsilon is not None and step is not None:
+        return f"epsilon {epsilon:.3g} for each report, of readings that are multiples of {step:g}"
     if epsilon is not None:
         return f"epsilon {epsilon:.3g} for each report"
     if certain > 0:

@@ -24,8 +24,6 @@ from halfmask.mechanisms.estimated import StatedNoise
 from halfmask.mechanisms.setting import PrivacySetting
 
 NEGLIGIBLE = 2.0**-47  # mass of both tails that is not looked into: all of it counts as the largest loss
-LATTICE_POINTS = 2**18  # told apart on each side of 0; beyond lies one cell with the largest loss either way
-STAIRS = 2**13  # the same for steps of a staircase
 MOST_CHANGES = 4000  # a table of 40 points has 3,280 differences
 
 
@@ -71,7 +69,7 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
 
     ``largest`` is a bound on |loss| that is known otherwise (the pure epsilon), infinite where there is none.
     Assumed: psi is symmetric; between the law's corners log p/q does not turn twice within three cells; atoms lie at 0
-    or on the lattice of ``geometric``, of which ``change`` is then a multiple. Else a law may be underrated.
+    or on the mechanism's own lattice, of which ``change`` is then a multiple. Else a law may be underrated.
     """
     corners, stepped, bound = _corners(setting)
     both = np.unique(np.concatenate([corners, corners + change]))
@@ -130,15 +128,8 @@ def _masses(setting: PrivacySetting, edges: Floats) -> Floats:
 
 
 def _tail(setting: PrivacySetting, y: Floats) -> Floats:
-    """P(psi > y) for y >= 0 of a symmetric law, (1 - F(y))/2; where 1 - F would round away, from the law itself."""
-    if setting.mechanism == "gaussian":
-        from scipy.special import ndtr  # here, because SciPy takes long to import
-
-        with np.errstate(over="ignore"):
-            result: Floats = ndtr(-y / setting.parameters[0])
-        return result
-    half: Floats = (1 - setting.law.cdf(np.array([setting.parameters]), y)[0]) / 2
-    return half
+    """P(psi > y) for y >= 0."""
+    return setting.law.tail(setting.parameters, y)
 
 
 def _corners(setting: PrivacySetting) -> tuple[Floats, bool, float]:
@@ -152,18 +143,8 @@ def _corners(setting: PrivacySetting) -> tuple[Floats, bool, float]:
     end = bound if bound < np.inf else _end(setting)
     if type(law).support is StatedNoise.support:
         bound = end
-    if setting.mechanism in ("uniform", "tabulated"):
-        sizes = np.array([0.0, end] if setting.mechanism == "uniform" else [0.0, *parameters[::2]])
-        return _both_sides(sizes), True, bound
-    if setting.mechanism == "geometric":
-        step = parameters[1]
-        whole = np.arange(float(min(LATTICE_POINTS, math.ceil(end / step) + 1)))
-        return _both_sides((whole + 0.5) * step), True, bound
-    if setting.mechanism == "staircase":
-        _, width, gamma = parameters
-        whole = np.arange(float(min(STAIRS, math.ceil(end / width) + 1)))
-        return _both_sides(np.concatenate([whole, whole + gamma]) * width), True, bound
-    return _both_sides(np.array([0.0, end])), False, bound
+    sizes, stepped = law.corners(parameters, end)
+    return _both_sides(sizes), stepped, bound
 
 
 def _both_sides(sizes: Floats) -> Floats:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Integers, Noise, powers
+from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, Source, powers
 
 
 class Sine(Noise):
@@ -17,11 +17,14 @@ class Sine(Noise):
 
     name = "sine"
     parameter_names = ("theta_0", "theta_1", "...")
+    alike = True
+    proven = True
+    unit_parameters = (1.0, 0.0, 0.0, 0.0, 0.0)
 
     def names(self, count: int) -> tuple[str, ...]:
         return tuple(f"theta_{k}" for k in range(count)) or self.parameter_names
 
-    def check(self, parameters: tuple[float, ...]) -> None:
+    def check(self, parameters: Parameters) -> None:
         if not parameters:
             raise SettingError("sine needs at least one coefficient: write sine:theta_0,theta_1,... like sine:0.9,0.3")
         super().check(parameters)
@@ -75,6 +78,23 @@ class Sine(Noise):
             for k, theta in enumerate(parameters):
                 psi += (theta * x) ** (2 * k + 1)
         return psi
+
+    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+        from halfmask.mechanisms.draw_kernel import sine  # here, because numba takes long to import
+
+        sine(values, source.words, self._terms(parameters[None])[0], out)
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        """P(sin(pi (U - 1/2))): the law of P(sin(2 pi U)), rising in U."""
+        x = np.sin(np.pi * (u - 0.5))
+        psi = np.zeros(np.shape(u))
+        for k in range(len(parameters) - 1, -1, -1):
+            psi = psi * (x * x) + parameters[k] ** (2 * k + 1)
+        return np.asarray(psi * x)
+
+    def grown(self, parameters: Floats, factor: float) -> Floats:
+        """theta_k times the (2k+1)-th root of the factor, so that every term grows alike."""
+        return parameters * factor ** (1 / (2 * np.arange(parameters.shape[1]) + 1))
 
     @staticmethod
     def _terms(parameters: Floats) -> Floats:

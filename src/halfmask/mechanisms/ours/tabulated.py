@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Noise, signs
+from halfmask.mechanisms.base import Floats, Noise, Parameters, signs
 
 
 class Tabulated(Noise):
@@ -14,12 +14,13 @@ class Tabulated(Noise):
 
     name = "tabulated"
     parameter_names = ("y1", "c1", "y2", "c2", "...")
+    proven = True
 
     def names(self, count: int) -> tuple[str, ...]:
         even = range(1, count // 2 + 1)
         return tuple(f"{letter}{i}" for i in even for letter in "yc") or ("y1", "c1")
 
-    def check(self, parameters: tuple[float, ...]) -> None:
+    def check(self, parameters: Parameters) -> None:
         super().check(parameters)
         y, c = (0.0, *parameters[::2]), (0.0, *parameters[1::2])
         for i in range(1, len(y)):
@@ -60,6 +61,23 @@ class Tabulated(Noise):
         at, share = _points(parameters[None])
         sizes: Floats = np.interp(rng.random(size), share[0], at[0])
         return signs(size, rng) * sizes
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        centred = 2 * u - 1
+        at, share = _points(parameters[None])
+        return np.asarray(np.sign(centred) * np.interp(np.abs(centred), share[0], at[0]))
+
+    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:  # noqa: ARG002
+        return np.array([0.0, *parameters[::2]]), True
+
+    def grown(self, parameters: Floats, factor: float) -> Floats:
+        result = parameters.copy()
+        result[:, ::2] *= factor
+        return result
+
+    def brief(self, text: str, parameters: Parameters) -> str:
+        """A long table of numbers is counted, not shown."""
+        return f"{self.name}, {len(parameters) // 2} points" if len(parameters) > 6 else text
 
 
 def _points(parameters: Floats) -> tuple[Floats, Floats]:

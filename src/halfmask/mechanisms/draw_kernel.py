@@ -9,11 +9,9 @@ from math import factorial
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray
-
-Words = NDArray[np.uint64]
+from halfmask.mechanisms.base import Words
 
 LAYERS = 256
 TAIL = 7.69711747013104972
@@ -102,3 +100,11 @@ def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -
         for k in range(terms.size - 1, -1, -1):
             noise = noise * q + terms[k]
         out[i] = values[i] + noise * x
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
+    """Masked values from noise in units of ``scale``."""
+    for i in range(values.size):
+        noise = scale * unit[i]
+        out[i] = values[i] * (1 + noise) if relative else values[i] + noise

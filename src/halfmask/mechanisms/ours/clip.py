@@ -1,0 +1,31 @@
+"""Clipping, alone or before another setting."""
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Mechanism, Parameters
+
+
+class Clip(Mechanism):
+    """Values held between ``lo`` and ``hi``. Written ``clip:lo,hi/inner``, the inner setting masks the result."""
+
+    name = "clip"
+    kind = "direct"
+    deterministic = True
+    holds_inner = True
+    parameter_names = ("lo", "hi")
+
+    def check(self, parameters: Parameters) -> None:
+        self.check_count(parameters)
+        lo, hi = parameters
+        if not -np.inf < lo <= hi < np.inf:
+            raise SettingError(f"clip: lo {lo:g} and hi {hi:g} do not bound a range; both must be finite, lo <= hi")
+
+    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+        return np.clip(values, parameters[0], parameters[1])
+
+    def width(self, parameters: Parameters) -> float:
+        return parameters[1] - parameters[0]
+
+    def grown(self, parameters: Floats, factor: float) -> Floats:
+        return parameters * factor

@@ -1,0 +1,91 @@
+"""Normal noise and its relative form."""
+
+import math
+
+import numpy as np
+
+from halfmask.mechanisms.base import Floats, Integers, Parameters, RelativeNoise, Source
+from halfmask.mechanisms.scaled import ScaledNoise
+
+
+class Gaussian(ScaledNoise):
+    """P(|psi| <= y) = erf(y / (sigma sqrt 2)); the sum of n is normal with variance n sigma^2."""
+
+    name = "gaussian"
+    parameter_names = ("sigma",)
+    unit_moments = (math.sqrt(2 / math.pi), 1.0, 2 * math.sqrt(2 / math.pi), 3.0)
+    proven = True
+    falling = True
+    exact_sums = True
+
+    def unit_cdf(self, z: Floats) -> Floats:
+        from scipy.special import erf  # here, because SciPy takes long to import
+
+        result: Floats = erf(z / math.sqrt(2))
+        return result
+
+    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+        return rng.standard_normal(size)
+
+    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+        from halfmask.mechanisms.draw_kernel import scaled  # here, because numba takes long to import
+
+        draws = source.generator.standard_normal(len(values))
+        scaled(values, draws, float(parameters[0]), self.kind == "relative", out)
+
+    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+        with np.errstate(over="ignore"):
+            draws: Floats = parameters[0] * (np.sqrt(n) * rng.standard_normal(len(n)))
+        return draws
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        from scipy.special import ndtri
+
+        return np.asarray(parameters[0] * ndtri(u))
+
+    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+        from scipy.special import ndtr
+
+        with np.errstate(over="ignore"):
+            return np.asarray(ndtr(-np.divide(y, parameters[0]))) if parameters[0] else np.zeros(np.shape(y))
+
+    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+        """exp(-k^2/(2 s^2)) / Z with s = sigma/step."""
+        s = parameters[0] / step
+        if not s:
+            return np.where(k == 0, 1.0, 0.0)
+        return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
+
+    def lattice_tail(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+        """Added up from k on: 40 deviations at most, past which a double has nothing left."""
+        s = parameters[0] / step
+        flat = np.atleast_1d(k)
+        return np.array([
+            float(self.pmf(parameters, step, np.arange(first, max(first, math.ceil(40 * s)) + 1)).sum())
+            for first in flat.tolist()
+        ]).reshape(np.shape(k))  # fmt: skip
+
+    def lattice_variance(self, parameters: Parameters, step: float) -> float:
+        s = parameters[0] / step
+        return step**2 * _sum_of_weights(s)[1] if s else 0.0
+
+
+def _sum_of_weights(s: float) -> tuple[float, float]:
+    """Z = sum over k of exp(-k^2/(2 s^2)), and the variance of k.
+
+    From s = 1 on by Poisson's formula, Z = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), whose next term is below 1e-34,
+    and variance = s^3 Z'/Z.
+    """
+    if s >= 1:
+        wave = math.exp(-2 * math.pi**2 * s * s)
+        return s * math.sqrt(2 * math.pi) * (1 + 2 * wave), s * s - 8 * math.pi**2 * s**4 * wave / (1 + 2 * wave)
+    k = np.arange(-40, 41)
+    with np.errstate(over="ignore"):
+        weights = np.exp(-((k / s) ** 2) / 2)
+    return float(weights.sum()), float((k**2 * weights).sum() / weights.sum())
+
+
+class RelativeGaussian(RelativeNoise, Gaussian):
+    """m = s (1 + psi) with normal psi."""
+
+    name = "relative-gaussian"

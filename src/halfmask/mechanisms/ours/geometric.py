@@ -1,0 +1,137 @@
+"""Geometric noise: Laplace noise on a lattice of its own."""
+
+import math
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, in_scales, signs, whole_steps
+from halfmask.mechanisms.ours.laplace import Laplace
+from halfmask.mechanisms.stepped import geometric_moments
+
+EXACT = 1e15  # steps from which one step more is below the rounding of the noise itself
+POINTS = 2**18  # of the lattice that are told apart on each side of 0
+
+
+class Geometric(Noise):
+    """Discrete Laplace on a lattice: psi = step K, P(K = k) = (1 - a)/(1 + a) a^|k|, a = exp(-step/b).
+
+    K is the difference of two geometric numbers, so the sum of n is the difference of two negative binomials.
+    b = 0 means no noise. As step/b goes to 0 the law goes to laplace:b.
+    """
+
+    name = "geometric"
+    parameter_names = ("b", "step")
+    proven = True
+    falling = True
+
+    def check(self, parameters: Parameters) -> None:
+        super().check(parameters)
+        if parameters[1] == 0:
+            raise SettingError("geometric: step is 0, but a lattice needs a step above 0; for none write laplace:b")
+
+    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+        """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step); y within 1e-12 of a lattice point is on it."""
+        rate = _rate(parameters)[:, None]
+        steps = in_scales(y, parameters[:, 1:2])
+        with np.errstate(over="ignore", invalid="ignore"):
+            exponent = rate * (np.floor(steps * (1 + 1e-12)) + 1)
+        beyond = np.exp(-np.where(steps < EXACT, exponent, in_scales(y, parameters[:, :1])))
+        return np.where(np.asarray(y) < 0, 0.0, 1 - 2 * beyond / (1 + np.exp(-rate)))
+
+    def moments(self, parameters: Floats) -> Floats:
+        """E|K|^k = 2/(1 + a) E G^k, G geometric with P(G >= k) = a^k."""
+        b, step = parameters.T
+        rate = _rate(parameters)
+        with np.errstate(over="ignore"):
+            result: Floats = geometric_moments(_mean(b, rate), step) * (2 / (1 + np.exp(-rate)))[:, None]
+        return result
+
+    def support(self, parameters: Floats) -> Floats:
+        return np.where(parameters[:, 0] > 0, np.inf, 0.0)
+
+    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+        """|K| is 0 with probability (1 - a)/(1 + a), else 1 + G."""
+        b, step = map(float, parameters)
+        rate = float(_rate(parameters[None])[0])
+        moved = rng.random(size) < 2 * np.exp(-rate) / (1 + np.exp(-rate))
+        with np.errstate(over="ignore"):
+            distance = b * rng.standard_exponential(size)
+            steps = distance / step
+            psi = np.where(steps < EXACT, step * (1 + np.floor(steps)), distance)
+        return np.where(moved, psi, 0.0) * signs(size, rng)
+
+    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+        """Each negative binomial is a Poisson number with a gamma mean."""
+        return self._negative_binomial(parameters, n, rng) - self._negative_binomial(parameters, n, rng)
+
+    @staticmethod
+    def _negative_binomial(parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+        b, step = parameters
+        with np.errstate(over="ignore"):
+            mean = rng.standard_gamma(n) * _mean(b, _rate(parameters[None])[0])
+            steps = mean / step
+            return np.where(steps < EXACT, step * rng.poisson(np.minimum(steps, EXACT)), mean)
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        """step K with the least |K| = m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
+        b, step = parameters
+        centred = 2 * u - 1
+        beyond = (1 - np.abs(centred)) * (1 + np.exp(-step / b)) / 2
+        steps = np.maximum(np.ceil(-np.log(beyond) * b / step) - 1, 0)
+        return np.asarray(np.sign(centred) * step * steps)
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        """d/b, d rounded up to the lattice: readings lie on it, so no other change is possible."""
+        b, step = parameters
+        epsilon = whole_steps(change, step) * step / b if b else math.inf
+        return epsilon if math.isfinite(epsilon) else None
+
+    def epsilon_width(self, parameters: Parameters) -> float | None:
+        return parameters[1]
+
+    def lattice(self, parameters: Parameters) -> float | None:
+        return parameters[1]
+
+    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
+        """Half way between the lattice's points; beyond `POINTS` of them nothing is told apart."""
+        step = parameters[1]
+        return (np.arange(float(min(POINTS, math.ceil(end / step) + 1))) + 0.5) * step, True
+
+    def grown(self, parameters: Floats, factor: float) -> Floats:
+        """b and the step alike: the noise is the same in steps."""
+        return parameters * factor
+
+    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+        return self._discrete.pmf(self._on(parameters, step), step, k)
+
+    def lattice_tail(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+        return self._discrete.lattice_tail(self._on(parameters, step), step, k)
+
+    def lattice_variance(self, parameters: Parameters, step: float) -> float:
+        return self._discrete.lattice_variance(self._on(parameters, step), step)
+
+    _discrete = Laplace()
+
+    def _on(self, parameters: Parameters, step: float) -> Parameters:
+        """b, where the published lattice is the mechanism's own."""
+        if not math.isclose(parameters[1], step, rel_tol=1e-12):
+            raise SettingError(
+                f"geometric: its step is {parameters[1]:g}, the lattice's {step:g}; unless they are equal reports "
+                "tell the rest of the reading: take a lattice of that step, or laplace:b"
+            )
+        return parameters[:1]
+
+
+def _rate(parameters: Floats) -> Floats:
+    """step / b, inf where b = 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        rate: Floats = parameters[:, 1] / parameters[:, 0]
+    return rate
+
+
+def _mean(b: Floats, rate: Floats) -> Floats:
+    """b rate / (exp(rate) - 1): the mean of step G, which tends to b as the step goes to 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        shrink = np.where(rate > 0, rate / np.expm1(rate), 1.0)
+    return b * np.where(rate > 700, 0.0, shrink)

@@ -1,0 +1,44 @@
+"""Logistic noise: pure epsilon like Laplace's, a round top like the normal law's."""
+
+import math
+
+import numpy as np
+
+from halfmask.mechanisms.base import Floats, Parameters
+from halfmask.mechanisms.scaled import ScaledNoise
+
+APERY = 1.2020569031595942
+"""zeta(3)."""
+
+
+class Logistic(ScaledNoise):
+    """psi = s log(U/(1 - U)): P(|psi| <= y) = tanh(y/(2s)), E|psi|^k = 2 k! eta(k) s^k with Dirichlet's eta.
+
+    Its log density bends from 0 at the top to a slope of 1/s in the tails, so epsilon is d/s, reached by none but the
+    rarest reports. At equal variance it has 1.28 times Laplace's epsilon, and lighter tails (kurtosis 4.2, not 6).
+    """
+
+    name = "logistic"
+    parameter_names = ("s",)
+    unit_moments = (2 * math.log(2), math.pi**2 / 3, 9 * APERY, 7 * math.pi**4 / 15)
+    proven = True
+    falling = True
+
+    def unit_cdf(self, z: Floats) -> Floats:
+        return np.tanh(z / 2)
+
+    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+        return rng.logistic(size=size)
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        return np.asarray(parameters[0] * np.log(u / (1 - u)))
+
+    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+        """1 / (1 + exp(y/s))."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray(1 / (1 + np.exp(np.divide(y, parameters[0])))) if parameters[0] else np.zeros(np.shape(y))
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        """d/s: the log density's slope is tanh(x/(2s))/s, below 1/s everywhere and near it far out."""
+        epsilon = change / parameters[0] if parameters[0] else math.inf
+        return epsilon if math.isfinite(epsilon) else None

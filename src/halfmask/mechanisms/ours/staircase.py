@@ -1,0 +1,109 @@
+"""Staircase noise, the best of all pure-epsilon noise for one number."""
+
+import math
+
+import numpy as np
+
+from halfmask.errors import SettingError
+from halfmask.mechanisms.base import Floats, Noise, Parameters, in_scales, signs, whole_steps
+from halfmask.mechanisms.stepped import geometric_moments
+
+STAIRS = 2**13
+
+
+def _mean_steps(step: Floats, rate: Floats) -> Floats:
+    """step / (exp(rate) - 1): the mean of step G where P(G >= k) = exp(-rate k)."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        mean = step / np.expm1(rate)
+    return np.where(step == 0, 0.0, mean)
+
+
+class Staircase(Noise):
+    """The staircase law of Geng and Viswanath, with their parameters: epsilon, sensitivity delta, shape gamma.
+
+    |psi| = delta (G + V): G is geometric, P(G >= k) = exp(-k epsilon); within its step of width delta the density
+    is exp(epsilon) times higher on the first part gamma than on the rest. delta = 0 means no noise;
+    gamma = 1/(1 + exp(epsilon/2)) is their best for E|psi|.
+    """
+
+    name = "staircase"
+    parameter_names = ("epsilon", "delta", "gamma")
+    proven = True
+    falling = True
+    unit_parameters = (1.0, 1.0, 0.3775406687981454)
+
+    def check(self, parameters: Parameters) -> None:
+        super().check(parameters)
+        epsilon, _, gamma = parameters
+        if epsilon == 0:
+            raise SettingError("staircase: epsilon is 0, which asks for endless noise; it must be above 0")
+        if gamma > 1:
+            raise SettingError(f"staircase: gamma is {gamma:g}; it is a share, between 0 and 1")
+
+    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+        """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g whole and 0 <= v < 1."""
+        epsilon, delta, gamma = (parameters[:, i : i + 1] for i in range(3))
+        steps = in_scales(y, delta)
+        whole = np.floor(steps)
+        part = np.where(np.isfinite(steps), steps, 0.0) - np.where(np.isfinite(whole), whole, 0.0)
+        decay = _decay(epsilon)
+        within = (np.minimum(part, gamma) + decay * np.maximum(part - gamma, 0)) / (gamma + decay * (1 - gamma))
+        with np.errstate(over="ignore"):
+            rate = whole * epsilon
+        result: Floats = -np.expm1(-rate) - np.exp(-rate) * np.expm1(-epsilon) * within
+        return np.minimum(result, 1.0)
+
+    def moments(self, parameters: Floats) -> Floats:
+        """E|psi|^k = sum_j C(k, j) E(delta G)^(k-j) E(delta V)^j."""
+        epsilon, delta, gamma = parameters.T
+        steps = geometric_moments(_mean_steps(delta, epsilon), delta)
+        first = gamma / (gamma + _decay(epsilon) * (1 - gamma))
+        result = np.zeros((len(parameters), 4))
+        with np.errstate(over="ignore"):
+            for k, choose in enumerate(((1, 1), (1, 2, 1), (1, 3, 3, 1), (1, 4, 6, 4, 1)), start=1):
+                for j, ways in enumerate(choose):
+                    upper = sum(gamma**i for i in range(j + 1))  # (1 - gamma^(j+1)) / (1 - gamma)
+                    term = ways * (first * gamma**j + (1 - first) * upper) / (j + 1)
+                    term = term * steps[:, k - j - 1] if j < k else term
+                    for _ in range(j):
+                        term = term * delta
+                    result[:, k - 1] += np.where(delta > 0, term, 0.0)
+        return result
+
+    def support(self, parameters: Floats) -> Floats:
+        return np.where(parameters[:, 1] > 0, np.inf, 0.0)
+
+    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+        epsilon, delta, gamma = map(float, parameters)
+        first = gamma / (gamma + float(_decay(parameters[:1])[0]) * (1 - gamma))
+        place = rng.random(size)
+        low = rng.random(size) < first
+        if delta == 0:
+            return np.zeros(size)
+        with np.errstate(over="ignore"):
+            whole = np.floor(rng.standard_exponential(size) / epsilon)
+            size_of = delta * (whole + np.where(low, gamma * place, gamma + (1 - gamma) * place))
+        return signs(size, rng) * size_of
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        """epsilon for each step of width delta that the change reaches into: the density falls by e^-epsilon a step."""
+        own, width, _ = parameters
+        epsilon = own * whole_steps(change, width) if width else math.inf
+        return epsilon if math.isfinite(epsilon) else None
+
+    def epsilon_width(self, parameters: Parameters) -> float | None:
+        return parameters[1]
+
+    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
+        """Both ends of each step's first part; beyond `STAIRS` steps nothing is told apart."""
+        _, width, gamma = parameters
+        whole = np.arange(float(min(STAIRS, math.ceil(end / width) + 1)))
+        return np.asarray(np.concatenate([whole, whole + gamma]) * width), True
+
+    def grown(self, parameters: Floats, factor: float) -> Floats:
+        return np.asarray(parameters * np.array([1.0, factor, 1.0]))
+
+
+def _decay(epsilon: Floats) -> Floats:
+    """exp(-epsilon), kept above 0 so that gamma = 0 leaves a law even where it underflows."""
+    return np.maximum(np.exp(-epsilon), 1e-300)

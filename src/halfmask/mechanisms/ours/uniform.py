@@ -1,0 +1,29 @@
+"""Uniform noise."""
+
+import numpy as np
+
+from halfmask.mechanisms.base import Floats, Parameters
+from halfmask.mechanisms.scaled import ScaledNoise
+
+
+class Uniform(ScaledNoise):
+    """psi uniform on [-a, a]: P(|psi| <= y) = min(y/a, 1), E|psi|^k = a^k / (k + 1)."""
+
+    name = "uniform"
+    parameter_names = ("a",)
+    unit_moments = (1 / 2, 1 / 3, 1 / 4, 1 / 5)
+    unit_support = 1.0
+    proven = True
+    falling = True
+
+    def unit_cdf(self, z: Floats) -> Floats:
+        return np.minimum(z, 1.0)
+
+    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+        return 2 * rng.random(size) - 1
+
+    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+        return np.asarray(parameters[0] * (2 * u - 1))
+
+    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:  # noqa: ARG002
+        return np.array([0.0, end]), True
