@@ -16,7 +16,8 @@ from halfmask.evaluation.study import write_study, write_summary
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.optimize import optimize, pareto_front
-from halfmask.menus.words import menu_rows, menu_words, noise_quantile, shown, total_error, typical_reading
+from halfmask.menus.promise import typical_reading
+from halfmask.menus.words import menu_rows, menu_words, noise_quantile, shown, total_error
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
 

@@ -21,7 +21,7 @@ from halfmask.files import read_page, write_page
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score
-from halfmask.menus.words import typical_reading
+from halfmask.menus.promise import typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks import ATTACKS, Finding, attack

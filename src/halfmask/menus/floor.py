@@ -13,7 +13,8 @@ from halfmask.errors import HalfmaskError, OptionError
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import EmptyBin, Menu, MenuSetting
-from halfmask.menus.refine import EVALUATIONS, Bench, climb, samples_of
+from halfmask.menus.placed import samples_of
+from halfmask.menus.refine import EVALUATIONS, Bench, climb
 from halfmask.profiles.profile import Profile
 
 TRIES = 4

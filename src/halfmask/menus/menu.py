@@ -15,6 +15,8 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.promise import Protection, Question
+from halfmask.menus.public import PublicSummary
 from halfmask.profiles.profile import Profile
 
 FORMAT = "halfmask menu"
@@ -34,7 +36,12 @@ class Score:
 
 @dataclass(frozen=True)
 class MenuSetting:
-    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None where there is no noise law."""
+    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None where there is no noise law.
+
+    ``name`` is what households call it. ``outside`` tells that the setting is beyond the study's range: its errors
+    exceed the study's largest, so its scores, held between 0 and 1, say no more than that. ``protection`` is what it
+    protects, where that was worked out, and ``needed`` how many producers it takes to keep the offer's error.
+    """
 
     id: str
     setting: PrivacySetting
@@ -43,6 +50,10 @@ class MenuSetting:
     utility: Score
     objective: float
     noise_std: float | None
+    name: str = ""
+    outside: bool = False
+    protection: Protection | None = None
+    needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,7 @@ class Menu:
     """Settings in the order of their bins, "none" last, with all that made them comparable.
 
     ``normalisers`` are the study's: privacy and utility of anything else, a mix or one producer, are measured by them.
+    ``question`` is what the settings' epsilons are about, and ``public`` what households may know of the population.
     """
 
     settings: tuple[MenuSetting, ...]
@@ -68,6 +80,8 @@ class Menu:
     constraints: Mapping[str, float]
     empty_bins: tuple[EmptyBin, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    question: Question | None = None
+    public: PublicSummary | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -102,7 +116,9 @@ class Menu:
 
 def none_setting() -> MenuSetting:
     """Sharing unmasked: no local error, no global error."""
-    return MenuSetting(NONE_ID, PrivacySetting("none"), (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0)
+    return MenuSetting(
+        NONE_ID, PrivacySetting("none"), (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0, name="open"
+    )
 
 
 def noise_std(setting: PrivacySetting) -> float | None:
@@ -127,6 +143,7 @@ def menu_json(menu: Menu) -> dict[str, Any]:
                 "utility": vars(each.utility),
                 "objective": each.objective,
                 "noise_std": each.noise_std,
+                **_further(each),
             }
             for each in menu.settings
         ],
@@ -142,8 +159,20 @@ def menu_json(menu: Menu) -> dict[str, Any]:
             }
             for each in menu.empty_bins
         ],
+        **({} if menu.question is None else {"question": vars(menu.question)}),
+        **({} if menu.public is None else {"public": menu.public.to_json()}),
         "provenance": dict(menu.provenance),
     }
+
+
+def _further(each: MenuSetting) -> dict[str, Any]:
+    """What only some menus say of a setting."""
+    told: dict[str, Any] = {"name": each.name} if each.name else {}
+    if each.outside:
+        told["outside"] = True
+    if each.protection is not None:
+        told["protection"] = each.protection.to_json()
+    return told if each.needed is None else {**told, "needed": each.needed}
 
 
 def write_menu(menu: Menu, path: str | Path) -> None:
@@ -177,6 +206,8 @@ def _menu(plain: Mapping[str, Any]) -> Menu:
         constraints={name: float(value) for name, value in plain["constraints"].items()},
         empty_bins=tuple(_empty_bin(each) for each in plain["empty_bins"]),
         provenance=dict(plain["provenance"]),
+        question=Question(**plain["question"]) if plain.get("question") else None,
+        public=PublicSummary.from_json(plain["public"]) if plain.get("public") else None,
     )
 
 
@@ -190,6 +221,10 @@ def _setting(plain: Mapping[str, Any]) -> MenuSetting:
         utility=Score(**plain["utility"]),
         objective=float(plain["objective"]),
         noise_std=None if std is None else float(std),
+        name=str(plain.get("name", "")),
+        outside=bool(plain.get("outside", False)),
+        protection=Protection.from_json(plain["protection"]) if plain.get("protection") else None,
+        needed=None if plain.get("needed") is None else int(plain["needed"]),
     )
 
 

@@ -1,6 +1,6 @@
 """From a study to a menu: the best setting of each privacy bin (method: section 4)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -16,14 +16,20 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
 from halfmask.evaluation.study import read_study
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.axes import Axis, By, axis_of
+from halfmask.menus.demands import BinCost, Costs, Demand
+from halfmask.menus.facts import Facts
 from halfmask.menus.menu import IDS, EmptyBin, Menu, MenuSetting, Score, noise_std, none_setting
+from halfmask.menus.promise import Question, default_question, protection_of
 from halfmask.menus.scored import BoolArray, Scored, score
+from halfmask.menus.words import total_errors
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, population_of
 
 KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
-    *("settings", "readings"),
+    *("settings", "readings", "forced"),
 )
-NEXT_TO_NOTHING = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +41,24 @@ class Optimum:
     ``fitness``     perc(U, 50) + perc(U, 10) of admissible settings, NaN of the others
     ``winners``     the setting that won each bin; -1 where it is empty
     ``front``       the Pareto front: admissible settings that no other beats in median privacy and utility at once
+    ``costs``       what the requirements cost in each bin; None where there are none
     """
 
     menu: Menu
     scored: Scored
-    edges: FloatArray
+    axis: Axis
     bin: IntArray
     admissible: BoolArray
     fitness: FloatArray
     winners: IntArray
     front: IntArray
     notes: list[str] = field(default_factory=list)
+    costs: Costs | None = None
+
+    @property
+    def edges(self) -> FloatArray:
+        """Edges of the bins on their axis, from the least privacy up."""
+        return self.axis.edges
 
 
 def optimize(
@@ -57,6 +70,11 @@ def optimize(
     max_mean: float | None = None,
     max_std: float | None = None,
     factor: Callable[[PrivacySetting], float] | None = None,
+    by: By = "score",
+    require: Sequence[Demand] = (),
+    profile: Profile | None = None,
+    question: Question | None = None,
+    evidence: Evidence | None = None,
 ) -> Optimum:
     """The menu of a study, given as a path or as what `read_study` returns.
 
@@ -65,6 +83,9 @@ def optimize(
     median utility, then to the smaller noise, then to the setting that comes first in the study.
 
     ``factor`` gives a number from 0 to 1 by which a setting's privacy counts, such as for noise that can be predicted.
+    ``by`` is the axis that is cut in bins (see `axes`) and ``require`` what every setting must meet; both look at the
+    ``profile``, at the ``question`` that an epsilon answers (a typical reading's size in each reading of a day) and,
+    for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects.
     """
     _check_bins(bins, omega)
     table, about = read_study(study) if isinstance(study, str | Path) else study
@@ -72,32 +93,96 @@ def optimize(
     if factor is not None:
         of = np.array([factor(scored.setting(row)) if kept else 1.0 for row, kept in enumerate(scored.passes)])
         scored = replace(scored, privacy_median=scored.privacy_median * of, privacy_p10=scored.privacy_p10 * of)
-    edges = np.linspace(0, 1, bins + 1)
+    facts = _facts(scored, profile, question, evidence, by, require)
     held = scored.passes & scored.masks
-    place = np.clip(np.searchsorted(edges, scored.privacy_median, side="right") - 1, 0, bins - 1)
-    bin_ = np.where(held, place, -1)
+    axis = axis_of(by, scored, facts, bins, held)
+    bin_ = axis.places(held)
     with np.errstate(invalid="ignore"):
-        admissible = held & (scored.spread < omega)
+        steady = held & (bin_ >= 0) & (scored.spread < omega)
+    met = [each.met(facts) for each in require] if facts else []
+    admissible = np.logical_and.reduce([steady, *met])
     fitness = np.where(admissible, scored.objective, np.nan)
-    winners = np.array([_winner(scored, np.flatnonzero(admissible & (bin_ == b))) for b in range(bins)], np.int64)
+    winners = _winners(scored, bin_, admissible, bins)
     if (winners < 0).all():
-        raise OptionError(_nothing(scored, held, omega))
+        raise OptionError(_nothing(scored, held, omega, axis, require))
     about_study = {"study": Path(study).name} if isinstance(study, str | Path) else {}
     menu = Menu(
-        settings=(*(_entry(scored, edges, b, w) for b, w in enumerate(winners) if w >= 0), none_setting()),
+        settings=(*(_entry(scored, axis, b, w) for b, w in enumerate(winners) if w >= 0), none_setting()),
         normalisers=dict(zip(METRICS, scored.normalisers.tolist(), strict=True)),
         weights=scored.weights,
         constraints={"max_mean": scored.constraint.max_mean, "max_std": scored.constraint.max_std, "omega": omega},
-        empty_bins=tuple(_empty(scored, edges, b, bin_, held, omega) for b, w in enumerate(winners) if w < 0),
+        empty_bins=tuple(_empty(scored, axis, b, bin_, held, omega, steady) for b, w in enumerate(winners) if w < 0),
         provenance={
             **{name: about[name] for name in KEPT_ABOUT if name in about},
             **about_study,
             "bins": bins,
+            **({} if by == "score" else {"by": by}),
+            **({"require": [str(each) for each in require]} if require else {}),
             "halfmask": __version__,
         },
     )
-    notes = _notes(scored, menu)
-    return Optimum(menu, scored, edges, bin_, admissible, fitness, winners, pareto_front(scored, admissible), notes)
+    if profile is not None:
+        menu = protected(menu, profile, facts.question if facts else question or default_question(profile), facts)
+    notes = _notes(scored, menu, axis, profile)
+    costs = _costs(scored, bin_, steady, require, met, bins) if require else None
+    front = pareto_front(scored, admissible)
+    return Optimum(menu, scored, axis, bin_, admissible, fitness, winners, front, notes, costs)
+
+
+def protected(menu: Menu, profile: Profile, question: Question, facts: Facts | None = None) -> Menu:
+    """The menu with what each setting protects: guess, epsilons for the question, error of totals."""
+    people = population_of(profile)
+    entries = []
+    for each in menu.settings:
+        found = protection_of(each.setting, people, question)
+        errors = total_errors(profile, each.setting, scaled=menu.provenance.get("error") == "scaled")
+        entries.append(replace(each, protection=replace(found, errors=errors, recognised=_recognised(facts, each))))
+    return replace(menu, settings=tuple(entries), question=question)
+
+
+def _recognised(facts: Facts | None, entry: MenuSetting) -> float | None:
+    """The share named from a masked day, where readings were at hand."""
+    if facts is None or facts.evidence is None or facts.evidence.resolution != "readings":
+        return None
+    from halfmask.menus.recognised import recognised_shares
+
+    if entry.noise_std is None:
+        return None
+    return float(recognised_shares(facts.evidence, np.array([entry.noise_std]))[0])
+
+
+def _facts(
+    scored: Scored,
+    profile: Profile | None,
+    question: Question | None,
+    evidence: Evidence | None,
+    by: By,
+    require: Sequence[Demand],
+) -> Facts | None:
+    """What axis and requirements look at; None where neither needs more than the study."""
+    if by == "score" and not require and evidence is None:
+        return None
+    if profile is None:
+        asked = f"--by {by}" if by != "score" else f"--require {require[0]}" if require else "--panel"
+        raise OptionError(f"{asked} looks at the readings' sizes: name the study's profile with --profile")
+    return Facts(scored, profile, question or default_question(profile), evidence)
+
+
+def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int) -> IntArray:
+    return np.array([_winner(scored, np.flatnonzero(among & (bin_ == b))) for b in range(bins)], np.int64)
+
+
+def _costs(
+    scored: Scored, bin_: IntArray, steady: BoolArray, require: Sequence[Demand], met: list[BoolArray], bins: int
+) -> Costs:
+    """The best median utility of each bin, freely, under each requirement alone and under all."""
+    together = np.logical_and.reduce([steady, *met])
+    columns = [
+        [None if w < 0 else float(scored.utility_median[w]) for w in _winners(scored, bin_, among, bins)]
+        for among in (steady, *(steady & each for each in met), together)
+    ]
+    rows = zip(*columns, strict=True)
+    return Costs(tuple(require), tuple(BinCost(IDS[b], row[0], row[1:-1], row[-1]) for b, row in enumerate(rows)))
 
 
 def pareto_front(scored: Scored, among: BoolArray) -> IntArray:
@@ -116,7 +201,7 @@ def front_entries(found: Optimum) -> tuple[MenuSetting, ...]:
     entries = []
     for index in found.front.tolist():
         bin_ = int(found.bin[index])
-        entries.append(replace(_entry(found.scored, found.edges, bin_, index), id=found.scored.texts[index].as_py()))
+        entries.append(replace(_entry(found.scored, found.axis, bin_, index), id=found.scored.texts[index].as_py()))
     return tuple(entries)
 
 
@@ -160,67 +245,72 @@ def _score(scored: Scored, index: int) -> tuple[Score, Score]:
     )
 
 
-def _bin(edges: FloatArray, number: int) -> tuple[float, float]:
-    """A bin's edges without the last digits that 3 * 0.2 leaves."""
-    return round(float(edges[number]), 12), round(float(edges[number + 1]), 12)
-
-
-def _entry(scored: Scored, edges: FloatArray, number: int, index: int) -> MenuSetting:
+def _entry(scored: Scored, axis: Axis, number: int, index: int) -> MenuSetting:
     setting = scored.setting(index)
     privacy, utility = _score(scored, index)
     return MenuSetting(
-        IDS[number], setting, _bin(edges, number), privacy, utility, float(scored.objective[index]), noise_std(setting)
+        IDS[number], setting, axis.bin(number), privacy, utility, float(scored.objective[index]), noise_std(setting)
     )
 
 
-def _empty(scored: Scored, edges: FloatArray, number: int, bin_: IntArray, held: BoolArray, omega: float) -> EmptyBin:
-    """Why a bin is empty: its settings disperse too much (the least dispersed is nearest), or none is in it."""
-    low, high = _bin(edges, number)
+def _empty(
+    scored: Scored, axis: Axis, number: int, bin_: IntArray, held: BoolArray, omega: float, steady: BoolArray
+) -> EmptyBin:
+    """Why a bin is empty: no setting meets the requirements, all vary too much (the steadiest is nearest), or none."""
+    low, high = axis.bin(number)
     inside = np.flatnonzero(bin_ == number)
-    if len(inside):
+    if steady[inside].any():
+        nearest = int(inside[np.nanargmax(np.where(steady[inside], scored.objective[inside], np.nan))])
+        reason = "no setting in it meets the requirements"
+    elif len(inside):
         nearest = int(inside[np.argmin(scored.spread[inside])])
-        reason = (
-            f"its privacy disperses by {scored.spread[nearest]:.4g} (median less 10th percentile), omega is {omega}"
-        )
+        reason = f"its privacy varies by {scored.spread[nearest]:.4g} (median less 10th percentile), omega is {omega}"
     else:
-        rows = np.flatnonzero(held)
-        median = scored.privacy_median[rows]
-        distance = np.maximum(low - median, median - high)
+        rows = np.flatnonzero(held & np.isfinite(axis.values))
+        distance = axis.distance(rows, number)
         nearest = int(rows[np.lexsort((-scored.objective[rows], distance))[0]])
         reason = (
-            f"no setting that keeps the constraint has its median privacy in {low:g} to {high:g}; "
-            f"the nearest has {scored.privacy_median[nearest]:.4g}"
+            f"no setting that keeps the constraint has {axis.name} in {low:g} to {high:g}; "
+            f"the nearest has {axis.values[nearest]:.4g}"
         )
     return EmptyBin((low, high), scored.setting(nearest), _score(scored, nearest)[0], reason)
 
 
-def _nothing(scored: Scored, held: BoolArray, omega: float) -> str:
+def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require: Sequence[Demand]) -> str:
     if not held.any():
         return "no setting of the study that keeps the constraint masks anything: evaluate settings with noise"
     rows = np.flatnonzero(held)
     nearest = int(rows[np.argmin(scored.spread[rows])])
+    if scored.spread[nearest] < omega and require:
+        asked = ", ".join(map(str, require))
+        return f"no setting is admissible and meets {asked}: ask for less, or evaluate more settings"
+    if scored.spread[nearest] < omega:
+        return f"no setting has a finite {axis.name}: evaluate other settings, or take another --by"
     return (
-        f"no setting is admissible: the privacy of the steadiest, {scored.setting(nearest)}, disperses by "
+        f"no setting is admissible: the privacy of the steadiest, {scored.setting(nearest)}, varies by "
         f"{scored.spread[nearest]:.4g}, omega is {omega}: raise --omega, take fewer --bins or evaluate more settings"
     )
 
 
-def _notes(scored: Scored, menu: Menu) -> list[str]:
+def _notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     names = scored.mechanisms.unique().to_pylist()
     notes = []
     if len(set(names) - {"none"}) == 1:
         only = next(iter(set(names) - {"none"}))
         notes.append(f"the study has one mechanism only, {only}: the menu compares it with no other")
     notes += [
-        f"bin {each.bin[0]:g} to {each.bin[1]:g} is empty; nearest is {each.nearest}: {each.reason}"
+        f"bin {each.bin[0]:g} to {each.bin[1]:g} of {axis.name} is empty; nearest is {each.nearest}: {each.reason}"
         for each in menu.empty_bins
     ]
     masking = menu.settings[:-1]
     notes += [
-        f"{each.id}, {each.setting}, hides next to nothing: its privacy is {each.privacy.median:.2g}"
+        f"{each.id}, {each.setting}, hides next to nothing: the best guess of a reading from its report errs by "
+        f"{each.protection.guess:.2%} of guessing without one"
         for each in masking
-        if each.privacy.median < NEXT_TO_NOTHING
+        if each.protection is not None and each.protection.hides_next_to_nothing
     ]
+    if profile is None:
+        notes.append("what a setting hides is judged on the readings' sizes: name --profile to have it said")
     notes += [
         f"{other.id} has more privacy and more utility than {each.id}: nobody need choose {each.id}"
         for each, other in combinations(masking, 2)

@@ -17,11 +17,12 @@ from halfmask.evaluation.analytic import run as analytic
 from halfmask.evaluation.analytic.denominators import ErrorKind
 from halfmask.evaluation.analytic.totals import coefficients, period_sums, subset_totals
 from halfmask.evaluation.metrics import METRICS
-from halfmask.evaluation.sampling import Subset, draw_subsets
+from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import pooled, privacy, utility
 from halfmask.mechanisms.grid import Block
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std
+from halfmask.menus.placed import samples_of
 from halfmask.profiles.profile import Profile
 
 EVALUATIONS = 40
@@ -87,15 +88,6 @@ def refine(
             advance(number + 1, len(menu.settings) - 1)
     told = {each.id: {"from": str(each.before), "gain": each.gain} for each in gains}
     return Refined(replace(menu, provenance={**made, "refined": told}), tuple(gains))
-
-
-def samples_of(menu: Menu, profile: Profile) -> list[Subset]:
-    """The subsets of users that the menu's study was made on."""
-    made = menu.provenance
-    try:
-        return draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
-    except KeyError as error:
-        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
 
 
 def _refined(entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int) -> MenuSetting:

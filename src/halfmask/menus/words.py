@@ -7,8 +7,8 @@ import numpy as np
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
+from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import typical_sizes
 
 CROWDS = (100, 1000)
 TIMES_OUT_OF_TEN = 8
@@ -38,12 +38,6 @@ class InWords:
         if low == high:
             return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
         return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
-
-
-def typical_reading(profile: Profile) -> float:
-    """The median |s| of the non-zero readings, to within a bin (1.1 %)."""
-    below = np.cumsum(profile.bin_counts)
-    return float(typical_sizes(profile)[np.searchsorted(below, below[-1] / 2)]) if len(below) else 0.0
 
 
 def noise_quantile(setting: PrivacySetting, probability: float) -> float:
@@ -94,6 +88,14 @@ def total_error(profile: Profile, setting: PrivacySetting, users: int, *, scaled
     sigma = float(np.sqrt(setting.law.moments(np.array(setting.parameters)[None])[0, 1]))
     of_all = float((sigma * np.sqrt(2 * spread[kept] / np.pi) / divisor[kept]).mean())
     return of_all * float(np.sqrt(population(profile) / users))
+
+
+def total_errors(profile: Profile, setting: PrivacySetting, *, scaled: bool = False) -> dict[int, float]:
+    """`total_error` for 100, 1,000 and all users, where there are so many; empty without a noise law."""
+    people = population(profile)
+    crowds = dict.fromkeys(users for users in (*CROWDS, people) if users <= people)
+    errors = {users: total_error(profile, setting, users, scaled=scaled) for users in crowds}
+    return {users: error for users, error in errors.items() if error is not None}
 
 
 def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:

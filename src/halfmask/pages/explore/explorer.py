@@ -28,7 +28,8 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import Optimum, optimize
-from halfmask.menus.words import CROWDS, InWords, shown, total_error, typical_reading
+from halfmask.menus.promise import typical_reading
+from halfmask.menus.words import CROWDS, InWords, shown, total_error
 from halfmask.pages.explore.options import MenuOptions
 from halfmask.profiles.profile import Profile
 

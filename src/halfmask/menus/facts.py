@@ -1,0 +1,165 @@
+"""What is known of every setting of a study besides its score: guess, epsilon, share recognised, error of totals.
+
+Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
+parameter that scales the noise are worked out at some deviations and interpolated between them; what a menu finally
+says of a setting is always worked out for that setting itself (`promise.protection_of`).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import OptionError
+from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.scored import BoolArray, Scored
+from halfmask.menus.words import total_error
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, Population, population_of
+
+NODES = 24
+SCALED = ("laplace", "gaussian", "uniform")
+"""Laws whose one parameter scales the noise: everything depends on it smoothly."""
+UNBOUNDED = ("laplace", "gaussian", "staircase", "geometric")
+"""Laws that give every report whatever the reading, so that every window keeps a finite epsilon."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Numbers of every setting of a study, in its order; NaN or infinite where there is none.
+
+    ``evidence`` are series of readings: without it, nobody can be recognised from a day.
+    """
+
+    scored: Scored
+    profile: Profile
+    question: Question
+    evidence: Evidence | None = None
+    population: Population = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "population", population_of(self.profile))
+
+    @cached_property
+    def settings(self) -> list[PrivacySetting]:
+        """The settings themselves."""
+        return [PrivacySetting.parse(text) for text in self.scored.texts.to_pylist()]
+
+    def blocks(self) -> Iterator[tuple[str, IntArray, FloatArray]]:
+        """Mechanism, rows and parameters of the settings of each mechanism and number of parameters."""
+        groups: dict[tuple[str, int, bool], list[int]] = {}
+        for row, each in enumerate(self.settings):
+            groups.setdefault((each.mechanism, len(each.parameters), each.inner is None), []).append(row)
+        for (name, count, _), rows in groups.items():
+            parameters = np.array([self.settings[row].parameters for row in rows]).reshape(len(rows), count)
+            yield name, np.array(rows), parameters
+
+    @cached_property
+    def guess(self) -> FloatArray:
+        """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
+        found = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks():
+            if name == "none":
+                found[rows] = 0.0
+            elif name in SCALED:
+                found[rows] = self._interpolated(name, parameters[:, 0], self._guess)
+            else:
+                found[rows] = [self._guess(self.settings[row]) for row in rows]
+        return found
+
+    @cached_property
+    def epsilon(self) -> FloatArray:
+        """Epsilon of the question's window at its delta; infinite where none is kept."""
+        found = np.full(len(self.settings), np.inf)
+        for name, rows, parameters in self.blocks():
+            rows, parameters = rows[self.promising[rows]], parameters[self.promising[rows]]
+            if name in SCALED and len(rows):
+                found[rows] = np.exp(self._interpolated(name, parameters[:, 0], self._log_epsilon))
+            else:
+                found[rows] = [np.exp(self._log_epsilon(self.settings[row])) for row in rows]
+        return found
+
+    @cached_property
+    def promising(self) -> BoolArray:
+        """Settings that keep a finite epsilon for the question.
+
+        Noise that ends at B gives a report that the other reading could not have given with chance P(psi > B - d);
+        over the window that must stay at or below delta.
+        """
+        found = np.zeros(len(self.settings), bool)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            simple = np.array([self.settings[row].inner is None for row in rows])
+            if law.kind != "additive" or name == "none" or law.estimated:
+                continue
+            if name in UNBOUNDED:
+                found[rows] = simple & (law.moments(parameters)[:, 1] > 0)
+                continue
+            end = law.support(parameters)
+            inside = np.maximum(np.where(np.isfinite(end), end, 0.0) - self.question.change, 0.0)
+            certain = (1 - law.cdf(parameters, inside[:, None])[:, 0]) / 2
+            window = -np.expm1(self.question.window * np.log1p(-np.minimum(certain, 1 - 1e-16)))
+            found[rows] = simple & np.isfinite(end) & (end > self.question.change) & (window <= self.question.delta)
+        return found
+
+    @cached_property
+    def recognised(self) -> FloatArray:
+        """Share of producers named from a masked day, by the deviation of the noise; NaN of rules and relative noise.
+
+        A day's means by part are sums of many noises, so by the central limit theorem the noise's deviation decides.
+        """
+        from halfmask.menus.recognised import recognised_shares
+
+        if self.evidence is None or self.evidence.resolution != "readings":
+            raise OptionError("who is recognised from a masked day is seen on readings: name them with --panel SOURCE")
+        deviations = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            if law.kind == "additive" and all(self.settings[row].inner is None for row in rows):
+                deviations[rows] = np.sqrt(law.moments(parameters)[:, 1])
+        return recognised_shares(self.evidence, deviations)
+
+    def error(self, producers: int) -> FloatArray:
+        """Mean error of a period's total of so many producers; it goes with the noise's deviation. NaN without law."""
+        found = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            if law.kind == "direct" or any(self.settings[row].inner is not None for row in rows):
+                continue
+            unit = PrivacySetting("gaussian" if law.kind == "additive" else "relative_gaussian", (1.0,))
+            each = total_error(self.profile, unit, producers)
+            if each is not None:
+                found[rows] = each * np.sqrt(law.moments(parameters)[:, 1])
+        return found
+
+    def _interpolated(
+        self,
+        name: str,
+        scales: FloatArray,
+        of: Callable[[PrivacySetting], float],
+    ) -> FloatArray:
+        """Values at each scale, monotone cubic between nodes on a logarithmic scale."""
+        from scipy.interpolate import PchipInterpolator  # here, because SciPy takes long to import
+
+        held = scales > 0
+        distinct = np.unique(scales[held])
+        nodes = distinct if len(distinct) <= NODES else np.geomspace(distinct[0], distinct[-1], NODES)
+        values = np.array([of(PrivacySetting(name, (float(node),))) for node in nodes])
+        found = np.zeros(len(scales))
+        if len(nodes) == 1:
+            found[held] = values[0]
+        elif len(nodes):
+            found[held] = PchipInterpolator(np.log(nodes), values)(np.log(scales[held]))
+        return found
+
+    def _guess(self, setting: PrivacySetting) -> float:
+        found = guess_error(setting, self.population)
+        return np.nan if found is None else found
+
+    def _log_epsilon(self, setting: PrivacySetting) -> float:
+        found = self.question.epsilon(setting)
+        return np.inf if found is None else float(np.log(max(found, 1e-300)))

@@ -1,0 +1,233 @@
+"""The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error.
+
+Level k of n is the least Laplace noise under which the best guess of a reading from its report errs by k/(n + 1) of
+what guessing without a report errs by. Laplace noise has an epsilon for one report at delta 0, in proportion to the
+change (1/b per unit), and costs next to no utility beside the best of all mechanisms (`Costs`). The paper's scores
+stand beside, on the scale of a study of the same data. A level whose totals err by more than asked, with as many
+producers as there are, says how many it takes: the error falls with the square root of their number.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from halfmask.errors import OptionError
+from halfmask.evaluation.sampling import population
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.demands import Demand
+from halfmask.menus.menu import IDS, Menu, MenuSetting, noise_std, none_setting
+from halfmask.menus.optimize import Optimum, optimize
+from halfmask.menus.placed import OUTSIDE, Placed, place
+from halfmask.menus.promise import Question, default_question, guess_error, protection_of
+from halfmask.menus.public import EPSILON, public_summary
+from halfmask.menus.recognised import recognised_shares
+from halfmask.menus.words import total_error, total_errors
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, Population, population_of
+
+NAMES: Mapping[int, tuple[str, ...]] = {
+    1: ("medium",),
+    2: ("light", "strong"),
+    3: ("light", "medium", "strong"),
+    4: ("light", "medium", "strong", "very strong"),
+    5: ("very light", "light", "medium", "strong", "very strong"),
+}
+"""What households call the levels, from the least masking up; "none" is "open"."""
+OPEN = "open"
+LEVELS = 4
+WITHIN = 0.01
+DIGITS = 3
+MOST_TRIES = 80
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The offered menu, the paper's menu of the same study, and what a guarantee costs in utility there."""
+
+    menu: Menu
+    paper: Menu
+    cost: float | None
+
+    def sentence(self) -> str:
+        """What the guarantee costs, in one sentence."""
+        if self.cost is None:
+            return "The study holds no setting with a guarantee to compare with, so its cost is not known."
+        return (
+            "In every level of the paper's menu that keeps a setting, asking for a guarantee costs at most "
+            f"{max(self.cost, 0):.3f} of its utility."
+        )
+
+
+def offer(
+    profile: Profile,
+    study: str | Path | tuple[pa.Table, Mapping[str, Any]],
+    *,
+    levels: int = LEVELS,
+    question: Question | None = None,
+    within: float = WITHIN,
+    evidence: Evidence | None = None,
+    summary_epsilon: float = EPSILON,
+) -> Offer:
+    """The offer on a profile; ``study`` is of the same data, and gives the scale of the paper's scores.
+
+    ``within`` is the error that a period's total may have, and ``evidence`` (readings) tells who is recognised from a
+    masked day. ``summary_epsilon`` is spent on what the menu tells households of everybody (see `public`).
+    """
+    if levels not in NAMES:
+        raise OptionError(f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart")
+    if not 0 < within < 1:
+        raise OptionError(f"an error of {within:g} is not between 0 and 1: give one like 0.01, or 1%")
+    asked = question or default_question(profile)
+    guarded = _guarded(study, profile, asked)
+    paper = guarded.menu
+    paper.check_data(profile)
+    people = population_of(profile)
+    targets = [(number + 1) / (levels + 1) for number in range(levels)]
+    settings = [least_laplace(target, people, asked) for target in targets]
+    placed = place(settings, profile, paper)
+    named = _recognised(evidence, settings)
+    entries = [
+        _level(number, targets, setting, placed[setting], named[number], (profile, people, asked, within, paper))
+        for number, setting in enumerate(settings)
+    ]
+    open_ = replace(none_setting(), name=OPEN, protection=protection_of(PrivacySetting("none"), people, asked))
+    cost = guarded.costs.largest if guarded.costs else None
+    made = {"step": 1 / (levels + 1), "within": within, "producers": population(profile), "guarantee_costs": cost}
+    kept = {name: value for name, value in paper.provenance.items() if name not in ("require", "bins")}
+    menu = Menu(
+        settings=(*entries, open_),
+        normalisers=paper.normalisers,
+        weights=paper.weights,
+        constraints=paper.constraints,
+        provenance={**kept, "by": "guess", "bins": levels, "offer": made},
+        question=asked,
+        public=public_summary(profile, summary_epsilon),
+    )
+    return Offer(menu, optimize(study, profile=profile, question=asked).menu, cost)
+
+
+def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
+    """The least b, to a few digits, with a guess error of ``target`` or more.
+
+    The guess error rises with b, from 0 (the report is the reading) to 1 (it tells nothing).
+    """
+
+    def reaches(scale: float) -> bool:
+        return (guess_error(PrivacySetting("laplace", (scale,)), people) or 0.0) >= target
+
+    low, high = 0.0, question.change
+    for _ in range(MOST_TRIES):
+        if reaches(high):
+            break
+        low, high = high, 2 * high
+    else:
+        raise OptionError(
+            f"no noise makes the best guess of a reading err by {target:.0%} of guessing without a report"
+        )
+    while low == 0.0 or high > low * (1 + 10.0**-DIGITS):
+        middle = math.sqrt(low * high) if low else high / 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    scale = float(f"{high:.{DIGITS}g}")
+    while not reaches(scale):
+        scale = float(f"{scale * (1 + 10.0 ** (1 - DIGITS)):.{DIGITS}g}")
+    return PrivacySetting("laplace", (scale,))
+
+
+def _guarded(study: Any, profile: Profile, question: Question) -> Optimum:
+    """The paper's menu among settings with a guarantee: its cost in utility, and the study's scale."""
+    return optimize(study, profile=profile, question=question, require=(Demand("guarantee"),))
+
+
+def _recognised(evidence: Evidence | None, settings: Sequence[PrivacySetting]) -> list[float | None]:
+    if evidence is None or evidence.resolution != "readings":
+        return [None] * len(settings)
+    return [float(each) for each in recognised_shares(evidence, np.array([noise_std(s) or 0.0 for s in settings]))]
+
+
+def _level(
+    number: int,
+    targets: Sequence[float],
+    setting: PrivacySetting,
+    placed: Placed,
+    recognised: float | None,
+    of: tuple[Profile, Population, Question, float, Menu],
+) -> MenuSetting:
+    profile, people, question, within, paper = of
+    scaled = paper.provenance.get("error") == "scaled"
+    protection = replace(
+        protection_of(setting, people, question),
+        errors=total_errors(profile, setting, scaled=scaled),
+        recognised=recognised,
+    )
+    everybody = population(profile)
+    error = total_error(profile, setting, everybody, scaled=scaled)
+    needed = None if error is None else math.ceil(everybody * (error / within) ** 2)
+    return MenuSetting(
+        id=IDS[number],
+        setting=setting,
+        bin=(round(targets[number], 12), round((*targets, 1.0)[number + 1], 12)),
+        privacy=placed.privacy,
+        utility=placed.utility,
+        objective=placed.objective,
+        noise_std=noise_std(setting),
+        name=NAMES[len(targets)][number],
+        outside=placed.outside,
+        protection=protection,
+        needed=needed,
+    )
+
+
+def offer_rows(menu: Menu) -> list[list[str]]:
+    """An offer as a table, headings first: what is hidden, promised and paid."""
+    asked = menu.question
+    window = f"epsilon, {asked.window:,} readings" if asked else "epsilon, window"
+    first = next((each.protection for each in menu.settings if each.protection), None)
+    crowds = list(first.errors) if first else []
+    head = ["id", "level", "setting", "guess", "epsilon, one reading", window]
+    head += ["recognised"] if first and first.recognised is not None else []
+    head += [f"total of {users:,}" for users in crowds] + ["producers needed", "privacy", "utility"]
+    rows = [head]
+    for each in menu.settings:
+        found = each.protection
+        row = [each.id, each.name, str(each.setting)]
+        row += ["-" if found is None or found.guess is None else f"{found.guess:.0%}"]
+        row += [_epsilon(found.reading if found else None), _epsilon(found.window if found else None)]
+        if "recognised" in head:
+            row.append("-" if found is None or found.recognised is None else f"{found.recognised:.0%}")
+        row += [f"{(found.errors if found else {}).get(users, 0.0):.2%}" for users in crowds]
+        row.append("-" if each.needed is None else f"{each.needed:,}")
+        row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        rows.append(row)
+    return rows
+
+
+def offer_notes(menu: Menu) -> list[str]:
+    """How to read the offer, and which levels this many producers cannot carry."""
+    asked, made = menu.question, menu.provenance.get("offer", {})
+    notes = []
+    if asked:
+        notes.append(
+            f"epsilon: {asked.words()}; of one reading at delta 0. Of any other change of one reading it is in "
+            "proportion to the change"
+        )
+    if made:
+        notes.append(
+            f"guess: the best guess of a reading from its report errs by this share of guessing without a report; each "
+            f"level up buys {made['step']:.0%} of it or more"
+        )
+        short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
+        notes += [
+            f"{each.id} ({each.name}) needs {each.needed:,} producers for totals within {made['within']:.2g} on "
+            f"average: there are {made['producers']:,}"
+            for each in short
+        ]
+    return notes
+
+
+def _epsilon(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"

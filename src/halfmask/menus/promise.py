@@ -1,0 +1,147 @@
+"""What the settings of a menu protect, and against which question: the numbers that stand beside the paper's score."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.periods import DAY
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.quality import typical_sizes
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.evidence import Population
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, guarantee
+
+DELTA = 1e-6
+HIDES = 0.05
+"""Error of the best guess of a reading, over that without its report: below, a setting hides next to nothing."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an epsilon is about: any change of up to ``change`` in each of ``window`` readings, at ``delta``.
+
+    ``unit`` is that of a reading, for the words. An epsilon says nothing of larger changes or longer windows.
+    """
+
+    change: float
+    window: int
+    delta: float = DELTA
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.change < math.inf:
+            raise OptionError(f"the change is {self.change:g}: say how far a reading may change, above 0, in its unit")
+        if self.window < 1:
+            raise OptionError(f"a window of {self.window} readings holds none: give a whole number from 1 on")
+        if not 0 < self.delta < 1:
+            raise OptionError(f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+
+    @property
+    def size(self) -> str:
+        """The change with its unit."""
+        return f"{self.change:.3g} {self.unit}".strip()
+
+    def words(self) -> str:
+        """The question as a phrase that stands behind an epsilon."""
+        readings = "one reading" if self.window == 1 else f"each of {self.window:,} readings in a row"
+        return f"for a change of up to {self.size} in {readings}, at delta {self.delta:g}"
+
+    def asked(self, setting: PrivacySetting) -> Guarantee:
+        """The setting's guarantee against this change."""
+        return guarantee(setting, self.change, (self.window,))
+
+    def epsilon(self, setting: PrivacySetting) -> float | None:
+        """Epsilon of the whole window at delta; None where no finite one is kept."""
+        return self.asked(setting).epsilon_at(self.delta, self.window)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What one setting protects on the data of its menu.
+
+    ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1
+    ``recognised``  share of producers named from a masked day; None where no readings were at hand
+    ``reading``     epsilon of one report: pure where there is one, else at the question's delta; None: none is finite
+    ``window``      epsilon of the question's window at its delta; None where none is finite
+    ``pure``        whether ``reading`` holds at delta 0
+    ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None where there is none
+    ``errors``      mean error of a period's total, relative, by number of producers
+    """
+
+    guess: float | None
+    recognised: float | None = None
+    reading: float | None = None
+    window: float | None = None
+    pure: bool = False
+    per_unit: float | None = None
+    errors: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether a finite epsilon holds for one report and for the window."""
+        return self.reading is not None and self.window is not None
+
+    @property
+    def hides_next_to_nothing(self) -> bool:
+        """Whether the best guess of a reading errs by next to nothing; False where that is not known."""
+        return self.guess is not None and self.guess < HIDES
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; numbers of producers as texts."""
+        return {**vars(self), "errors": {str(users): error for users, error in self.errors.items()}}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "Protection":
+        """What ``to_json`` wrote."""
+        numbers = {
+            name: None if plain.get(name) is None else float(plain[name])
+            for name in ("guess", "recognised", "reading", "window", "per_unit")
+        }
+        errors = {int(users): float(error) for users, error in plain.get("errors", {}).items()}
+        return cls(**numbers, pure=bool(plain.get("pure", False)), errors=errors)
+
+
+def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:
+    """Guess and epsilons of one setting; the error of totals and the share recognised are the caller's to add."""
+    if setting.mechanism == "none":
+        return Protection(guess=0.0)
+    found = question.asked(setting)
+    reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
+    per_unit = 1 / setting.parameters[0] if setting.mechanism == "laplace" and setting.parameters[0] else None
+    return Protection(
+        guess=guess_error(setting, population),
+        reading=reading,
+        window=found.epsilon_at(question.delta, question.window),
+        pure=found.epsilon is not None,
+        per_unit=per_unit,
+    )
+
+
+def guess_error(setting: PrivacySetting, population: Population) -> float | None:
+    """Mean absolute error of the best guess of a reading from its report, over that of the best guess without one.
+
+    None where the setting has no noise law: its reports would have to be drawn.
+    """
+    if setting.kind != "additive" or setting.inner is not None:
+        return 0.0 if setting.mechanism == "none" else None
+    found = lattice_errors(setting, population)
+    return min(found.best_absolute / found.prior_absolute, 1.0) if found.prior_absolute else 0.0
+
+
+def default_question(profile: Profile, unit: str = "") -> Question:
+    """A change of a typical reading's size in every reading of a day."""
+    return Question(typical_reading(profile), reports_a_day(profile), unit=unit)
+
+
+def typical_reading(profile: Profile) -> float:
+    """The median |s| of the non-zero readings, to within a bin (1.1 %)."""
+    below = profile.bin_counts.cumsum()
+    return float(typical_sizes(profile)[below.searchsorted(below[-1] / 2)]) if len(below) else 0.0
+
+
+def reports_a_day(profile: Profile) -> int:
+    """How many reports a device gives in a day, by the sampling step; half-hours without one."""
+    return DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]

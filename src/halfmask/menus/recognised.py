@@ -1,0 +1,70 @@
+"""Who is recognised from one masked day: an attacker knows everybody's earlier days, and sees a day without a name."""
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.profiles.periods import DAY
+from halfmask.protection.attacks.reidentification import ranks, shape
+from halfmask.protection.evidence import Evidence
+
+DAYS = 4
+"""Days that are masked and named in turn, each from the days before it."""
+NODES = 16
+PRESENT = 0.8
+FEWEST = 5
+PARTS = 12
+SEED = 7
+
+
+def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:
+    """Share of producers named rightly from a masked day, for additive noise of each deviation; NaN stays NaN.
+
+    Rates at some deviations, made to fall with the noise (the largest of those above), and lines between them. The
+    attack is that of the audit (`attacks.reidentification`), on the last days in turn.
+    """
+    held = np.isfinite(deviations)
+    noisy = np.unique(deviations[held & (deviations > 0)])
+    nodes = noisy if len(noisy) <= NODES else np.geomspace(noisy[0], noisy[-1], NODES)
+    days = masked_days(evidence)
+    rates = np.array([named_from_a_day(evidence, days, 0.0), *(named_from_a_day(evidence, days, at) for at in nodes)])
+    rates = np.maximum.accumulate(rates[::-1])[::-1]
+    found = np.full(len(deviations), np.nan)
+    found[held] = np.interp(deviations[held], np.concatenate([[0.0], nodes]), rates)
+    return found
+
+
+def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
+    """Columns of the days before, and of the day itself, for each of the last whole days."""
+    step = evidence.step
+    if evidence.resolution != "readings" or DAY % step or DAY // step < 2:
+        raise OptionError("a masked day needs readings at steps that divide a day: name them with --panel SOURCE")
+    a_day = DAY // step
+    first = int((-evidence.times[0] // step) % a_day)
+    whole = (evidence.series.shape[1] - first) // a_day
+    if whole < 3:
+        raise OptionError(f"the readings hold {whole} whole days: it takes 3 to know producers and see one masked")
+    days = range(max(whole - DAYS, 2), whole)
+    return [(slice(first, first + day * a_day), slice(first + day * a_day, first + (day + 1) * a_day)) for day in days]
+
+
+def named_from_a_day(evidence: Evidence, days: list[tuple[slice, slice]], deviation: float) -> float:
+    """Mean share over the days; the noise of a deviation is Gaussian, the same draw for every deviation."""
+    rng = np.random.default_rng(SEED)
+    floor = (1e-3 * evidence.population.typical) ** 2
+    shares = []
+    for before, day in days:
+        known, seen = evidence.series[:, before], evidence.series[:, day]
+        psi = rng.standard_normal(seen.shape)
+        rows = np.flatnonzero(
+            (np.isfinite(seen).mean(axis=1) >= PRESENT) & (np.isfinite(known).mean(axis=1) >= PRESENT / 2)
+        )
+        if len(rows) < FEWEST:
+            continue
+        parts = np.asarray(evidence.times % DAY // (DAY // PARTS))
+        habits, today = shape(known[rows], parts[before]), shape(seen[rows] + deviation * psi[rows], parts[day])
+        rank = ranks(habits, today, np.full(len(rows), deviation**2), floor)
+        shares.append(float(np.mean(rank < 1)))
+    if not shares:
+        raise OptionError(f"fewer than {FEWEST} producers have whole days: nobody can be told apart")
+    return float(np.mean(shares))

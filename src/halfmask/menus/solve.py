@@ -1,0 +1,224 @@
+"""Noise for a promise, and a promise for an error.
+
+`least_noise` gives, for each mechanism that can promise an epsilon, its setting of the least noise that keeps the
+promise; `strongest` gives, for an error that a period's total may have, the smallest epsilon that can be promised.
+Both go through one family a mechanism, a setting for each deviation of the noise, along which epsilon falls as noise
+grows. What is returned keeps the promise by its own guarantee, computed anew: never by the formula that led to it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, noise_std
+from halfmask.menus.placed import Placed, place
+from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.words import total_error
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import population_of
+
+CROWDS = (100, 1_000, 10_000)
+DIGITS = 4
+CLOSE = 1e-4
+MOST_TRIES = 60
+Family = Callable[[float, Question], PrivacySetting]
+
+
+def _laplace(deviation: float, _: Question) -> PrivacySetting:
+    return PrivacySetting("laplace", (_up(deviation / math.sqrt(2)),))
+
+
+def _gaussian(deviation: float, _: Question) -> PrivacySetting:
+    return PrivacySetting("gaussian", (_up(deviation),))
+
+
+def _staircase(deviation: float, question: Question) -> PrivacySetting:
+    """Steps as wide as the change, of the shape that is best for E|psi|; its own epsilon by bisection of E psi^2."""
+    low, high = 1e-9, 700.0
+    while high - low > CLOSE * low:
+        middle = math.sqrt(low * high)
+        found = noise_std(_stairs(middle, question.change))
+        low, high = (middle, high) if found is None or found > deviation else (low, middle)
+    return _stairs(float(f"{low:.{DIGITS}g}"), question.change)
+
+
+def _stairs(epsilon: float, width: float) -> PrivacySetting:
+    gamma = 1 / (1 + math.exp(min(epsilon / 2, 700.0)))
+    return PrivacySetting("staircase", (epsilon, width, float(f"{gamma:.{DIGITS}g}")))
+
+
+FAMILIES: dict[str, Family] = {"laplace": _laplace, "gaussian": _gaussian, "staircase": _staircase}
+NEVER = {
+    "sine": "bounded noise: some reports rule the other reading out for certain",
+    "uniform": "bounded noise: some reports rule the other reading out for certain",
+    "relative_laplace": "noise in proportion to the reading leaves a reading of 0 as it is",
+    "round": "a rule adds no chance: a change that shows at all shows for certain",
+}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One mechanism's setting for a promise: what it keeps, and what it costs.
+
+    ``reading`` and ``window`` are the epsilons of one report (pure where ``pure``) and of the question's window.
+    ``errors`` is the mean error of a period's total for so many producers, relative; empty without a profile.
+    ``guess`` and ``placed`` (the paper's scores) need a profile, and a menu's normalisers.
+    """
+
+    mechanism: str
+    setting: PrivacySetting
+    noise_std: float
+    reading: float | None
+    pure: bool
+    window: float
+    errors: dict[int, float]
+    guess: float | None = None
+    placed: Placed | None = None
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Solutions from the least noise up, and why other mechanisms have none."""
+
+    question: Question
+    solutions: tuple[Solution, ...]
+    without: dict[str, str]
+
+    def rows(self) -> list[list[str]]:
+        """The solutions as a table, headings first."""
+        unit = f", {self.question.unit}" if self.question.unit else ""
+        crowds = list(self.solutions[0].errors) if self.solutions else []
+        scored = any(each.placed for each in self.solutions)
+        guessed = any(each.guess is not None for each in self.solutions)
+        head = [
+            "mechanism",
+            "setting",
+            f"noise std{unit}",
+            "epsilon, one reading",
+            f"epsilon, {self.question.window:,}",
+        ]
+        head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,} producers" for users in crowds]
+        rows = [head]
+        for each in self.solutions:
+            one = "none" if each.reading is None else f"{each.reading:.3g}" + ("" if each.pure else " *")
+            row = [each.mechanism, str(each.setting), f"{each.noise_std:.3g}", one, f"{each.window:.3g}"]
+            row += ["-" if each.guess is None else f"{each.guess:.0%}"] * guessed
+            row += (each.placed.words() if each.placed else ["-", "-"]) if scored else []
+            rows.append([*row, *(f"{error:.2%}" for error in each.errors.values())])
+        return rows
+
+    def notes(self) -> list[str]:
+        """What the columns are."""
+        asked = self.question
+        told = [f"epsilon, {asked.window:,}: {asked.words()}; epsilon, one reading: the same change in one, at delta 0"]
+        if any(each.reading is not None and not each.pure for each in self.solutions):
+            told.append(f"* at delta {asked.delta:g}, as this noise has no epsilon at delta 0")
+        if any(each.guess is not None for each in self.solutions):
+            told.append("guess: error of the best guess of a reading from its report, over that without a report")
+        return told + [f"{name} promises no epsilon: {reason}" for name, reason in self.without.items()]
+
+
+def least_noise(
+    epsilon: float, question: Question, *, profile: Profile | None = None, menu: Menu | None = None
+) -> Solved:
+    """The setting of the least noise of each mechanism that keeps ``epsilon`` for the question, quietest first."""
+    if not 0 < epsilon < math.inf:
+        raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1")
+    found = [_least(name, epsilon, question) for name in FAMILIES]
+    return _solved(question, found, profile, menu)
+
+
+def strongest(
+    error: float,
+    producers: int,
+    question: Question,
+    profile: Profile,
+    *,
+    menu: Menu | None = None,
+) -> Solved:
+    """The strongest promise of each mechanism whose noise keeps a period's total of so many producers within ``error``.
+
+    The error of a total goes with the noise's deviation alone, so each mechanism gets the deviation that just fits.
+    """
+    if not 0 < error < math.inf:
+        raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%")
+    if producers < 1:
+        raise OptionError(f"{producers} producers have no total: give a whole number from 1 on")
+    unit = total_error(profile, PrivacySetting("gaussian", (1.0,)), producers)
+    if not unit:
+        raise OptionError("every period's total is zero: its error cannot be measured")
+    scale = _fit(unit, error, profile, producers)
+    found = [family(scale, question) for family in FAMILIES.values()]
+    kept = [each for each in found if question.epsilon(each) is not None]
+    return _solved(question, kept, profile, menu, (producers, *CROWDS))
+
+
+def _fit(unit: float, error: float, profile: Profile, producers: int) -> float:
+    """The deviation at which rounding to a few digits cannot exceed the error."""
+    scale = error / unit * (1 - 10.0 ** (1 - DIGITS))
+    worst = max(
+        total_error(profile, family(scale, Question(scale, 1)), producers) or 0.0 for family in FAMILIES.values()
+    )
+    return scale if worst <= error else scale * error / worst
+
+
+def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
+    """Epsilon goes nearly with 1/deviation, so steps by their ratio come close; bisection where they do not."""
+    family = FAMILIES[name]
+    low, high = 0.0, math.inf  # noise that breaks the promise, and the least so far that keeps it
+    best, deviation = None, question.change * math.sqrt(question.window) / epsilon
+    for _ in range(MOST_TRIES):
+        setting = family(deviation, question)
+        found = question.epsilon(setting)
+        if found is not None and found <= epsilon:
+            best, high = setting, deviation
+        else:
+            low = deviation
+        if high <= low * (1 + CLOSE) or (best is setting and found is not None and found > epsilon * (1 - CLOSE)):
+            return setting if best is None else best
+        aim = deviation * ((4.0 if found is None else found / epsilon) * (1 + CLOSE / 4))
+        halfway = math.sqrt(low * high) if low and high < math.inf else aim
+        deviation = aim if low < aim < high else halfway
+    if best is None:
+        raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}")
+    return best
+
+
+def _solved(
+    question: Question,
+    settings: list[PrivacySetting],
+    profile: Profile | None,
+    menu: Menu | None,
+    crowds: tuple[int, ...] = CROWDS,
+) -> Solved:
+    scored = {} if profile is None or menu is None else place(settings, profile, menu)
+    people = None if profile is None else population_of(profile)
+    found = []
+    for setting in settings:
+        asked = question.asked(setting)
+        window = asked.epsilon_at(question.delta, question.window)
+        if window is None:
+            continue
+        errors = {} if profile is None else {users: total_error(profile, setting, users) for users in crowds}
+        found.append(
+            Solution(
+                mechanism=setting.mechanism,
+                setting=setting,
+                noise_std=noise_std(setting) or 0.0,
+                reading=asked.epsilon if asked.epsilon is not None else asked.epsilon_at(question.delta),
+                pure=asked.epsilon is not None,
+                window=window,
+                errors={users: error for users, error in errors.items() if error is not None},
+                guess=None if people is None else guess_error(setting, people),
+                placed=scored.get(setting),
+            )
+        )
+    return Solved(question, tuple(sorted(found, key=lambda each: (each.noise_std, each.window))), NEVER)
+
+
+def _up(value: float) -> float:
+    """A few digits, so that a setting can be written down; upwards, so that rounding never breaks a promise."""
+    rounded = float(f"{value:.{DIGITS}g}")
+    return rounded if rounded >= value else float(f"{value * (1 + 10.0 ** (1 - DIGITS) / 2):.{DIGITS}g}")
