@@ -34,7 +34,9 @@ VOTE = 1000
 SHARES = (0.75, 0.25)
 """Parts of epsilon that the histograms of readings and of producers get."""
 STANDS_OUT = 2.0
-"""Scales of the noise that an octave's votes must exceed."""
+"""Scales of the noise that an octave's votes must exceed, beside one that does,"""
+MODE_STANDS_OUT = 9.0
+"""and that the fullest octave's must: noise alone does so once in 200 summaries."""
 SAVED = 4
 
 
@@ -115,7 +117,7 @@ def _around_the_mode(votes: FloatArray, scale: float) -> tuple[FloatArray, int]:
     """The run of octaves around the fullest in which every one stands out, all others 0; and where it begins."""
     out = votes <= STANDS_OUT * scale
     mode = int(np.argmax(votes))
-    if out[mode]:
+    if votes[mode] <= MODE_STANDS_OUT * scale:
         return np.zeros(len(votes)), 0
     first = int(np.flatnonzero(np.append(True, out[:mode]))[-1])
     last = mode + int(np.flatnonzero(np.append(out[mode:], True))[0])

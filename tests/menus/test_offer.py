@@ -1,0 +1,137 @@
+"""The menu one can sign: each level is what it says when readings are masked, and is a menu wherever one is taken."""
+
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halfmask.choice.mix import mix
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import menu_json, read_menu, write_menu
+from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
+from halfmask.menus.placed import OUTSIDE
+from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _around_the_mode, _votes, public_summary
+from halfmask.menus.words import total_error
+from halfmask.protection.evidence import population_of
+from tests.menus.cases import QUESTION, street, studied
+
+
+@cache
+def made(levels: int = 4) -> Offer:
+    return offer(street().profile, studied(), levels=levels, question=QUESTION)
+
+
+def test_every_level_has_a_guarantee_and_buys_its_part_of_the_guess() -> None:
+    """Wrong answers: 2 % less noise misses the level's part."""
+    found, people = made().menu, population_of(street().profile)
+    for number, each in enumerate(found.settings[:-1]):
+        told, target = each.protection, (number + 1) / 5
+        assert told is not None
+        assert told.guess == guess_error(each.setting, people)
+        assert target <= told.guess < target + 0.01  # type: ignore[operator]
+        less = PrivacySetting("laplace", (each.setting.parameters[0] * 0.98,))
+        assert guess_error(less, people) < target  # type: ignore[operator]
+        assert told.pure
+        assert told.reading == pytest.approx(0.5 / each.setting.parameters[0])
+        assert told.per_unit == pytest.approx(1 / each.setting.parameters[0])
+        assert told.window is not None
+        assert told.window < 12 * told.reading  # type: ignore[operator]
+
+
+def test_levels_are_named_and_lettered_from_the_lightest_up() -> None:
+    found = made().menu
+    assert found.ids == ("A", "B", "C", "D", "N")
+    assert [each.name for each in found.settings] == ["light", "medium", "strong", "very strong", "open"]
+    assert len({each.name for each in made(5).menu.settings}) == 6
+
+
+def test_a_level_says_how_many_producers_it_takes() -> None:
+    """With so many the total errs by what was asked or less, with a hundredth fewer by more."""
+    found = made().menu
+    for each in found.settings[:-1]:
+        assert each.needed is not None
+        assert total_error(street().profile, each.setting, each.needed) <= 0.01  # type: ignore[operator]
+        assert total_error(street().profile, each.setting, math.floor(each.needed * 0.99) - 1) > 0.01  # type: ignore[operator]
+    told = " ".join(offer_notes(found))
+    short = [each for each in found.settings[:-1] if (each.needed or 0) > 200]
+    assert short
+    assert all(f"needs {each.needed:,} producers" in told for each in short)
+
+
+def test_an_offer_is_a_menu_file_and_a_menu_to_mix(tmp_path: Path) -> None:
+    write_menu(made().menu, tmp_path / "offer.json")
+    again = read_menu(tmp_path / "offer.json")
+    assert menu_json(again) == menu_json(made().menu)
+    assert mix(street().profile, again, step=0.5, repeats=1).table.num_rows > 0
+
+
+def test_scores_outside_the_study_are_said_to_be_and_never_shown() -> None:
+    """A study of quiet settings alone: the strong levels are beyond its range."""
+    found = offer(street().profile, studied("laplace:b=0.001|0.01|0.02|0.05"), question=QUESTION).menu
+    outside = [each for each in found.settings if each.outside]
+    assert outside
+    assert all(0 <= value <= 1 for each in found.settings for value in (each.privacy.median, each.utility.p10))
+    table = {row[0]: row for row in offer_rows(found)[1:]}
+    assert all(OUTSIDE in table[each.id] for each in outside)
+    assert not any(OUTSIDE in table[each.id] for each in found.settings if not each.outside)
+
+
+def test_the_cost_of_the_guarantee_is_said_in_one_sentence() -> None:
+    found = made()
+    assert found.cost is not None
+    assert f"{max(found.cost, 0):.3f}" in found.sentence()
+    assert any(each.setting.mechanism == "sine" for each in found.paper.settings)
+
+
+@pytest.mark.parametrize("wrong", [{"levels": 0}, {"levels": 6}, {"within": 0.0}, {"within": 1.0}])
+def test_offers_that_are_none_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(OptionError):
+        offer(street().profile, studied(), **wrong)  # type: ignore[arg-type]
+
+
+def test_the_least_noise_follows_the_unit() -> None:
+    """A panel in Wh: a thousand times the noise, to the width of a bin."""
+    people = population_of(street().profile)
+    factor = 2.0**10  # whole octaves, so that bins move and do not change
+    scaled = type(people)(people.low * factor, people.high * factor, people.share, people.zero)
+    for target in (0.2, 0.8):
+        one, other = (least_laplace(target, each, Question(0.3, 1)).parameters[0] for each in (people, scaled))
+        assert other == pytest.approx(factor * one, rel=2e-2)
+
+
+def test_one_producer_changes_votes_by_no_more_than_two() -> None:
+    """What the noise of the public summary is scaled by: everything about one producer changed."""
+    profile = street().profile
+    readings, producers = _votes(profile)
+    for user in profile.labels[:5]:
+        others = [label for label in profile.labels if label != user]
+        fewer = _votes(profile.subset(others))
+        assert np.abs(readings - fewer[0]).sum() <= VOTE  # taken away: one vote; exchanged: two
+        assert np.abs(producers - fewer[1]).sum() <= VOTE
+    assert len(producers) == HIGHEST - LOWEST + 1
+
+
+def test_the_public_summary_is_close_and_never_the_same() -> None:
+    """With much epsilon it is the histogram of producers' shares; two of one profile differ."""
+    profile = street().profile
+    close = public_summary(profile, 1000.0)
+    assert close is not None
+    readings, _ = _votes(profile)
+    exact = readings[1:] / readings[1:].sum()
+    first = close.first - LOWEST
+    assert np.abs(exact[first : first + len(close.share)] - close.share).max() < 0.01
+    drawn = {public_summary(profile, 4.0) for _ in range(4)}
+    assert len(drawn) > 1
+    assert PublicSummary.from_json(close.to_json()) == close
+
+
+def test_octaves_that_do_not_stand_out_of_the_noise_are_not_told() -> None:
+    """The run around the fullest octave ends where votes drown, and there is none where the fullest does."""
+    run, first = _around_the_mode(np.array([3.0, 0.5, 2.5, 40.0, 2.1, 1.9, 30.0]), 1.0)
+    assert (run == [0, 0, 2.5, 40.0, 2.1, 0, 0]).all()
+    assert first == 2
+    assert not _around_the_mode(np.array([1.0, 8.9, 2.0]), 1.0)[0].any()

@@ -1,0 +1,92 @@
+"""Noise for a promise: it is kept, by the promise's own law, and less noise would break it."""
+
+import math
+
+import pytest
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.optimize import optimize
+from halfmask.menus.promise import Question
+from halfmask.menus.solve import FAMILIES, Solved, least_noise, strongest
+from halfmask.menus.words import total_error
+from halfmask.protection.guarantees.guarantee import guarantee
+from tests.menus.cases import street, studied
+
+
+def _less(setting: PrivacySetting, part: float) -> PrivacySetting:
+    """The same setting with that part of its noise."""
+    first, *rest = setting.parameters
+    changed = first / part if setting.mechanism == "staircase" else first * part
+    return PrivacySetting(setting.mechanism, (changed, *rest))
+
+
+@pytest.mark.parametrize("question", [Question(2, 48), Question(0.3, 1), Question(1, 4, 1e-3)])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_the_promise_is_kept_and_a_hundredth_less_noise_breaks_it(question: Question, epsilon: float) -> None:
+    """Recomputed by the guarantee itself; the wrong answers are settings with 1 % less noise."""
+    found = least_noise(epsilon, question)
+    assert {each.mechanism for each in found.solutions} == set(FAMILIES)
+    for each in found.solutions:
+        kept = guarantee(each.setting, question.change, (question.window,)).epsilon_at(question.delta, question.window)
+        assert kept is not None
+        assert kept == pytest.approx(each.window)
+        assert kept <= epsilon
+        broken = question.epsilon(_less(each.setting, 0.99))
+        assert broken is None or broken > epsilon
+
+
+def test_one_report_of_laplace_noise_needs_the_change_over_epsilon() -> None:
+    """b = d / epsilon for one reading, whatever delta is near 0: the closed form."""
+    found = least_noise(0.5, Question(2, 1, 1e-12))
+    laplace = next(each for each in found.solutions if each.mechanism == "laplace")
+    assert laplace.setting.parameters[0] == pytest.approx(4, rel=2e-3)
+
+
+def test_mechanisms_without_a_promise_say_why() -> None:
+    found = least_noise(1, Question(1, 1))
+    assert "sine" in found.without
+    assert not any(each.mechanism == "sine" for each in found.solutions)
+    assert any("sine promises no epsilon" in told for told in found.notes())
+    assert math.isinf(question_epsilon("sine:5,0,0,0,0"))
+
+
+def question_epsilon(text: str) -> float:
+    found = Question(1, 1).epsilon(PrivacySetting.parse(text))
+    return math.inf if found is None else found
+
+
+@pytest.mark.parametrize("error", [0.01, 0.2])
+def test_the_strongest_promise_just_keeps_the_error(error: float) -> None:
+    """The total of so many producers errs by the asked error, and by no more."""
+    profile = street().profile
+    found = strongest(error, 1000, Question(0.5, 12), profile, menu=optimize(studied()).menu)
+    for each in found.solutions:
+        reached = total_error(profile, each.setting, 1000)
+        assert reached is not None
+        assert 0.99 * error < reached <= error
+        assert each.errors[1000] == pytest.approx(reached)
+        assert each.guess is not None
+        assert each.placed is not None
+
+
+def test_more_error_buys_a_stronger_promise() -> None:
+    profile = street().profile
+
+    def promised(found: Solved) -> dict[str, float]:
+        return {each.mechanism: each.window for each in found.solutions}
+
+    tight, loose = (promised(strongest(error, 500, Question(0.5, 12), profile)) for error in (0.01, 0.05))
+    assert all(loose[name] < tight[name] for name in tight)
+
+
+@pytest.mark.parametrize("ask", [(0.0, Question(1, 1)), (math.inf, Question(1, 1))])
+def test_an_epsilon_that_is_none_is_refused(ask: tuple[float, Question]) -> None:
+    with pytest.raises(OptionError, match="above 0"):
+        least_noise(*ask)
+
+
+@pytest.mark.parametrize("wrong", [{"change": 0.0}, {"window": 0}, {"delta": 1.0}, {"delta": 0.0}])
+def test_a_question_that_asks_nothing_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(OptionError):
+        Question(**{"change": 1.0, "window": 1, **wrong})  # type: ignore[arg-type]
