@@ -1,0 +1,48 @@
+"""``halfmask check``."""
+
+from typing import TYPE_CHECKING
+
+from halfmask.cli.output import print_rows
+from halfmask.commands.check import Check
+from halfmask.commands.check import check as find
+
+if TYPE_CHECKING:
+    from halfmask.evaluation.cancellation import Cancellation
+
+DEFAULTS = Check()
+
+
+def check(options: Check = DEFAULTS) -> None:
+    """Does noise cancel? The conditions of the paper's theorem 1, tried on an aggregate and a mechanism."""
+    found = find(options)
+    if not options.all:
+        _one(found[0])
+        return
+    rows = [["aggregate", "masked by", "recursive", "neutral", "commutes", "error ~ users^", "users needed", "cancels"]]
+    for each in found:
+        held = ["yes" if one.holds else "no" for one in (each.recursive, each.neutral, each.commutes)]
+        cancels = "yes" if each.cancels else "no"
+        rows.append([each.aggregate, _settings(each), *held, _exponent(each), _users(each), cancels])
+    print_rows(rows, f"Users needed: for a mean relative error of {options.accuracy:.2%} on values with a mean of 0.6")
+
+
+def _one(found: "Cancellation") -> None:
+    title = f"{found.aggregate} masked by {_settings(found)}: {found.verdict()}."
+    rows = [["", "", ""]]
+    for name, one in (("recursive", found.recursive), ("neutral", found.neutral), ("commutes", found.commutes)):
+        rows.append([name, "holds" if one.holds else "fails", one.case])
+    rows.append(["error goes with users to the power", _exponent(found), ""])
+    rows.append(["users needed", _users(found), f"for a mean relative error of {found.accuracy:.2%}"])
+    print_rows(rows, title)
+
+
+def _settings(found: "Cancellation") -> str:
+    return " + ".join(map(str, found.settings))
+
+
+def _exponent(found: "Cancellation") -> str:
+    return "no error" if found.error == 0 else f"{found.exponent:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _users(found: "Cancellation") -> str:
+    return "no number suffices" if found.users is None else f"{found.users:,.0f}"
