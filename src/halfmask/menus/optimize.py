@@ -298,8 +298,9 @@ def _notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> l
     if len(set(names) - {"none"}) == 1:
         only = next(iter(set(names) - {"none"}))
         notes.append(f"the study has one mechanism only, {only}: the menu compares it with no other")
+    of = "" if axis.name == "privacy" else f" of {axis.name}"
     notes += [
-        f"bin {each.bin[0]:g} to {each.bin[1]:g} of {axis.name} is empty; nearest is {each.nearest}: {each.reason}"
+        f"bin {each.bin[0]:g} to {each.bin[1]:g}{of} is empty; nearest is {each.nearest}: {each.reason}"
         for each in menu.empty_bins
     ]
     masking = menu.settings[:-1]
