@@ -1,20 +1,24 @@
-"""What masking costs on a device: readings a second by law and backend, and a day of half-hourly readings.
+"""What masking costs on a device: draws and readings a second, beside OpenDP's samplers and numpy's in the same run.
 
 One core, nothing in parallel: a slow device is this times how much slower it is. Nothing is asserted.
 """
 
+import math
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from fractions import Fraction
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask_device import Backend, Lattice, Producer, noise
+from halfmask_device import DeviceSetting, Lattice, Producer, noise
 
 LATTICE = Lattice("0.001", "0", "10")
 SETTINGS = (
@@ -22,8 +26,9 @@ SETTINGS = (
     *("sine:0.9,0.3,0.6,0.6,0.3", "tabulated:0.1,0.5,1,1"),
 )
 OPENDP = SETTINGS[:3]
-DAY = 48
-DRAWS = 20_000
+DRAWS = MANY = 50_000
+FEW = 1000
+START = datetime(2026, 1, 1)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -42,56 +47,75 @@ def plain_numpy(setting: str, number: int) -> float:
     return seconds(lambda: parsed.law.sample(np.array(parsed.parameters), number, rng))
 
 
+def opendp(setting: str) -> Callable[[int], object]:
+    """OpenDP's sampler of the same lattice law: many draws at once."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    parsed = DeviceSetting.parse(setting)
+    gaussian = parsed.mechanism == "gaussian"
+    make, distance = (make_gaussian, l2_distance) if gaussian else (make_laplace, l1_distance)
+    nearest = float(scale := parsed.parameters[0] / LATTICE.unit)
+    above = nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
+    measurement: Any = make(vector_domain(atom_domain(T="i64")), distance(T="i64"), above)
+    return lambda number: measurement([0] * number)
+
+
+def singly(sampler: Callable[[int], object]) -> None:
+    for _ in range(FEW):
+        sampler(1)
+
+
 def draws() -> None:
-    """Noise alone: microseconds a draw, and how many times a draw in floating point that is."""
+    """Noise alone: draws a second by ours, by OpenDP, by numpy in floating point."""
     for setting in SETTINGS:
-        plain = plain_numpy(setting, 50 * DRAWS) / 50
-        for backend in ("own", "opendp") if setting in OPENDP else ("own",):
-            took = seconds(partial(noise, setting, LATTICE, DRAWS, backend=backend))
-            print(
-                f"  {setting} ({backend}): {DRAWS / took:,.0f} draws/s, {took / DRAWS * 1e6:.1f} us each, "
-                f"{took / plain:,.0f} x numpy"
-            )
+        noise(setting, LATTICE, 1000)
+        ours = seconds(partial(noise, setting, LATTICE, DRAWS))
+        line = f"  {setting}: {DRAWS / ours:,.0f} draws/s"
+        if setting in OPENDP:
+            sampler = opendp(setting)
+            line += f", OpenDP {DRAWS / seconds(partial(sampler, DRAWS)):,.0f} at once"
+            line += f" and {FEW / seconds(partial(singly, sampler)):,.0f} one by one"
+        print(line + f", numpy's floats {20 * DRAWS / plain_numpy(setting, 20 * DRAWS):,.0f}")
 
 
-class Day:
-    """A device with its state on disk, and readings at ever new times."""
-
-    def __init__(self, folder: Path, setting: str, backend: Backend) -> None:
-        self.device, self.clock = Producer(setting, LATTICE, folder, backend=backend), count()
-
-    def readings(self, number: int) -> list[tuple[str, float]]:
-        return [(str(time), 0.5) for time in islice(self.clock, number)]
-
-    def one_by_one(self) -> None:
-        for reading in self.readings(DAY):
-            self.device.report(*reading)
-
-    def at_once(self, number: int) -> None:
-        list(self.device.reports(self.readings(number)))
+def readings(clock: Iterator[int], number: int) -> list[tuple[str, str]]:
+    """Readings at ever new minutes, as a CSV would give them."""
+    return [((START + timedelta(minutes=m)).isoformat(), f"{m % 9999 / 1000:.3f}") for m in islice(clock, number)]
 
 
-def days() -> None:
-    """A day of readings through a device, one by one and at once; and a year at once."""
-    cases: tuple[tuple[str, Backend], ...] = ((SETTINGS[0], "own"), (SETTINGS[0], "opendp"), (SETTINGS[5], "own"))
-    for setting, backend in cases:
+def at_once(device: Producer, left: Iterator[list[tuple[str, str]]]) -> None:
+    list(device.reports(next(left)))
+
+
+def one_by_one(device: Producer, left: Iterator[list[tuple[str, str]]]) -> None:
+    for reading in next(left):
+        device.report(*reading)
+
+
+def masking() -> None:
+    """Readings through a device with its state on disk, at once and one by one."""
+    for setting in (SETTINGS[0], SETTINGS[1], SETTINGS[5]):
         with tempfile.TemporaryDirectory() as folder:
-            day = Day(Path(folder) / "state", setting, backend)
-            single, together = seconds(day.one_by_one), seconds(partial(day.at_once, DAY))
-            year = seconds(partial(day.at_once, 365 * DAY))
-            size = (Path(folder) / "state" / "noise.sqlite").stat().st_size / next(day.clock)
+            device, clock = Producer(setting, LATTICE, Path(folder) / "state"), count()
+            list(device.reports(readings(clock, 1000)))
+            together = seconds(partial(at_once, device, iter([readings(clock, MANY) for _ in range(3)])))
+            apart = seconds(partial(one_by_one, device, iter([readings(clock, FEW) for _ in range(3)])))
+            size = sum(path.stat().st_size for path in (Path(folder) / "state").iterdir()) / next(clock)
         print(
-            f"  a day through {setting} ({backend}), state on disk: {single * 1e3:.0f} ms reading by reading, "
-            f"{together * 1e3:.1f} ms at once; a year at once {year:.2f} s ({365 * DAY / year:,.0f} readings/s), "
-            f"{size:.0f} bytes a reading"
+            f"  masked by {setting}: {MANY / together:,.0f} readings/s at once, {FEW / apart:,.0f} one by one, "
+            f"{size:.0f} bytes of state a reading"
         )
 
 
 def run() -> None:
-    """The table of draws, and of days with the state."""
+    """The table of draws, and of readings with the state."""
     print(f"device: load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; lattice {LATTICE.step}, one core used")
     draws()
-    days()
+    masking()
 
 
 if __name__ == "__main__":

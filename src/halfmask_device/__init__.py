@@ -5,8 +5,6 @@ always gives the same report. `Producer` masks readings, `mask_csv` a stream of 
 sampler to an audit.
 """
 
-from halfmask_device.backends import Backend
-from halfmask_device.entropy import Entropy
 from halfmask_device.lattice import Lattice
 from halfmask_device.producer import Producer, noise, outputs
 from halfmask_device.setting import DeviceSetting
@@ -16,9 +14,7 @@ from halfmask_device.terms import Asked, Terms, agree
 
 __all__ = [
     "Asked",
-    "Backend",
     "DeviceSetting",
-    "Entropy",
     "Lattice",
     "Producer",
     "State",

@@ -9,18 +9,18 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from halfmask_device.entropy import Entropy
+from halfmask_device.prf import Bits
 
 CHUNK = 64
 GUARD = 64
 """Bits that `quarter_sine` carries beyond those of its argument."""
 
 
-def chance(bounds: Callable[[int], tuple[int, int]]) -> bool:
+def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
     """True with probability p, where ``bounds(bits)`` gives low <= p 2^bits <= high, ever closer as bits grow."""
     drawn = bits = 0
     while True:
-        drawn, bits = drawn << CHUNK | Entropy.bits(CHUNK), bits + CHUNK
+        drawn, bits = drawn << CHUNK | source.bits(CHUNK), bits + CHUNK
         low, high = bounds(bits)
         if drawn + 1 <= low:
             return True
@@ -28,7 +28,7 @@ def chance(bounds: Callable[[int], tuple[int, int]]) -> bool:
             return False
 
 
-def inverted(steps: Callable[[int, int], int]) -> int:
+def inverted(source: Bits, steps: Callable[[int, int], int]) -> int:
     """``steps`` of x = sin(pi U / 2), where ``steps(n, width)`` is of x = n / 2^width and does not fall with x.
 
     U lies in [u, u + 1) / 2^bits, and the sine rises by at most pi/2 / 2^bits there: x is enclosed, and once both
@@ -36,7 +36,7 @@ def inverted(steps: Callable[[int, int], int]) -> int:
     """
     drawn = bits = 0
     while True:
-        drawn, bits = drawn << CHUNK | Entropy.bits(CHUNK), bits + CHUNK
+        drawn, bits = drawn << CHUNK | source.bits(CHUNK), bits + CHUNK
         width = bits + GUARD
         sine = quarter_sine(drawn, bits)
         low = steps(max(sine - width, 0), width)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from halfmask_device.backends import Backend, sampler
 from halfmask_device.errors import ReadingError
 from halfmask_device.lattice import Lattice, Value
+from halfmask_device.laws import law
+from halfmask_device.prf import Bits
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import State
 from halfmask_device.terms import Terms, hold_to
@@ -14,6 +15,8 @@ from halfmask_device.terms import Terms, hold_to
 Reading = tuple[str, Value] | tuple[str, Value, str]
 """Time, value, and the sensor where a device has several."""
 BATCH = 1024
+PREPARE = 200
+"""Draws that are worth a table."""
 
 
 class Producer:
@@ -24,10 +27,10 @@ class Producer:
     second draw would be a second look at the reading. Times are compared as text.
     """
 
-    def __init__(self, setting: str, lattice: Lattice, state: str | Path, *, backend: Backend = "auto") -> None:
+    def __init__(self, setting: str, lattice: Lattice, state: str | Path) -> None:
         parsed = DeviceSetting.parse(setting)
         self.setting, self.lattice = parsed.text, lattice
-        self._law = sampler(parsed, lattice.unit, backend)
+        self._law = law(parsed, lattice.unit)
         self._state = State(state)
         hold_to(self._state, Terms(parsed.text, lattice))
 
@@ -58,18 +61,25 @@ class Producer:
             steps.append(found)
             if found is not None:
                 keys.append(self._state.key(sensor[0] if sensor else "", time.strip(), found))
-        noise = iter(self._state.noise(keys, self._law.draws) if keys else [])
+        noise = iter(self._state.noise(keys, self._draws) if keys else [])
         return [None if each is None else each + next(noise) for each in steps]
 
+    def _draws(self, count: int) -> list[int]:
+        source = Bits.fresh()
+        return [self._law.draw(source) for _ in range(count)]
 
-def noise(setting: str, lattice: Lattice, count: int, *, backend: Backend = "auto") -> list[int]:
+
+def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
     """Independent draws of psi in steps, from the sampler that devices use; nothing is remembered."""
-    return sampler(DeviceSetting.parse(setting), lattice.unit, backend).draws(count)
+    drawn, source = law(DeviceSetting.parse(setting), lattice.unit), Bits.fresh()
+    if count > PREPARE:
+        drawn.prepare()
+    return [drawn.draw(source) for _ in range(count)]
 
 
-def outputs(setting: str, lattice: Lattice, value: Value, count: int, *, backend: Backend = "auto") -> list[int]:
+def outputs(setting: str, lattice: Lattice, value: Value, count: int) -> list[int]:
     """What ``count`` devices that hold the same reading would report, in steps: s + psi."""
     s = lattice.steps(value)
     if s is None:
         raise ReadingError("a missing reading has no report")
-    return [s + psi for psi in noise(setting, lattice, count, backend=backend)]
+    return [s + psi for psi in noise(setting, lattice, count)]

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask_device.certain import GUARD, chance, decay_bounds, inverted, pi, quarter_sine
-from halfmask_device.laws import RoundedSine, RoundedStaircase
+from halfmask_device.prf import Bits
+from halfmask_device.rounded import RoundedSine, RoundedStaircase
 from tests.device.laws import TESTS
 from tests.statistics import ks_one_sample, share
 
+SOURCE = Bits.fresh()
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
 
 
@@ -58,7 +60,7 @@ def test_a_chance_is_decided_also_where_the_first_bits_do_not() -> None:
         asked.append(bits)
         return (0, 2**bits) if bits < 128 else (math.floor(third * 2**bits), math.ceil(third * 2**bits))
 
-    heads = sum(chance(vague_at_first) for _ in range(n)) / n
+    heads = sum(chance(SOURCE, vague_at_first) for _ in range(n)) / n
     error = math.sqrt(math.log(2 / share(TESTS)) / (2 * n))
     assert abs(heads - 1 / 3) <= error < abs(heads - 1 / 3 * 1.1)
     assert set(asked) == {64, 128}
@@ -66,7 +68,7 @@ def test_a_chance_is_decided_also_where_the_first_bits_do_not() -> None:
 
 def test_inversion_gives_the_arcsine_law() -> None:
     """floor(1000 sin(pi U/2)): P(X <= k) = (2/pi) arcsin((k + 1)/1000)."""
-    sample = np.array([inverted(lambda x, width: 1000 * x >> width) for _ in range(20_000)], dtype=float)
+    sample = np.array([inverted(SOURCE, lambda x, width: 1000 * x >> width) for _ in range(20_000)], dtype=float)
 
     def law(y: np.ndarray) -> np.ndarray:
         return 2 / np.pi * np.arcsin(np.clip((np.floor(y) + 1) / 1000, 0, 1))

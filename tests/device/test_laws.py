@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from halfmask.errors import OptionError, RunError, SettingError
-from halfmask_device import DeviceSetting, Lattice, noise, outputs
-from halfmask_device.backends import OpenDPNoise, float_above, sampler
+from halfmask.errors import SettingError
+from halfmask_device import Lattice, noise, outputs
 from halfmask_device.exact import bernoulli_exp, discrete_gaussian, geometric
-from tests.device.laws import CASES, LATTICE, OPENDP, SETTINGS, TESTS, draws, fits, rounded, simulated
+from halfmask_device.laws import MOST_UNMASKED, law_of, unmasked_warning
+from halfmask_device.prf import Bits
+from tests.device.laws import CASES, LATTICE, OPENDP, TESTS, draws, fits, rounded, simulated
 from tests.statistics import fair_coin, share
 
 MOST = 400
+SOURCE = Bits.fresh()
 
 
 @pytest.mark.parametrize(("setting", "backend"), CASES)
@@ -51,12 +53,12 @@ def test_small_discrete_laws_have_their_closed_forms() -> None:
     k = np.arange(-6, 7)
     scale, n = Fraction(7, 5), 20_000
     gaussian = np.exp(-(k**2) / (2 * float(scale)))
-    sample = np.array([discrete_gaussian(scale) for _ in range(n)])
+    sample = np.array([discrete_gaussian(SOURCE, scale) for _ in range(n)])
     assert fits(sample, gaussian / gaussian.sum())
     wrong = np.exp(-(k**2) / (2 * float(scale) * 1.21))
     assert not fits(sample, wrong / wrong.sum())
     beyond = np.exp(-np.arange(12) / float(scale))
-    counted = np.array([geometric(5, 7) for _ in range(n)])
+    counted = np.array([geometric(SOURCE, 5, 7) for _ in range(n)])
     tail = np.array([(counted >= g).mean() for g in range(12)])
     error = math.sqrt(math.log(2 / share(TESTS)) / (2 * n))
     assert np.max(np.abs(tail - beyond)) <= error < np.max(np.abs(tail - beyond ** (1 / 1.1)))
@@ -65,7 +67,7 @@ def test_small_discrete_laws_have_their_closed_forms() -> None:
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 def test_a_coin_of_chance_exp_minus_gamma(gamma: Fraction) -> None:
     n = 20_000
-    heads = sum(bernoulli_exp(*gamma.as_integer_ratio()) for _ in range(n)) / n
+    heads = sum(bernoulli_exp(SOURCE, *gamma.as_integer_ratio()) for _ in range(n)) / n
     error = math.sqrt(math.log(2 / share(TESTS)) / (2 * n))
     assert abs(heads - math.exp(-gamma)) <= error
     assert abs(heads - math.exp(-gamma) * 1.1 - 0.03) > error
@@ -87,8 +89,8 @@ def test_the_ends_of_a_law_are_where_they_should_be() -> None:
     assert noise("none", LATTICE, 5) == [0] * 5
     assert np.abs(draws("sine:0.5,0.3,0.6,0.2,0.3", "own")).max() == 60  # P(1) = 0.5 + 0.027 + 0.07776 + ... = 0.604...
     assert np.abs(draws("uniform:0.237", "own")).max() == 24
-    first = np.array(noise("staircase:900,1,0.001", LATTICE, 2000))  # all but never beyond gamma
-    assert np.abs(first).max() == 0
+    with pytest.raises(SettingError, match="leaves 1 of all readings"):
+        noise("staircase:900,1,0.001", LATTICE, 2000)  # all but never beyond gamma
     rest = np.array(noise("staircase:900,1,0", LATTICE, 2000))
     assert 80 < np.abs(rest).max() <= 100
     huge = noise("laplace:2e15", LATTICE, 50)
@@ -99,13 +101,35 @@ def test_the_ends_of_a_law_are_where_they_should_be() -> None:
     "text",
     [
         *("laplace:0", "laplace:1e-9", "gaussian:0.0001", "geometric:0,0.01", "uniform:0.004", "staircase:1,0,0.5"),
-        *("sine:0,0", "sine:0,0,0,0.18", "tabulated:0.001,0.5,0.004,1,9,1"),
+        *("sine:0,0", "sine:0,0,0,0.18", "tabulated:0.001,0.5,0.004,1,9,1", "laplace:0.0033", "gaussian:0.002"),
     ],
 )
-def test_noise_that_always_rounds_to_nothing_is_refused(text: str) -> None:
+def test_noise_that_leaves_readings_as_they_are_is_refused(text: str) -> None:
     """The paper's own quietest setting, sine:0,0,0,0.18, stays below 0.00001: on 0.01 it hides nothing."""
-    with pytest.raises(SettingError, match=r"adds nothing on a lattice of step 0\.01: .* say none if that is meant"):
+    with pytest.raises(SettingError, match=r"of all readings as they are on a lattice of step 0\.01, .* say none if"):
         noise(text, LATTICE, 1)
+
+
+@pytest.mark.parametrize("text", ["laplace:0.00002", "gaussian:0.0001"])
+def test_noise_whose_reach_hid_that_it_does_nothing_is_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="leaves 1 of all readings"):
+        noise(text, Lattice("0.001", "0", "10"), 1)
+
+
+def test_what_is_accepted_leaves_no_more_unmasked_than_stated() -> None:
+    """Over scales around the bound, by the exact P(k = 0) of both laws and by what is drawn."""
+    for name in ("laplace", "gaussian", "uniform"):
+        for size in (0.002, 0.0033, 0.0034, 0.004, 0.0051, 0.006, 0.01):
+            try:
+                found = law_of(f"{name}:{size}", "0.01")
+            except SettingError:
+                continue
+            assert found.unmasked <= MOST_UNMASKED
+            unmasked = sum(found.draw(SOURCE) == 0 for _ in range(4000)) / 4000
+            assert abs(unmasked - found.unmasked) <= math.sqrt(math.log(2 / share(TESTS)) / 8000)
+    assert unmasked_warning("laplace:0.005", "0.01") is not None  # P(k = 0) = tanh 1 = 0.76
+    assert unmasked_warning("laplace:0.01", "0.01") is None  # tanh 0.5 = 0.46
+    assert unmasked_warning("none", "0.01") is None
 
 
 @pytest.mark.parametrize("text", ["laplace:1e30", "gaussian:1e30", "sine:0,0,0,0,1e300", "staircase:1e-300,1,0.5"])
@@ -118,30 +142,6 @@ def test_outputs_are_the_reading_and_noise() -> None:
     assert outputs("none", LATTICE, "0.517", 3) == [52] * 3
     sample = np.array(outputs("uniform:0.03", LATTICE, 99, 4000))
     assert set(sample.tolist()) == set(range(997, 1004))
-
-
-def test_opendp_serves_its_laws_and_ours_serve_the_rest() -> None:
-    for setting in SETTINGS:
-        parsed = DeviceSetting.parse(setting)
-        assert isinstance(sampler(parsed, LATTICE.unit, "auto"), OpenDPNoise) == (setting in OPENDP)
-        assert not isinstance(sampler(parsed, LATTICE.unit, "own"), OpenDPNoise)
-    beyond = DeviceSetting.parse("laplace:2e15")  # OpenDP's integers would saturate
-    assert not isinstance(sampler(beyond, LATTICE.unit, "opendp"), OpenDPNoise)
-    with pytest.raises(OptionError, match="auto, opendp or own"):
-        noise("laplace:1", LATTICE, 1, backend="numpy")  # type: ignore[arg-type]
-
-
-def test_without_opendp_ours_serve_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("domains", "measurements", "metrics", "mod"):
-        monkeypatch.setitem(__import__("sys").modules, f"opendp.{module}", None)
-    assert len(noise("laplace:1", LATTICE, 3)) == 3
-    with pytest.raises(RunError, match=r"halfmask\[opendp\]"):
-        noise("laplace:1", LATTICE, 3, backend="opendp")
-
-
-def test_a_scale_for_opendp_is_never_below_ours() -> None:
-    for scale in (Fraction(1, 10), Fraction(1, 3), Fraction(2, 3), Fraction(100)):
-        assert scale <= Fraction(float_above(scale)) <= scale * (1 + Fraction(1, 2**51))
 
 
 def test_geometric_noise_on_a_coarser_step_is_refused() -> None:

@@ -21,7 +21,7 @@ from tests.cli.program import refused as refused_here
 
 HEADER = "meter,time,kwh,note\n"
 ROWS = HEADER + 'a,2026-01-01 00:00,0.512,\na,2026-01-01 00:30,,"two, words"\na,2026-01-01 01:00,12,é\n'
-FIRST = ("--setting", "laplace:0.5", "--low", "0", "--high", "10", "--value", "kwh", "--backend", "own")
+FIRST = ("--setting", "laplace:0.5", "--low", "0", "--high", "10", "--value", "kwh")
 MENU = {
     "settings": [
         {"id": "A", "setting": "sine:0.3,0.3"},
@@ -67,7 +67,7 @@ def test_terms_are_remembered_and_a_retry_gives_the_same_file(tmp_path: Path) ->
     first = masked(tmp_path, *FIRST)
     assert masked(tmp_path) == first
     assert masked(tmp_path, *FIRST) == first
-    assert masked(tmp_path, "--value", "kwh", "--step", "1e-3", "--high", "10.0", "--backend", "opendp") == first
+    assert masked(tmp_path, "--value", "kwh", "--step", "1e-3", "--high", "10.0") == first
     terms = json.loads((tmp_path / "state" / "terms.json").read_text())
     assert {name: terms[name] for name in ("setting", "step", "low", "high")} == {
         "setting": "laplace:0.5", "step": "0.001", "low": "0.000", "high": "10.000",
@@ -166,7 +166,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_names_the_place_and_never_the_reading(tmp_path: Path, case: str) -> None:
     text, place = BAD[case]
-    device = Producer("laplace:1", Lattice("0.001", "0", "10"), tmp_path / "state", backend="own")
+    device = Producer("laplace:1", Lattice("0.001", "0", "10"), tmp_path / "state")
     with pytest.raises(InputError) as told:
         mask_csv(io.BytesIO(text.encode()), io.BytesIO(), device, time="time", value="kwh")
     assert place in str(told.value)
@@ -196,7 +196,7 @@ def test_what_is_odd_but_readable_is_read(tmp_path: Path) -> None:
 
 def test_sensors_are_told_apart_by_their_column(tmp_path: Path) -> None:
     rows = HEADER + "".join(f"{meter},t1,5,\n" for meter in range(20))
-    wide = ("--setting", "laplace:1000", "--low", "0", "--high", "10", "--value", "kwh", "--backend", "own")
+    wide = ("--setting", "laplace:1000", "--low", "0", "--high", "10", "--value", "kwh")
     apart = masked(tmp_path, *wide, "--sensor", "meter", text=rows).splitlines()[1:]
     assert len({line.split(",")[2] for line in apart}) > 15
     assert masked(tmp_path, text=rows).splitlines()[1:] == apart  # the column is remembered

@@ -16,7 +16,7 @@ DRAWS = 10_000
 @pytest.mark.parametrize("setting", UNBOUNDED)
 def test_neighbours_have_the_same_outputs(setting: str) -> None:
     """Every lattice point that is likely enough to be seen is seen from both readings, odd and even alike."""
-    ours, theirs = (np.array(outputs(setting, STEPS, value, DRAWS, backend="own")) for value in ("0.500", "0.501"))
+    ours, theirs = (np.array(outputs(setting, STEPS, value, DRAWS)) for value in ("0.500", "0.501"))
     near = set(range(493, 509))
     assert near <= set(ours.tolist())
     assert near <= set(theirs.tolist())
@@ -27,7 +27,7 @@ def test_neighbours_have_the_same_outputs(setting: str) -> None:
 def test_the_lowest_bit_tells_nothing(setting: str) -> None:
     wide = setting.replace("0.004", "0.1")
     for value in ("0.500", "0.501"):
-        odd = sum(m % 2 for m in outputs(wide, STEPS, value, DRAWS, backend="own"))
+        odd = sum(m % 2 for m in outputs(wide, STEPS, value, DRAWS))
         assert fair_coin(odd, DRAWS, TESTS)
     twice = sum((500 + 2 * k) % 2 for k in range(DRAWS))  # noise of two steps would keep the reading's parity
     assert not fair_coin(twice, DRAWS, TESTS)

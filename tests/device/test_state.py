@@ -23,13 +23,13 @@ READINGS = [(f"2026-01-01 {hour:02}:00", f"0.{hour:03}") for hour in range(24)]
 STREAM = """
 import io, sys
 from halfmask_device import Lattice, Producer, mask_csv
-device = Producer("laplace:1", Lattice("0.001", "0", "10"), sys.argv[1], backend="own")
+device = Producer("laplace:1", Lattice("0.001", "0", "10"), sys.argv[1])
 mask_csv(open(0, "rb", closefd=False), sys.stdout.buffer, device, time="time", value="value")
 """
 
 
 def device(folder: Path, setting: str = "laplace:1") -> Producer:
-    return Producer(setting, LATTICE, folder / "state", backend="own")
+    return Producer(setting, LATTICE, folder / "state")
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
@@ -126,7 +126,7 @@ def test_reports_are_not_clipped(tmp_path: Path) -> None:
 
 
 def test_the_folder_is_private_and_holds_nothing_raw(tmp_path: Path) -> None:
-    ours = Producer("laplace:1", Lattice("0.00001", "0", "10"), tmp_path / "state", backend="own")
+    ours = Producer("laplace:1", Lattice("0.00001", "0", "10"), tmp_path / "state")
     for number in range(50):
         ours.report(f"2031-07-{number:02}", "7.77123")
     ours.report("2031-08-01", "")

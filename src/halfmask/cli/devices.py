@@ -1,7 +1,6 @@
 """The command of a producer's device."""
 
 from pathlib import Path
-from typing import Literal
 
 from halfmask.cli.app import Flag, app
 from halfmask.cli.output import note
@@ -20,7 +19,6 @@ def mask(
     value: str | None = None,
     sensor: str | None = None,
     change: Flag = False,
-    backend: Literal["auto", "opendp", "own"] = "auto",
 ) -> None:
     """Mask readings on the producer's own device: CSV from standard input, masked CSV to standard output.
 
@@ -46,8 +44,6 @@ def mask(
         The column that tells sensors apart, where a device has several.
     change
         Share by another setting, menu or columns from here on.
-    backend
-        Where noise comes from: opendp, own (exact integer samplers), or auto (OpenDP where it is installed).
     """
     import sys
 
@@ -55,7 +51,7 @@ def mask(
 
     columns = {role: name for role, name in (("time", time), ("value", value), ("sensor", sensor)) if name}
     terms = agree(state, Asked(setting, menu, step, low, high, columns), change=change)
-    producer = Producer(terms.setting_text, terms.lattice, state, backend=backend)
+    producer = Producer(terms.setting_text, terms.lattice, state)
     if not terms.published:
         note("no range is published, so no change is too large to be hidden: name --low and --high on first use")
     if terms.setting_text == "none":

@@ -1,0 +1,62 @@
+"""Where a device's chance comes from: keyed BLAKE2s over what is masked, so that the same reading draws the same noise.
+
+`Bits` is the only source that the samplers read. It is made from 32 bytes of key and a message, and from nothing else:
+block i = BLAKE2s(message, i) under the key; of its 32 bytes the first 24 are random bits in order, the last 8 a tag.
+To whoever lacks the key the bits are uniform and independent from message to message, if BLAKE2s is a pseudo-random
+function; to whoever holds it they are known, and so is the noise.
+"""
+
+import hashlib
+import os
+from typing import final
+
+KEY_BYTES = 32
+BLOCK = 24
+"""Bytes of a block that feed samplers."""
+
+
+def keyed(key: bytes, purpose: bytes, *parts: bytes) -> bytes:
+    """32 bytes of BLAKE2s under a key for one purpose; lengths before the parts keep them apart."""
+    framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return hashlib.blake2s(framed, key=key, person=purpose).digest()
+
+
+@final
+class Bits:
+    """Uniform integers, read in order from the blocks of one key and message."""
+
+    __slots__ = ("_block", "_held", "_key", "_message", "_size")
+
+    def __init__(self, key: bytes, message: bytes) -> None:
+        self._key, self._message = key, message
+        self._block = self._held = self._size = 0
+
+    @classmethod
+    def fresh(cls) -> "Bits":
+        """Bits of a key that the operating system draws now and nobody keeps."""
+        return cls(os.urandom(KEY_BYTES), b"")
+
+    def bits(self, count: int) -> int:
+        """Uniform on 0 .. 2^count - 1: the next ``count`` bits, the first of them the highest."""
+        while self._size < count:
+            taken = block(self._key, self._message, self._block)[:BLOCK]
+            self._held = self._held << (8 * BLOCK) | int.from_bytes(taken, "big")
+            self._size += 8 * BLOCK
+            self._block += 1
+        self._size -= count
+        drawn = self._held >> self._size
+        self._held &= (1 << self._size) - 1
+        return drawn
+
+    def below(self, bound: int) -> int:
+        """Uniform on 0 .. bound - 1, by rejection; a remainder would favour small numbers."""
+        size = (bound - 1).bit_length()
+        while True:
+            drawn = self.bits(size)
+            if drawn < bound:
+                return drawn
+
+
+def block(key: bytes, message: bytes, number: int) -> bytes:
+    """The 32 bytes of one block."""
+    return hashlib.blake2s(message + number.to_bytes(4, "big"), key=key, person=b"noise").digest()

@@ -1,0 +1,137 @@
+"""Messages round-trip, errors name the field and never the value; cells merge; the hash pins the terms alone."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfmask_device.errors import InputError
+from halfmask_device.protocol import Campaign, Cell, MessageError, Report, Result, instant, instant_text
+
+OFFER: dict[str, Any] = {
+    "name": "Homes of the north", "purpose": "Planning the grid", "unit": "kW",
+    "lattice": {"step": "0.001", "low": "0", "high": "20"}, "period": "day", "time_zone": "Europe/Dublin",
+    "begins": "2026-11-16T00:00:00Z", "ends": "2026-12-16T00:00:00Z", "grace_minutes": 60,
+    "menu": {"settings": [{"id": "A", "setting": "laplace:0.5", "bin": [0.0, 0.2]}, {"id": "N", "setting": "none"}]},
+    "rewards": {"A": 2, "N": 5}, "currency": "EUR/1000", "budget": 100_000, "least_producers": 20,
+    "join": "open", "keep_reports": "until_closed", "live": False,
+}  # fmt: skip
+cells = st.lists(st.integers(-(10**6), 10**6), min_size=1).map(lambda steps: Cell.of(steps, 1)) | st.just(Cell())
+
+
+@given(cells, cells, cells)
+def test_cells_merge_in_any_order_and_round_trip(one: Cell, two: Cell, three: Cell) -> None:
+    assert one.merge(two).merge(three) == one.merge(two.merge(three)) == three.merge(two).merge(one)
+    assert one.merge(Cell()) == one == Cell.read(one.plain())
+
+
+@pytest.mark.parametrize(
+    "cell", [(1, 2, 0, 0), (0, 0, 3, 9), (2, 1, 5, 12), (1, 1, 3, 8), (1, 1, 4, 2), (-1, 0, 0, 0), (3, 0, 1, 1)]
+)
+def test_cells_that_no_reports_add_up_to_are_refused(cell: tuple[int, ...]) -> None:
+    with pytest.raises(MessageError, match="no reports add up to"):
+        Cell.read(Cell(*cell).plain())
+    with pytest.raises(MessageError, match="whole numbers"):
+        Cell.read({**Cell().plain(), "sum": 1.5})
+
+
+@given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.integers(-840, 840))
+def test_instants_are_exact_whatever_the_offset(local: datetime, minutes: int) -> None:
+    sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
+    text = f"{local.isoformat()}{sign}{hours:02}:{rest:02}"
+    exact = (local - timedelta(minutes=minutes)).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    assert instant(text) == exact // timedelta(microseconds=1)
+    assert instant(instant_text(instant(text))) == instant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2031-11-16T00:30:00", "2031-11-16", "12:30", "2026-13-01T00:00:00Z", "2031-11-16T00:00:60Z", 57, None),
+        *("2026-11-16T24:00:00Z", "2026-11-16T00:00:00+25:00", "²026-11-16T00:00:00Z", "0001-01-01T00:00:00+00:00x"),
+    ],
+)
+def test_what_is_no_instant_is_refused(text: object) -> None:
+    with pytest.raises(MessageError) as told:
+        instant(text)
+    assert told.value.field == "time"
+    assert str(text) not in told.value.message
+
+
+def test_digits_beyond_the_microsecond_are_cut_off() -> None:
+    assert instant("2026-11-16T00:00:00.1234569Z") == instant("2026-11-16t00:00:00.123456z")
+
+
+def test_reports_and_results_round_trip() -> None:
+    report = Report("2026-11-16T00:30:00Z", -512, "A")
+    assert Report.read(report.plain()) == report
+    for wrong in (
+        {"steps": 1.0},
+        {"steps": True},
+        {"steps": 2**63},
+        {"time": "now"},
+        {"setting": ""},
+        {"setting": "\ud800"},
+    ):
+        with pytest.raises(MessageError) as told:
+            Report.read(report.plain() | wrong)
+        assert told.value.field in wrong
+    for result in (Result("accepted", reward=2), Result("known", "budget_spent", 0), Result("refused", "conflict")):
+        assert Result.read(result.plain()) == result
+    with pytest.raises(InputError, match="status"):
+        Result.read({"status": "fine"})
+
+
+def test_the_hash_pins_the_terms_and_nothing_else() -> None:
+    pinned = Campaign.read(OFFER).terms_hash()
+    assert len(pinned) == 64
+    same: list[dict[str, Any]] = [
+        {"lattice": {"step": "0.0010", "low": "0.0", "high": "20.000"}},
+        {"menu": {"settings": [{"setting": "none", "id": "N"}, {"id": "A", "setting": " laplace:0.50 "}]}},
+        {"rewards": {"A": 9}, "budget": 1, "name": "Other", "grace_minutes": 1},
+    ]
+    other: list[dict[str, Any]] = [
+        {"lattice": {"step": "0.01", "low": "0", "high": "20"}},
+        {"lattice": {"step": "0.001", "low": "0", "high": "21"}},
+        {"menu": {"settings": [{"id": "A", "setting": "laplace:0.4"}, {"id": "N", "setting": "none"}]}},
+        {"period": "hour"}, {"time_zone": "UTC"}, {"least_producers": 19}, {"purpose": "Selling"}, {"unit": "W"},
+        {"keep_reports": "always"}, {"live": True},
+    ]  # fmt: skip
+    assert {Campaign.read(OFFER | change).terms_hash() for change in same} == {pinned}
+    assert pinned not in {Campaign.read(OFFER | change).terms_hash() for change in other}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"lattice": {"step": 0.001, "low": "0", "high": "20"}}, "lattice"),
+        ({"lattice": {"step": "0.003", "low": "0", "high": "20"}}, "lattice"),
+        ({"lattice": {"step": "1e-3", "low": "0", "high": "20"}}, "lattice"),
+        ({"menu": {"settings": []}}, "menu"),
+        ({"menu": {"settings": [{"id": "A", "setting": "laplace:0.00001"}]}}, "menu.settings[0]"),
+        ({"menu": {"settings": [{"id": "A", "setting": "none"}, {"id": "A", "setting": "none"}]}}, "menu.settings[1]"),
+        ({"least_producers": 0}, "least_producers"),
+        ({"least_producers": True}, "least_producers"),
+        ({"keep_reports": "never"}, "keep_reports"),
+        ({"live": 1}, "live"),
+        ({"ends": "2026-11-16T00:00:00Z"}, "ends"),
+        ({"begins": "2026-11-16"}, "begins"),
+        ({"purpose": 7}, "purpose"),
+    ],
+)
+def test_an_offer_that_breaks_the_protocol_names_its_field(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(MessageError) as told:
+        Campaign.read(OFFER | change)
+    assert told.value.field == field
+
+
+def test_implausible_is_one_sided_from_the_nearer_end() -> None:
+    campaign = Campaign.read(OFFER)
+    far = campaign.law("A").furthest()
+    assert campaign.law("A").above(far) >= 1e-12 > campaign.law("A").above(far + 1)
+    for steps, found in ((20_000 + far, False), (20_001 + far, True), (-far, False), (-far - 1, True), (500, False)):
+        assert campaign.implausible(steps, "A") is found
+    assert campaign.implausible(20_001, "N")
+    assert not campaign.implausible(0, "N")
