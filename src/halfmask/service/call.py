@@ -1,0 +1,96 @@
+"""One request as the service's own functions see it: who asks, what for, when, and on which transaction."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from halfmask.service.campaign import Campaign
+from halfmask.service.instants import Instant
+from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.storage.base import Identity, ProducerRow, Role, Transaction
+
+if TYPE_CHECKING:
+    from halfmask.service.service import Service
+
+Values = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What of a request does not depend on the store. ``token`` is the hash of the one that was sent."""
+
+    token: str | None
+    path: Values
+    query: Values
+    raw: bytes
+    now: Instant
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request on a transaction, by somebody whose role is one of the route's."""
+
+    service: "Service"
+    tx: Transaction
+    who: Identity | None
+    request: Request
+
+    @property
+    def now(self) -> Instant:
+        return self.request.now
+
+    @property
+    def subject(self) -> int:
+        return self.who.subject if self.who else 0
+
+    def body(self) -> dict[str, Any]:
+        """The object that was sent."""
+        value = parse_json(self.request.raw)
+        if not isinstance(value, dict):
+            raise unfit("", "the body must be a JSON object")
+        return value
+
+    def campaign(self) -> Campaign:
+        """The campaign that the path names."""
+        found = self.service.campaign(self.tx, self.request.path["c"])
+        if found is None:
+            raise not_found("campaign")
+        return found
+
+    def own_campaign(self) -> Campaign:
+        """The campaign that the path names, if it is the caller's: the consumer's own, or the node's."""
+        campaign = self.campaign()
+        if self.who is None:
+            raise forbidden("a token is needed")
+        owns = campaign.consumer == self.subject if self.who.role == "consumer" else campaign.key == self.who.campaign
+        if not owns:
+            raise forbidden("this campaign is another's")
+        return campaign
+
+    def producer(self) -> ProducerRow:
+        return self.tx.producer(self.subject)
+
+    def member(self) -> ProducerRow:
+        """The producer who asks, unless it has left."""
+        producer = self.producer()
+        if producer.left is not None:
+            raise Refusal(403, "left", "this producer has left the campaign; its state and ledger can still be read")
+        return producer
+
+
+def parse_json(raw: bytes) -> Any:
+    """JSON as it is; NaN, broken UTF-8 and nesting without end are a 400, and nothing of the body is repeated."""
+    try:
+        return json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "not_json", "the body is not JSON in UTF-8") from None
+
+
+def _no_number(_: str) -> None:
+    raise ValueError
+
+
+def check_role(who: Identity, roles: tuple[Role, ...]) -> None:
+    if who.role not in roles:
+        raise forbidden(f"this is for a {' or '.join(roles)}")

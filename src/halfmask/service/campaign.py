@@ -1,0 +1,209 @@
+"""A campaign's terms, checked field by field, and what follows from them: periods, noise, rewards."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from halfmask.errors import HalfmaskError
+from halfmask.service.calendars import Calendar, Span
+from halfmask.service.instants import DAY, MINUTE, Instant, parse_instant
+from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
+from halfmask.service.refusal import unfit
+from halfmask_device.lattice import Lattice
+
+MOST_MONEY = 2**53
+MOST_SETTINGS = 100
+MOST_PERIODS = 100_000
+LATEST = 253_370_764_800_000_000
+"""Year 9999: the last year that calendars know."""
+DEFAULTS: dict[str, Any] = {
+    "period": "day",
+    "time_zone": "UTC",
+    "grace_minutes": 60,
+    "rewards": {},
+    "currency": "EUR/1000",
+    "budget": 0,
+    "least_producers": 20,
+    "join": "open",
+    "keep_reports": "until_closed",
+    "live": False,
+    "clock_skew_minutes": 5,
+}
+REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a consumer offers. ``terms`` is the checked object; all else is read from it."""
+
+    key: int
+    public: str
+    consumer: int
+    terms: Mapping[str, Any]
+
+    @cached_property
+    def begins(self) -> Instant:
+        return _instant(self.terms, "begins")
+
+    @cached_property
+    def ends(self) -> Instant:
+        return _instant(self.terms, "ends")
+
+    @cached_property
+    def grace(self) -> Instant:
+        return int(self.terms["grace_minutes"]) * MINUTE
+
+    @cached_property
+    def skew(self) -> Instant:
+        return int(self.terms["clock_skew_minutes"]) * MINUTE
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        return Calendar(self.terms["period"], self.terms["time_zone"])
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        return Lattice(**{name: self.terms["lattice"][name] for name in ("step", "low", "high")})
+
+    @cached_property
+    def noises(self) -> dict[str, LatticeNoise]:
+        """The noise of each setting of the menu, by its id."""
+        step = self.lattice.unit
+        return {each["id"]: lattice_noise(each["setting"], step) for each in self.terms["menu"]["settings"]}
+
+    @cached_property
+    def plausible(self) -> dict[str, tuple[int, int]]:
+        """Per setting the least and largest report, in steps, that the noise could make of a reading in range."""
+        low, high = self.lattice.ends
+        return {name: (low - noise.furthest, high + noise.furthest) for name, noise in self.noises.items()}
+
+    @property
+    def live(self) -> bool:
+        return bool(self.terms["live"])
+
+    @property
+    def least(self) -> int:
+        return int(self.terms["least_producers"])
+
+    @property
+    def keeps(self) -> bool:
+        """Whether reports outlive their period."""
+        return bool(self.terms["keep_reports"] == "always")
+
+    def deadline(self, span: Span) -> Instant:
+        """From this instant on the period is closed; a campaign's end ends its last period."""
+        return min(span.ends, self.ends) + self.grace
+
+    def spans(self, until: Instant) -> list[Span]:
+        """The campaign's periods that have begun by ``until``."""
+        return list(self.calendar.spans(self.begins, min(self.ends, until + 1)))
+
+    def span(self, key: str) -> Span | None:
+        """The campaign's period of that name, None where it has none."""
+        span = self.calendar.named(key)
+        return span if span and span.ends > self.begins and span.begins < self.ends else None
+
+
+def check_campaign(plain: Any) -> dict[str, Any]:
+    """The campaign with its defaults filled in; the first field that does not fit is a refusal that names it."""
+    if not isinstance(plain, dict):
+        raise unfit("", "a campaign is a JSON object")
+    known = (*REQUIRED, *DEFAULTS)
+    if plain.keys() - set(known):
+        raise unfit("", f"a field is not known; a campaign has {', '.join(known)}")
+    for name in REQUIRED:
+        if name not in plain:
+            raise unfit(name, f"{name} is missing")
+    terms = {name: plain.get(name, DEFAULTS.get(name)) for name in known}
+    for name, longest in (("name", 200), ("purpose", 2000), ("unit", 40), ("currency", 40)):
+        check_text(terms[name], name, longest)
+    _check_times(terms)
+    lattice = _check_lattice(terms["lattice"])
+    ids = _check_menu(terms["menu"], lattice)
+    terms["rewards"] = check_rewards(terms["rewards"], ids)
+    check_whole(terms["budget"], "budget", 0, MOST_MONEY)
+    check_whole(terms["least_producers"], "least_producers", 1, 10**9)
+    for name, words in (("join", ("open", "invitation")), ("keep_reports", ("until_closed", "always"))):
+        if terms[name] not in words:
+            raise unfit(name, f"{name} must be one of {', '.join(words)}")
+    if not isinstance(terms["live"], bool):
+        raise unfit("live", "live must be true or false")
+    return terms
+
+
+def check_text(value: Any, field: str, longest: int) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > longest or _CONTROL.search(value):
+        raise unfit(field, f"{field} must be text of 1 to {longest} characters, none of them a control character")
+    return value
+
+
+def check_whole(value: Any, field: str, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise unfit(field, f"{field} must be a whole number from {least} to {most}")
+    return value
+
+
+def check_rewards(value: Any, ids: set[str]) -> dict[str, int]:
+    """Whole money per report and id; an id that is not named earns nothing."""
+    if not isinstance(value, dict) or value.keys() - ids:
+        raise unfit("rewards", "rewards must be an object from the menu's ids to whole numbers")
+    return {name: check_whole(amount, "rewards", 0, MOST_MONEY) for name, amount in value.items()}
+
+
+def _instant(terms: Mapping[str, Any], name: str) -> Instant:
+    found = parse_instant(terms[name]) if isinstance(terms[name], str) else None
+    if found is None or not 0 <= found < LATEST:
+        raise unfit(name, f"{name} must be a time since 1970 as RFC 3339 has it, like 2026-11-16T00:00:00+00:00")
+    return found
+
+
+def _check_times(terms: dict[str, Any]) -> None:
+    begins, ends = _instant(terms, "begins"), _instant(terms, "ends")
+    if begins >= ends:
+        raise unfit("ends", "ends must be after begins")
+    check_whole(terms["grace_minutes"], "grace_minutes", 0, 60 * 24 * 366)
+    check_whole(terms["clock_skew_minutes"], "clock_skew_minutes", 0, 60 * 24)
+    for name in ("period", "time_zone"):
+        check_text(terms[name], name, 64)
+    calendar = Calendar(terms["period"], terms["time_zone"])
+    span = calendar.span_of(begins)
+    if (ends - begins) // min(span.ends - span.begins, DAY * 20) > MOST_PERIODS:
+        raise unfit("period", f"the campaign would have more than {MOST_PERIODS} periods: take a longer one")
+
+
+def _check_lattice(value: Any) -> Lattice:
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("step", "low", "high")):
+        raise unfit("lattice", "the lattice must have step, low and high, each a decimal as text, like 0.001")
+    try:
+        return Lattice(value["step"], value["low"], value["high"])
+    except HalfmaskError:
+        raise unfit(
+            "lattice", "step must be a decimal above 0, low and high multiples of it with low below high"
+        ) from None
+
+
+def _check_menu(value: Any, lattice: Lattice) -> set[str]:
+    settings = value.get("settings") if isinstance(value, dict) else None
+    if not isinstance(settings, list) or not 1 <= len(settings) <= MOST_SETTINGS:
+        raise unfit("menu", f"the menu must have a list of 1 to {MOST_SETTINGS} settings")
+    ids: set[str] = set()
+    for place, each in enumerate(settings):
+        field = f"menu.settings[{place}]"
+        if not isinstance(each, dict) or not isinstance(each.get("id"), str) or not _ID.fullmatch(each["id"]):
+            raise unfit(field, "a setting needs an id of 1 to 32 letters, digits, '_', '.' or '-'")
+        if each["id"] in ids:
+            raise unfit(field, "its id stands twice in the menu")
+        ids.add(each["id"])
+        if not isinstance(each.get("setting"), str) or len(each["setting"]) > 10_000:
+            raise unfit(field, "a setting is text, like laplace:0.5")
+        try:
+            check_reach(lattice_noise(each["setting"], lattice.unit), lattice.ends)
+        except HalfmaskError:
+            raise unfit(
+                field, "a device cannot draw this noise on this lattice: 'halfmask mask' says why, given both"
+            ) from None
+    return ids

@@ -1,0 +1,147 @@
+"""From exact cells to estimates with honest intervals: sum, mean and variance of the readings that were shared.
+
+A report is m = s + K: the reading on the lattice and noise of a known, symmetric law. So the sum of reports estimates
+the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is for those who reported, and for
+what they shared: it says nothing of anyone else (see `population`).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from halfmask.service.campaign import Campaign
+from halfmask.service.cells import Cell, Cells
+from halfmask.service.noise import LatticeNoise, cell_width
+from halfmask.service.storage.base import Plain
+
+COVERAGE = 0.95
+NORMAL = 1.959963984540054
+NEARLY_NORMAL = 0.002
+"""Excess kurtosis of the total noise below which the normal interval's coverage errs by less than 0.0001."""
+CELLS_PER_DEVIATION = 1000
+DEVIATIONS = 16
+"""How far from 0 the law of the total noise is computed, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class TotalNoise:
+    """The noise in a sum of reports, in steps."""
+
+    variance: float
+    reach: float
+    """The least x with P(|noise| <= x) >= 0.95."""
+
+
+def total_noise(counts: Mapping[LatticeNoise, int]) -> TotalNoise:
+    """The law of sum_s sum_{i <= n_s} K_si.
+
+    Variances and fourth cumulants add. Where the excess kurtosis is small the normal law serves; else the masses of
+    each K on a common grid are convolved n_s times by Fourier transform: exact where a grid cell is one step.
+    """
+    noisy = {noise: n for noise, n in counts.items() if n and noise.variance > 0}
+    variance = sum(n * noise.variance for noise, n in noisy.items())
+    if not variance:
+        return TotalNoise(0.0, 0.0)
+    cumulant = sum(n * (noise.fourth - 3 * noise.variance**2) for noise, n in noisy.items())
+    deviation = math.sqrt(variance)
+    if abs(cumulant) / variance**2 < NEARLY_NORMAL and deviation > 100:
+        return TotalNoise(variance, NORMAL * deviation)
+    return TotalNoise(variance, _reach(tuple(sorted(noisy.items(), key=lambda each: each[0].variance)), deviation))
+
+
+@lru_cache(maxsize=256)
+def _reach(noisy: tuple[tuple[LatticeNoise, int], ...], deviation: float) -> float:
+    width = cell_width(deviation / CELLS_PER_DEVIATION)
+    half = max(2, math.ceil(DEVIATIONS * deviation / width))
+    size = 1 << (2 * half + 1).bit_length()
+    spectrum = np.ones(size // 2 + 1)
+    for noise, n in noisy:
+        mass = np.zeros(size)
+        side = noise.masses(width, size // 2)
+        mass[: side.size] = side
+        mass[-side.size + 1 :] += side[1:][::-1]
+        spectrum = spectrum * np.fft.rfft(mass).real ** n  # symmetric, so its transform is real
+    law = np.maximum(np.fft.irfft(spectrum, size), 0.0)
+    within = np.cumsum(np.concatenate([law[:1], law[1 : size // 2] + law[: size // 2 : -1]]))
+    # rounding may leave the last sums a little apart from 1
+    place = int(np.searchsorted(within, COVERAGE * within[-1] * (1 - 1e-12)))
+    return float(place * width)
+
+
+def _interval(estimate: float, error: float, reach: float) -> Plain:
+    return {"estimate": estimate, "standard_error": error, "low": estimate - reach, "high": estimate + reach}
+
+
+def estimates(campaign: Campaign, cells: Cells) -> Plain:
+    """``sum``, ``mean`` and ``variance`` of a period, in the campaign's unit; None where there is no report."""
+    total = _total(cells)
+    if not total.reports:
+        return {"sum": None, "mean": None, "variance": None}
+    unit, n = float(campaign.lattice.unit), total.reports
+    noise = total_noise(_counts(campaign, cells))
+    error, reach = math.sqrt(noise.variance) * unit, noise.reach * unit
+    exact = total.sum * campaign.lattice.unit
+    return {
+        "sum": _interval(float(exact), error, reach),
+        "mean": _interval(float(exact / n), error / n, reach / n),
+        "variance": _variance(campaign, cells, total, noise.variance),
+    }
+
+
+def _counts(campaign: Campaign, cells: Cells) -> dict[LatticeNoise, int]:
+    counts: dict[LatticeNoise, int] = {}
+    for setting, cell in cells.items():
+        noise = campaign.noises[setting]
+        counts[noise] = counts.get(noise, 0) + cell.reports
+    return counts
+
+
+def _total(cells: Cells) -> Cell:
+    total = Cell()
+    for cell in cells.values():
+        total = total.merged(cell)
+    return total
+
+
+def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float) -> Plain:
+    """V = (sum m^2)/n - (sum m)^2/n^2 - (1 - 1/n) mean Var K: the variance of the n readings, without the noise's.
+
+    Its noise has variance 1/n^2 sum_s [4 Var K_s C_s + n_s (E K_s^4 - Var K_s^2)], C_s the setting's own sum of
+    (s - mean)^2, which is estimated from its reports. The interval is normal: of a few dozen reports it is rough.
+    """
+    n, square = total.reports, float(campaign.lattice.unit) ** 2
+    spread = (total.squares * n - total.sum**2) / n**2  # whole numbers up to the division
+    estimate = spread - (1 - 1 / n) * noise / n
+    mean, own = total.sum / n, 0.0
+    for setting, cell in cells.items():
+        law = campaign.noises[setting]
+        around = float(cell.squares) - 2 * mean * cell.sum + cell.reports * mean**2 - cell.reports * law.variance
+        own += 4 * law.variance * max(around, 0.0) + cell.reports * (law.fourth - law.variance**2)
+    error = math.sqrt(own) / n * square
+    return _interval(estimate * square, error, NORMAL * error)
+
+
+def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:
+    """A period as the consumer sees it; below the least cohort nothing but that."""
+    total = _total(cells)
+    if total.producers < campaign.least:
+        return withheld_entry(key, state, f"fewer than {campaign.least} producers")
+    settings = {name: {"reports": cell.reports, "producers": cell.producers} for name, cell in cells.items()}
+    return {
+        "period": key,
+        "state": state,
+        "reports": total.reports,
+        "producers": total.producers,
+        "settings": settings,
+        **estimates(campaign, cells),
+        "smoothed": None,
+        "withheld": None,
+    }
+
+
+def withheld_entry(key: str, state: str, why: str) -> Plain:
+    nothing = dict.fromkeys(("reports", "producers", "settings", "sum", "mean", "variance", "smoothed"))
+    return {"period": key, "state": state, **nothing, "withheld": why}

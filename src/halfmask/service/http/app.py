@@ -1,0 +1,225 @@
+"""The application: FastAPI over the table of routes, the hot path beside it, and errors that repeat nothing."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from halfmask import __version__
+from halfmask.service.call import Request
+from halfmask.service.http.bodies import read_request
+from halfmask.service.http.metrics import Metrics
+from halfmask.service.http.reports import make_endpoint
+from halfmask.service.http.routes import REPORTS, ROUTES, Route
+from halfmask.service.http.stream import make_stream
+from halfmask.service.refusal import Refusal
+from halfmask.service.service import Service
+from halfmask.service.storage.base import Plain, StoreFullError, StoreGoneError, Transaction
+from halfmask.service.writer import Writer, full, gone
+
+log = logging.getLogger("halfmask.service")
+CLOSE_EVERY = 5.0
+"""Seconds between two looks for periods that are past their deadline."""
+_encode = msgspec.json.Encoder().encode
+Endpoint = Callable[[HttpRequest], Awaitable[Response]]
+
+
+def create_app(service: Service, close_every: float | None = CLOSE_EVERY) -> FastAPI:
+    """The application for a service. ``close_every`` None leaves closing to requests, for tests with their own clock."""
+    writer = Writer(service)
+    metrics = Metrics(service, writer)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        writer.start()
+        closer = asyncio.create_task(_close_for_ever(service, writer, close_every)) if close_every else None
+        try:
+            yield
+        finally:
+            if closer:
+                closer.cancel()
+                with suppress(asyncio.CancelledError):
+                    await closer
+            await run_in_threadpool(writer.stop)
+
+    app = FastAPI(title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app.state.service, app.state.writer = service, writer
+    for route in ROUTES:
+        app.add_api_route(
+            route.path,
+            _endpoint(service, writer, route),
+            methods=[route.method],
+            status_code=route.status,
+            openapi_extra=_described(route.path, route.body, route.query),
+            summary=route.work.__name__.replace("_", " "),
+            operation_id=f"{route.method.lower()}_{route.work.__name__}",
+            response_class=Response,
+        )
+    app.add_api_route("/v1/health", _health(service), methods=["GET"], response_class=Response)
+    app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service, writer), methods=["GET"], response_class=Response)
+    app.add_api_route("/metrics", metrics.endpoint, methods=["GET"], response_class=Response)
+    post_reports = make_endpoint(service, writer)
+    app.router.add_route("/v1/reports", post_reports, methods=["POST"])
+    _describe_reports(app)
+    _handle_errors(app)
+    app.add_middleware(_Timed, metrics=metrics)
+    return app
+
+
+def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
+    """Read the request, do the route's work on a transaction, answer."""
+
+    async def endpoint(request: HttpRequest) -> Response:
+        asked = await read_request(request, service.clock())
+        if asked.token is not None:
+            service.requests.take(asked.token, "this request was not taken")
+
+        def work(tx: Transaction) -> Plain:
+            return service.answer(tx, asked, route.roles, route.work)
+
+        if route.writes:
+            return _json(await writer.submit(work), route.status)
+        await _close_first(service, writer, route, asked)
+        return _json(await run_in_threadpool(_read, service, work), route.status)
+
+    return endpoint
+
+
+def _read(service: Service, work: Callable[[Transaction], Plain]) -> Plain:
+    with service.store.reading() as tx:
+        return work(tx)
+
+
+async def _close_first(service: Service, writer: Writer, route: Route, asked: Request) -> None:
+    """Close what is past its deadline before periods are listed: the deadline counts, not when somebody looks."""
+    if not route.path.endswith("/periods"):
+        return
+    for campaign in await run_in_threadpool(service.anything_due, asked.now, asked.path["c"]):
+        await writer.submit(lambda tx, campaign=campaign: service.close_due(tx, campaign, asked.now))
+
+
+async def _close_for_ever(service: Service, writer: Writer, every: float) -> None:
+    while True:
+        try:
+            now = service.clock()
+            for campaign in await run_in_threadpool(service.anything_due, now):
+                count = await writer.submit(lambda tx, campaign=campaign, now=now: service.close_due(tx, campaign, now))
+                log.info("periods closed", extra={"campaign": campaign.public, "count": count})
+        except (Refusal, StoreGoneError, StoreFullError) as error:
+            log.warning("periods could not be closed", extra={"kind": type(error).__name__})
+        await asyncio.sleep(every)
+
+
+def _health(service: Service) -> Endpoint:
+    async def health(_: HttpRequest) -> Response:
+        await run_in_threadpool(service.store.check)
+        return _json({"status": "ok"}, 200)
+
+    return health
+
+
+def _json(value: Any, status: int) -> Response:
+    return Response(_encode(value), status, media_type="application/json")
+
+
+def _refused(refusal: Refusal) -> Response:
+    headers = {}
+    if refusal.after is not None:
+        headers["Retry-After"] = str(max(1, round(refusal.after)))
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if refusal.status == 413:
+        headers["Connection"] = "close"  # what is left of the body is not read
+    return Response(_encode(refusal.body()), refusal.status, headers, "application/json")
+
+
+def _handle_errors(app: FastAPI) -> None:
+    """Every error in the protocol's form; FastAPI's own would repeat what was sent."""
+
+    async def on_refusal(_: HttpRequest, error: Exception) -> Response:
+        return _refused(error if isinstance(error, Refusal) else Refusal(500, "failed", "the service failed"))
+
+    async def on_http(_: HttpRequest, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
+        code, message = words.get(status, ("refused", "the request was refused"))
+        return _refused(Refusal(status, code, message))
+
+    async def on_validation(_: HttpRequest, __: Exception) -> Response:
+        return _refused(Refusal(422, "unfit", "the request does not fit"))
+
+    async def on_gone(_: HttpRequest, __: Exception) -> Response:
+        return _refused(gone())
+
+    async def on_full(_: HttpRequest, __: Exception) -> Response:
+        return _refused(full())
+
+    async def on_bug(_: HttpRequest, error: Exception) -> Response:
+        log.error("a request failed", extra={"kind": type(error).__name__})
+        return _refused(Refusal(500, "failed", "the service failed; its log says where"))
+
+    app.add_exception_handler(Refusal, on_refusal)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(StoreGoneError, on_gone)
+    app.add_exception_handler(StoreFullError, on_full)
+    app.add_exception_handler(Exception, on_bug)
+
+
+def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Plain:
+    """What OpenAPI says of a route whose request we read ourselves."""
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    text = {"type": "string"}
+    parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
+    parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in query]
+    described: Plain = {"parameters": parameters} if parameters else {}
+    if body is not None:
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return described
+
+
+def _describe_reports(app: FastAPI) -> None:
+    """Add the hot path, which FastAPI does not see, to the description."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        page = made()
+        described = _described("/v1/reports", REPORTS)
+        page["paths"]["/v1/reports"] = {"post": {**described, "responses": {"200": {"description": "results"}}}}
+        return page
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+class _Timed:
+    """Counts requests by method, route and status for the operator; no path, since a path may hold anything."""
+
+    def __init__(self, app: Any, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def noting(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self.metrics.note(scope, status, time.perf_counter() - began)

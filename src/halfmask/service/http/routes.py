@@ -1,0 +1,104 @@
+"""Every path, who may ask for it, and what it does. The application is made from this table, and the tests walk it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from halfmask.service import members, offers
+from halfmask.service.call import Call
+from halfmask.service.storage.base import Plain, Role
+
+ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
+
+
+@dataclass(frozen=True)
+class Route:
+    """``roles`` empty: anyone. ``writes``: the work needs the writer. ``body``: JSON schema of what is sent."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    roles: tuple[Role, ...]
+    work: Callable[[Call], Plain]
+    status: int = 200
+    body: Plain | None = None
+    query: tuple[str, ...] = ()
+    summary: str = field(default="")
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+
+def _object(**fields: Any) -> Plain:
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
+WHOLE = {"type": "integer", "minimum": 0}
+REWARDS = {"type": "object", "additionalProperties": WHOLE}
+CAMPAIGN = _object(
+    name=TEXT,
+    purpose=TEXT,
+    unit={"type": "string", "minLength": 1, "maxLength": 40},
+    lattice=_object(step={"type": "string"}, low={"type": "string"}, high={"type": "string"}),
+    begins={"type": "string", "format": "date-time"},
+    ends={"type": "string", "format": "date-time"},
+    menu=_object(settings={"type": "array", "items": _object(id={"type": "string"}, setting={"type": "string"})}),
+)
+REPORTS = _object(
+    reports={
+        "type": "array",
+        "maxItems": 10_000,
+        "items": _object(
+            time={"type": "string", "format": "date-time"}, steps={"type": "integer"}, setting={"type": "string"}
+        ),
+    }
+)
+CELL = _object(reports=WHOLE, producers=WHOLE, sum={"type": "integer"}, squares=WHOLE)
+CELLS = _object(
+    version=WHOLE,
+    periods={"type": "object", "additionalProperties": {"type": "object", "additionalProperties": CELL}},
+)
+
+ROUTES: tuple[Route, ...] = (
+    Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT)),
+    Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201),
+    Route("POST", "/v1/token", ALL, members.renew_token, 201),
+    Route("DELETE", "/v1/token", ALL, members.revoke_token),
+    Route("POST", "/v1/campaigns", ("consumer",), offers.add_campaign, 201, CAMPAIGN),
+    Route("GET", "/v1/campaigns", (), offers.list_campaigns),
+    Route("GET", "/v1/campaigns/{c}", (), offers.show_campaign),
+    Route(
+        "POST",
+        "/v1/campaigns/{c}/invitations",
+        ("consumer",),
+        members.invite,
+        200,
+        _object(count={"type": "integer", "minimum": 1, "maximum": 10_000}),
+    ),
+    Route("POST", "/v1/campaigns/{c}/producers", (), members.join, 201, _object(setting={"type": "string"})),
+    Route("GET", "/v1/me", ("producer",), members.show_me),
+    Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
+    Route("DELETE", "/v1/me", ("producer",), members.leave),
+    Route("GET", "/v1/me/ledger", ("producer",), offers.my_ledger),
+    Route(
+        "GET",
+        "/v1/campaigns/{c}/periods",
+        ("consumer",),
+        offers.list_periods,
+        query=("from", "to", "population", "weighted"),
+    ),
+    Route("POST", "/v1/campaigns/{c}/periods/{p}/close", ("consumer",), offers.close_period),
+    Route(
+        "PUT",
+        "/v1/campaigns/{c}/rewards",
+        ("consumer",),
+        offers.put_rewards,
+        200,
+        {"type": "object", "properties": {"rewards": REWARDS, "from": {"type": "string"}}, "required": ["rewards", "from"]},
+    ),
+    Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
+    Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
+    Route("POST", "/v1/campaigns/{c}/nodes", ("consumer",), members.add_node, 201, _object(name=TEXT)),
+    Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), offers.put_cells, 200, CELLS),
+)

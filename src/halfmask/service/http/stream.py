@@ -1,0 +1,82 @@
+"""Server-sent events: a `period` whenever one is closed, or a look at a live one is renewed; resumes after any event."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response, StreamingResponse
+
+from halfmask.service.call import Call, Request
+from halfmask.service.campaign import Campaign
+from halfmask.service.closing import periods
+from halfmask.service.http.bodies import read_request
+from halfmask.service.refusal import Refusal, unfit
+from halfmask.service.service import Service
+from halfmask.service.storage.base import Plain, StoreGoneError
+from halfmask.service.writer import Writer
+
+POLL = 0.25
+"""Seconds between two looks for new events."""
+SILENCE = 15.0
+"""Seconds after which a comment shows that the stream is alive."""
+_encode = msgspec.json.Encoder().encode
+
+
+def make_stream(service: Service, writer: Writer) -> Any:
+    """The endpoint, which knows the service. Without ``Last-Event-ID`` all periods that are shown come first."""
+    open_streams = [0]
+
+    async def stream(request: HttpRequest) -> Response:
+        asked = await read_request(request, service.clock())
+        campaign = await run_in_threadpool(_campaign, service, asked)
+        last = request.headers.get("last-event-id", "0").strip() or "0"
+        if not (last.isascii() and last.isdigit() and len(last) < 19):
+            raise unfit("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream")
+        if open_streams[0] >= service.limits.streams:
+            raise Refusal(503, "busy", "too many streams are open", after=5)
+        told = _events(service, campaign, int(last), request, open_streams)
+        return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    return stream
+
+
+def _campaign(service: Service, asked: Request) -> Campaign:
+    with service.store.reading() as tx:
+        return service.answer(tx, asked, ("consumer",), Call.own_campaign)
+
+
+async def _events(
+    service: Service, campaign: Campaign, last: int, request: HttpRequest, open_streams: list[int]
+) -> AsyncIterator[bytes]:
+    open_streams[0] += 1
+    quiet = 0.0
+    try:
+        yield b": periods of the campaign as they are published\n\n"
+        while not await request.is_disconnected():
+            try:
+                found = await run_in_threadpool(_new, service, campaign, last)
+            except StoreGoneError:
+                found = []
+            for last, entry in found:
+                yield b"event: period\nid: %d\ndata: %b\n\n" % (last, _encode(entry))
+            quiet = 0.0 if found else quiet + POLL
+            if quiet >= SILENCE:
+                yield b": still here\n\n"
+                quiet = 0.0
+            await asyncio.sleep(POLL)
+    finally:
+        open_streams[0] -= 1
+
+
+def _new(service: Service, campaign: Campaign, last: int) -> list[tuple[int, Plain]]:
+    """Events after ``last``: of each period the newest alone, with what is shown of it now."""
+    with service.store.reading() as tx:
+        newest = {period: number for number, period in tx.events(campaign.key, last)}
+        if not newest:
+            return []
+        spans = [span for key in newest if (span := campaign.span(key)) is not None]
+        entries = periods(tx, campaign, spans)
+    return sorted(((newest[entry["period"]], entry) for entry in entries), key=lambda each: each[0])

@@ -1,0 +1,210 @@
+"""Reports in: each is decided on in the protocol's order, and everything that follows is one transaction."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from halfmask.service import live
+from halfmask.service.calendars import Span
+from halfmask.service.campaign import Campaign
+from halfmask.service.instants import Instant
+from halfmask.service.refusal import Refusal, forbidden, unauthenticated
+from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportRow, Transaction
+
+CODES = (
+    *("malformed", "unknown_setting", "outside_campaign", "future", "conflict", "closed", "implausible"),
+    "budget_spent",
+)
+
+
+class Report(NamedTuple):
+    """A report as it was sent and understood."""
+
+    time: Instant
+    steps: int
+    setting: str
+
+
+@dataclass(frozen=True)
+class Post:
+    """One request: reports, None for one that could not be understood; or why the whole could not."""
+
+    token: str
+    reports: Sequence[Report | None] | Refusal
+    now: Instant
+
+
+Results = list[Plain]
+
+
+@lru_cache(maxsize=4096)
+def result(status: str, code: str | None = None, reward: int | None = None) -> Plain:
+    """One entry of an answer. It is shared, so nobody may change it."""
+    entry: Plain = {"status": status}
+    if code is not None:
+        entry["code"] = code
+    if reward is not None:
+        entry["reward"] = reward
+    return entry
+
+
+def refused(code: str) -> Plain:
+    return result("refused", code)
+
+
+def valid(identity: Identity | None, now: Instant) -> Identity:
+    """The identity, unless its token is unknown, expired or revoked."""
+    if identity is None or identity.revoked is not None or (identity.expires is not None and identity.expires <= now):
+        raise unauthenticated()
+    return identity
+
+
+def admit(identity: Identity | None, now: Instant) -> Identity:
+    """Whether who posts may report at all."""
+    who = valid(identity, now)
+    if who.role != "producer":
+        raise forbidden("only a producer sends reports")
+    if who.left is not None:
+        raise Refusal(403, "left", "this producer has left the campaign; join again to report")
+    return who
+
+
+def ingest(
+    tx: Transaction,
+    posts: Sequence[Post],
+    campaign_of: Callable[[Transaction, int], Campaign],
+    count: Callable[[str, Results], None],
+) -> list[Results | Refusal]:
+    """Decide on posts in their order and store what is accepted; one campaign at a time, locked in order of key."""
+    known = tx.identities(list({post.token for post in posts}))
+    answers: list[Results | Refusal] = [[] for _ in posts]
+    groups: dict[int, list[tuple[int, Post, Identity]]] = {}
+    for place, post in enumerate(posts):
+        try:
+            who = admit(known.get(post.token), post.now)
+            if isinstance(post.reports, Refusal):
+                raise post.reports
+        except Refusal as refusal:
+            answers[place] = refusal
+        else:
+            groups.setdefault(who.campaign or 0, []).append((place, post, who))
+    for key in sorted(groups):
+        batch = _Batch(tx, campaign_of(tx, key))
+        for (place, _, _), results in zip(groups[key], batch.decide(groups[key]), strict=True):
+            answers[place] = results
+            count(batch.campaign.public, results)
+    return answers
+
+
+@dataclass
+class _Batch:
+    """What one transaction decides for one campaign. The campaign is locked, so that what is read here holds."""
+
+    tx: Transaction
+    campaign: Campaign
+    rows: list[ReportRow] = field(default_factory=list)
+    entries: list[EntryRow] = field(default_factory=list)
+    touched: dict[Span, set[int]] = field(default_factory=dict)
+
+    def decide(self, posts: Sequence[tuple[int, Post, Identity]]) -> list[Results]:
+        budget, committed = self.tx.lock(self.campaign.key)
+        self.room = budget - committed
+        self.schedule = self.tx.schedule(self.campaign.key)
+        looked_at = [[self._first(report, post.now) for report in post.reports] for _, post, _ in posts]  # type: ignore[union-attr]
+        spans = {each for post in looked_at for each in post if isinstance(each, Span)}
+        self.closed = self.tx.closed_keys(self.campaign.key, {span.key for span in spans})
+        keys = [
+            (who.subject, report.time)  # type: ignore[union-attr]
+            for (_, post, who), seen in zip(posts, looked_at, strict=True)
+            for report, each in zip(post.reports, seen, strict=True)  # type: ignore[arg-type]
+            if isinstance(each, Span)
+        ]
+        self.standing = self.tx.standing(list(dict.fromkeys(keys)))
+        answers = [self._post(post, who, seen) for (_, post, who), seen in zip(posts, looked_at, strict=True)]
+        self._store(budget - committed - self.room)
+        return answers
+
+    def _first(self, report: Report | None, now: Instant) -> Span | Plain:
+        """What can be said without the store: a refusal, or the period."""
+        if report is None:
+            return refused("malformed")
+        if report.setting not in self.campaign.plausible:
+            return refused("unknown_setting")
+        if not self.campaign.begins <= report.time < self.campaign.ends:
+            return refused("outside_campaign")
+        if report.time > now + self.campaign.skew:
+            return refused("future")
+        return self.campaign.calendar.span_of(report.time)
+
+    def _post(self, post: Post, who: Identity, seen: Sequence[Span | Plain]) -> Results:
+        earned: dict[str, int] = {}
+        results = []
+        for report, each in zip(post.reports, seen, strict=True):  # type: ignore[arg-type]
+            if report is None or not isinstance(each, Span):
+                results.append(each)
+            else:
+                results.append(self._second(report, each, who.subject, post.now, earned))
+        for period, amount in earned.items():
+            self.entries.append(
+                EntryRow(secrets.token_hex(8), self.campaign.key, who.subject, amount, period, post.now)
+            )
+        return results
+
+    def _second(self, report: Report, span: Span, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
+        """What the store says: known or conflict, closed, implausible, accepted."""
+        due = self._due(span, report.setting)
+        stands = self.standing.get((producer, report.time))
+        if stands is not None:
+            if stands[:2] != (report.steps, report.setting):
+                return refused("conflict")
+            return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
+        if span.key in self.closed or now >= self.campaign.deadline(span):
+            return refused("closed")
+        low, high = self.campaign.plausible[report.setting]
+        if not low <= report.steps <= high:
+            return refused("implausible")
+        reward = due if due <= self.room else 0
+        self.room -= reward
+        if reward:
+            earned[span.key] = earned.get(span.key, 0) + reward
+        self.standing[producer, report.time] = (report.steps, report.setting, reward)
+        self.rows.append(ReportRow(producer, report.time, report.steps, report.setting, reward))
+        if self.campaign.live:
+            self.touched.setdefault(span, set()).add(producer)
+        return result("accepted", "budget_spent" if due and not reward else None, reward)
+
+    def _due(self, span: Span, setting: str) -> int:
+        """What a report of the period earns: by the last schedule that began no later than the period."""
+        due = 0
+        for begins, rewards in self.schedule:
+            if begins > span.begins:
+                break
+            due = rewards.get(setting, 0)
+        return due
+
+    def _store(self, spent: int) -> None:
+        self.tx.add_reports(self.rows)
+        self.tx.add_entries(self.entries)
+        if spent and not self.tx.spend(self.campaign.key, spent):
+            raise RuntimeError("the budget changed under a lock")
+        for span, producers in self.touched.items():
+            live.changed(self.tx, self.campaign, span, sorted(producers))
+
+
+def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
+    """Take an entry back by a new one; what it had committed of the budget is free again. Once, whatever is repeated."""
+    tx.lock(entry.campaign)
+    done = tx.reversal(entry.campaign, entry.public)
+    if done is not None:
+        return done
+    if entry.amount <= 0:
+        raise Refusal(409, "reversal", "a reversal is not reversed", "entry")
+    row = entry._replace(public=secrets.token_hex(8), amount=-entry.amount, booked=now, reverses=entry.public)
+    tx.add_entries([row])
+    if not tx.spend(entry.campaign, row.amount):
+        raise RuntimeError("the budget changed under a lock")
+    return row
+
+

@@ -1,0 +1,147 @@
+"""Who takes part: consumers, producers and nodes; joining, changing, leaving, invitations and tokens."""
+
+import secrets
+from typing import Any
+
+from halfmask.service import live
+from halfmask.service.call import Call
+from halfmask.service.campaign import Campaign, check_text, check_whole
+from halfmask.service.closing import close_due
+from halfmask.service.instants import DAY, Instant, instant_text, parse_instant
+from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.storage.base import Plain, ProducerRow
+from halfmask.service.tokens import digest, issue, new_name
+
+MOST_INVITATIONS = 10_000
+
+
+def add_consumer(call: Call) -> Plain:
+    body = call.body()
+    name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
+    public = new_name()
+    key = call.tx.add_consumer(public, name, call.now)
+    return {"consumer": public, "token": issue(call.tx, "consumer", key, call.now, expires)}
+
+
+def renew_consumer(call: Call) -> Plain:
+    """A new token for a consumer who lost its own; those it had are revoked."""
+    key = call.tx.consumer(call.request.path["consumer"])
+    if key is None:
+        raise not_found("consumer")
+    call.tx.revoke_tokens("consumer", key, call.now)
+    return {"token": issue(call.tx, "consumer", key, call.now)}
+
+
+def renew_token(call: Call) -> Plain:
+    """A new token for whoever asks; the one that asked is revoked."""
+    who, token = call.who, call.request.token
+    if who is None or token is None:
+        raise forbidden("a token is needed")
+    call.tx.revoke_token(token, call.now)
+    return {"token": issue(call.tx, who.role, who.subject, call.now, who.expires)}
+
+
+def revoke_token(call: Call) -> Plain:
+    if call.request.token is not None:
+        call.tx.revoke_token(call.request.token, call.now)
+    return {"status": "revoked"}
+
+
+def invite(call: Call) -> Plain:
+    campaign = call.own_campaign()
+    count = check_whole(call.body().get("count"), "count", 1, MOST_INVITATIONS)
+    invitations = [secrets.token_urlsafe(32) for _ in range(count)]
+    call.tx.add_invitations(campaign.key, [digest(each) for each in invitations])
+    return {"invitations": invitations}
+
+
+def join(call: Call) -> Plain:
+    """A new pseudonym. An invitation is used up by it; where joining is open one that is sent is used up too."""
+    campaign, body = call.campaign(), call.body()
+    setting = _setting(campaign, body)
+    if call.now >= campaign.ends:
+        raise Refusal(409, "ended", "the campaign has ended")
+    invitation = body.get("invitation")
+    if invitation is None and campaign.terms["join"] == "invitation":
+        raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")
+    if invitation is not None and not isinstance(invitation, str):
+        raise unfit("invitation", "an invitation is text")
+    call.service.limit_joins(campaign)
+    public = new_name()
+    key = call.tx.add_producer(public, campaign.key, setting, call.now)
+    if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
+        raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
+    return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
+
+
+def show_me(call: Call) -> Plain:
+    producer = call.producer()
+    return _state(call, producer)
+
+
+def change_me(call: Call) -> Plain:
+    producer = call.member()
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    setting = _setting(campaign, call.body())
+    call.tx.set_setting(producer.key, setting)
+    return _state(call, producer._replace(setting=setting))
+
+
+def leave(call: Call) -> Plain:
+    """Withdraw the reports of open periods; what is closed stays as it is, and so does every reward."""
+    producer = call.producer()
+    if producer.left is not None:
+        return _state(call, producer)
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    call.tx.lock(campaign.key)
+    close_due(call.tx, campaign, call.now)
+    call.tx.set_left(producer.key, call.now)
+    closed = call.tx.closed_keys(campaign.key)
+    withdrawn = 0
+    for span in campaign.spans(call.now + campaign.skew + DAY):  # a clock may have been ahead
+        if span.key not in closed:
+            count = call.tx.withdraw(producer.key, span.begins, span.ends)
+            withdrawn += count
+            if count and campaign.live:
+                live.withdrew(call.tx, campaign, span, producer.key)
+    return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
+
+
+def _state(call: Call, producer: ProducerRow) -> Plain:
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    earned = sum(entry.amount for entry in call.tx.ledger_of_producer(producer.key))
+    return {
+        "producer": producer.public,
+        "campaign": campaign.public,
+        "setting": producer.setting,
+        "state": "joined" if producer.left is None else "left",
+        "joined": instant_text(producer.joined),
+        "left": None if producer.left is None else instant_text(producer.left),
+        "earned": earned,
+        "currency": campaign.terms["currency"],
+    }
+
+
+def _setting(campaign: Campaign, body: dict[str, Any]) -> str:
+    setting = body.get("setting")
+    if not isinstance(setting, str) or setting not in campaign.noises:
+        raise unfit("setting", "the setting must be an id of the campaign's menu")
+    return setting
+
+
+def _expires(body: dict[str, Any], now: Instant) -> Instant | None:
+    text = body.get("expires")
+    if text is None:
+        return None
+    found = parse_instant(text) if isinstance(text, str) else None
+    if found is None or found <= now:
+        raise unfit("expires", "expires must be a time to come, as RFC 3339 has it")
+    return found
+
+
+def add_node(call: Call) -> Plain:
+    campaign, body = call.own_campaign(), call.body()
+    name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
+    public = new_name()
+    key = call.tx.add_node(public, campaign.key, name, call.now)
+    return {"node": public, "token": issue(call.tx, "node", key, call.now, expires)}

@@ -1,0 +1,151 @@
+"""What consumers do with campaigns: offer, list, pay, look, close; and what nodes send up."""
+
+from typing import Any
+
+from halfmask.service.call import Call
+from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
+from halfmask.service.cells import check_cells, plain
+from halfmask.service.closing import chosen, close_on_request, periods
+from halfmask.service.ingest import book_reversal
+from halfmask.service.instants import instant_text
+from halfmask.service.questions import asked
+from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.storage.base import EntryRow, Plain, Transaction
+from halfmask.service.tokens import new_name
+
+ALWAYS = -(2**62)
+"""The instant from which a campaign's first rewards hold."""
+MOST_VERSION = 2**63 - 1
+
+
+def add_campaign(call: Call) -> Plain:
+    terms = check_campaign(call.body())
+    public = new_name()
+    key = call.tx.add_campaign(public, call.subject, terms, call.now)
+    call.tx.put_schedule(key, ALWAYS, terms["rewards"])
+    return {"campaign": public}
+
+
+def list_campaigns(call: Call) -> Plain:
+    found = (call.service.campaign(call.tx, row.key) for row in call.tx.campaigns())
+    return {"campaigns": [_offer(call.tx, each) for each in found if each]}
+
+
+def show_campaign(call: Call) -> Plain:
+    return _offer(call.tx, call.campaign())
+
+
+def _offer(tx: Transaction, campaign: Campaign) -> Plain:
+    """The offer as it was made, and the rewards of later periods; nothing about producers."""
+    later = [
+        {"from": campaign.calendar.span_of(begins).key, "rewards": rewards}
+        for begins, rewards in tx.schedule(campaign.key)
+        if begins != ALWAYS
+    ]
+    return {"campaign": campaign.public, **campaign.terms, "later_rewards": later}
+
+
+def put_rewards(call: Call) -> Plain:
+    """Other rewards for periods that have not begun."""
+    campaign, body = call.own_campaign(), call.body()
+    rewards = check_rewards(body.get("rewards"), set(campaign.noises))
+    key = body.get("from")
+    span = campaign.span(key) if isinstance(key, str) else None
+    if span is None:
+        raise unfit("from", "'from' must be a period of the campaign, written like those that are listed")
+    call.tx.lock(campaign.key)
+    if max(span.begins, campaign.begins) <= call.now:
+        raise Refusal(409, "begun", "rewards change only for periods that have not begun", "from")
+    call.tx.put_schedule(campaign.key, span.begins, rewards)
+    return _offer(call.tx, campaign)
+
+
+def list_periods(call: Call) -> Plain:
+    """Periods that have begun. What is due was closed when the request came; see `Service.close_due`."""
+    campaign = call.own_campaign()
+    query = call.request.query
+    question = asked(query)
+    spans = chosen(campaign, call.now, query.get("from"), query.get("to"))
+    entries = periods(call.tx, campaign, spans)
+    if question is not None:
+        cells = call.tx.closed(campaign.key)
+        entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]
+    return {"periods": entries}
+
+
+def close_period(call: Call) -> Plain:
+    return close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now)
+
+
+def ledger(call: Call) -> Plain:
+    """What a campaign has committed; no producer, time or setting is named."""
+    campaign = call.own_campaign()
+    rows = call.tx.ledger_of_campaign(campaign.key)
+    return {"entries": [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]}
+
+
+def my_ledger(call: Call) -> Plain:
+    rows = call.tx.ledger_of_producer(call.subject)
+    return {
+        "entries": [
+            {
+                "entry": row.public,
+                "amount": row.amount,
+                "period": row.period,
+                "booked": instant_text(row.booked),
+                **_reverses(row),
+            }
+            for row in rows
+        ]
+    }
+
+
+def _reverses(row: EntryRow) -> Plain:
+    return {"reverses": row.reverses} if row.reverses else {}
+
+
+def reverse(call: Call) -> Plain:
+    """Take back an entry by a new one; for the operator, whom both sides can ask."""
+    campaign = call.campaign()
+    entry = call.tx.entry(campaign.key, call.request.path["entry"])
+    if entry is None:
+        raise not_found("entry")
+    row = book_reversal(call.tx, entry, call.now)
+    return {"entry": row.public, "amount": row.amount, "reverses": row.reverses}
+
+
+def put_cells(call: Call) -> Plain:
+    """A node's whole state of some periods: kept where its version is above the stored one and the period is open."""
+    campaign = call.own_campaign()
+    node = call.tx.node(campaign.key, call.request.path["node"])
+    if node is None:
+        raise not_found("node")
+    if node != call.subject:
+        raise forbidden("a node sends its own cells alone")
+    body = call.body()
+    version = check_whole(body.get("version"), "version", 0, MOST_VERSION)
+    sent = body.get("periods")
+    if not isinstance(sent, dict):
+        raise unfit("periods", "periods must be an object from periods to cells")
+    checked = [(_period(campaign, key), check_cells(value, campaign)) for key, value in sent.items()]
+    call.tx.lock(campaign.key)
+    done: dict[str, Any] = {}
+    for span, cells in checked:
+        stored = call.tx.node_version(node, span.key)
+        if call.tx.closed_keys(campaign.key, [span.key]) or call.now >= campaign.deadline(span):
+            done[span.key] = "closed"
+        elif stored is not None and version <= stored:
+            done[span.key] = "not_newer"
+        else:
+            call.tx.put_node_cells(campaign.key, node, span.key, version, plain(cells))
+            done[span.key] = "stored"
+    return {"periods": done}
+
+
+def _period(campaign: Campaign, key: str) -> Any:
+    span = campaign.span(key)
+    if span is None:
+        raise unfit("periods", "a key is no period of the campaign")
+    return span
+
+

@@ -1,0 +1,161 @@
+"""Starting the service: making the database, running the server, stopping it cleanly."""
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from halfmask.errors import OptionError, RunError
+from halfmask.service.http.app import create_app
+from halfmask.service.instants import system_clock
+from halfmask.service.limits import Limits
+from halfmask.service.service import Service
+from halfmask.service.storage.engine import read_url
+from halfmask.service.storage.open import newest_version, open_store, prepare
+from halfmask.service.tokens import issue
+
+DEFAULT_DB = "sqlite:///halfmask.db"
+PORT = 8080
+OPTIONS = "HALFMASK_SERVE"
+"""Worker processes read their options from this part of the environment."""
+OPERATOR = 0
+PATIENCE = 10
+"""Seconds that open requests have to end when the service stops."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a service runs. Rates of None are no limit."""
+
+    db: str = DEFAULT_DB
+    host: str = "127.0.0.1"
+    port: int = PORT
+    workers: int = 1
+    requests_per_second: float | None = 100
+    joins_per_minute: float | None = 1000
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.requests_per_second, self.joins_per_minute)
+
+
+def initialise(db: str, *, rotate: bool = False) -> str | None:
+    """Make the tables and the operator's token; None where there was one and only the tables were brought up to date.
+
+    ``rotate`` revokes the operator's tokens and makes a new one.
+    """
+    store, before = prepare(db)
+    try:
+        with store.transaction() as tx:
+            now = system_clock()
+            if tx.has_role("operator"):
+                if rotate:
+                    tx.revoke_tokens("operator", OPERATOR, now)
+                elif before == newest_version():
+                    raise OptionError(
+                        "the database is initialised and up to date, and its operator's token was shown then; "
+                        "'halfmask serve --init --rotate' makes a new one and revokes the old"
+                    )
+                else:
+                    return None
+            return issue(tx, "operator", OPERATOR, now)
+    finally:
+        store.close()
+
+
+def make_service(options: ServeOptions) -> Service:
+    return Service(open_store(options.db), limits=options.limits)
+
+
+def worker_app() -> FastAPI:
+    """The application of one worker process, by the options in its environment."""
+    options = ServeOptions(**json.loads(os.environ[OPTIONS]))
+    set_up_logs()
+    return create_app(make_service(options))
+
+
+def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
+    """Run until SIGTERM or Ctrl-C; requests that are open then are finished, and what was accepted is on disk."""
+    if options.workers < 1:
+        raise OptionError("--workers must be 1 or more")
+    if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
+        raise OptionError("SQLite is written by one process: leave --workers out, or name a PostgreSQL or MySQL --db")
+    set_up_logs()
+    service = make_service(options)
+    common: dict[str, Any] = {
+        "host": options.host,
+        "port": options.port,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": PATIENCE,
+        "timeout_keep_alive": 75,
+        "backlog": 4096,
+    }
+    try:
+        if options.workers == 1:
+            config = uvicorn.Config(create_app(service), **common)
+            _Server(config, tell).run()
+        else:
+            service.store.close()
+            os.environ[OPTIONS] = json.dumps(asdict(options))
+            tell(f"http://{options.host}:{options.port}")
+            uvicorn.run("halfmask.service.serve:worker_app", factory=True, workers=options.workers, **common)
+    except SystemExit as error:
+        raise RunError(f"the service could not start on {options.host}:{options.port}: is the port taken?") from error
+    except KeyboardInterrupt:
+        pass
+    finally:
+        service.store.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it listens once it does."""
+
+    def __init__(self, config: uvicorn.Config, tell: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._tell = tell
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        if self.started and self.servers:
+            host, port, *_ = self.servers[0].sockets[0].getsockname()
+            self._tell(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+
+class _Lines(logging.Formatter):
+    """One JSON object a line: time, level, event, and what the event itself names; never a value that was sent."""
+
+    known = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z"
+        line: dict[str, Any] = {"time": stamp, "level": record.levelname.lower(), "event": record.getMessage()}
+        line |= {name: value for name, value in vars(record).items() if name not in self.known}
+        if record.exc_info and record.exc_info[2]:
+            line["at"] = _places(record.exc_info[2])
+        return json.dumps(line, default=str)
+
+
+def _places(trace: Any) -> list[str]:
+    """Where an error came from: files and lines, without the values that its text might hold."""
+    import traceback
+
+    return [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in traceback.extract_tb(trace)][-8:]
+
+
+def set_up_logs() -> None:
+    """Structured logs on standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    for name in ("halfmask.service", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO if name == "halfmask.service" else logging.WARNING)

@@ -1,0 +1,78 @@
+"""The service itself, without a network: a store, a clock, limits, and the functions that work on them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from halfmask.service.call import Call, Request, check_role
+from halfmask.service.campaign import Campaign
+from halfmask.service.closing import close_due, due
+from halfmask.service.ingest import Post, Results, ingest, valid
+from halfmask.service.instants import Clock, Instant, system_clock
+from halfmask.service.limits import Buckets, Limits
+from halfmask.service.refusal import Refusal, unauthenticated
+from halfmask.service.storage.base import Identity, Role, Store, Transaction
+
+T = TypeVar("T")
+
+
+class Service:
+    """All that the protocol asks for. HTTP, MQTT and nodes are shells around it; several may share one store."""
+
+    def __init__(self, store: Store, clock: Clock = system_clock, limits: Limits | None = None) -> None:
+        self.store, self.clock, self.limits = store, clock, limits or Limits()
+        self.requests = Buckets("requests of one token", self.limits.requests_per_second, 1)
+        self.joins = Buckets("joins of one campaign", self.limits.joins_per_minute, 60)
+        self.counted: Counter[tuple[str, str, str]] = Counter()
+        """Results of reports, by campaign, status and code."""
+        self._campaigns: dict[int | str, Campaign] = {}
+
+    def campaign(self, tx: Transaction, key: int | str) -> Campaign | None:
+        """A campaign by its key or its name. Its terms never change, so they are read once."""
+        found = self._campaigns.get(key)
+        if found is None and (row := tx.campaign(key)) is not None:
+            found = Campaign(*row)
+            self._campaigns[row.key] = self._campaigns[row.public] = found
+        return found
+
+    def campaign_of(self, tx: Transaction, key: int) -> Campaign:
+        found = self.campaign(tx, key)
+        if found is None:
+            raise RuntimeError("a producer's campaign is missing")
+        return found
+
+    def limit_joins(self, campaign: Campaign) -> None:
+        self.joins.take(campaign.key, "this join was not made")
+
+    def accept(self, tx: Transaction, posts: Sequence[Post]) -> list[Results | Refusal]:
+        """Decide on reports, as `ingest` does."""
+        return ingest(tx, posts, self.campaign_of, self.count)
+
+    def count(self, campaign: str, results: Results) -> None:
+        """Count results for the operator; no value is in them."""
+        for each in results:
+            self.counted[campaign, each["status"], each.get("code", "")] += 1
+
+    def identify(self, tx: Transaction, request: Request, roles: tuple[Role, ...]) -> Identity | None:
+        """Who asks, if that is one of the roles; None where anyone may."""
+        if not roles:
+            return None
+        if request.token is None:
+            raise unauthenticated()
+        who = valid(tx.identities([request.token]).get(request.token), request.now)
+        check_role(who, roles)
+        return who
+
+    def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
+        """Do what a route does, for one who may."""
+        return work(Call(self, tx, self.identify(tx, request, roles), request))
+
+    def anything_due(self, now: Instant, key: int | str | None = None) -> list[Campaign]:
+        """Campaigns (all, or the one named) that have periods past their deadline."""
+        with self.store.reading() as tx:
+            keys = [row.key for row in tx.campaigns()] if key is None else [key]
+            found = [campaign for each in keys if (campaign := self.campaign(tx, each))]
+            return [campaign for campaign in found if due(tx, campaign, now)]
+
+    def close_due(self, tx: Transaction, campaign: Campaign, now: Instant) -> int:
+        return close_due(tx, campaign, now)

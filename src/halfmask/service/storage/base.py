@@ -1,0 +1,256 @@
+"""The store as the service sees it. A backend is one class of transactions; the contract suite says what must hold.
+
+What the service relies on: a transaction is all or nothing and on disk when ``transaction()`` has ended without error;
+``lock`` lets one transaction at a time work on a campaign; keys are unique; a reader sees what was committed.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple
+
+from halfmask.service.instants import Instant
+
+Role = Literal["operator", "consumer", "producer", "node"]
+Plain = dict[str, Any]
+
+
+class StoreGoneError(Exception):
+    """The store cannot be reached, or gave up for now; nothing was written, and asking again may help."""
+
+
+class StoreFullError(Exception):
+    """The store has no room left; nothing was written."""
+
+
+class Identity(NamedTuple):
+    """Whom a token stands for. ``campaign`` is that of a producer or node; ``left`` is when a producer left."""
+
+    role: Role
+    subject: int
+    campaign: int | None
+    left: Instant | None
+    expires: Instant | None
+    revoked: Instant | None
+
+
+class Balance(NamedTuple):
+    budget: int
+    committed: int
+
+
+class CampaignRow(NamedTuple):
+    key: int
+    public: str
+    consumer: int
+    terms: Plain
+
+
+class ProducerRow(NamedTuple):
+    key: int
+    public: str
+    campaign: int
+    setting: str
+    joined: Instant
+    left: Instant | None
+
+
+class ReportRow(NamedTuple):
+    producer: int
+    time: Instant
+    steps: int
+    setting: str
+    reward: int
+
+
+class EntryRow(NamedTuple):
+    """One booking: ``amount`` is positive, a reversal's is negative and names the entry that it takes back."""
+
+    public: str
+    campaign: int
+    producer: int
+    amount: int
+    period: str
+    booked: Instant
+    reverses: str | None = None
+
+
+class ClosedRow(NamedTuple):
+    period: str
+    begins: Instant
+    closed: Instant
+    cells: Plain
+    entry: Plain
+
+
+class LookRow(NamedTuple):
+    """An open period of a live campaign as it is shown: its cells when enough producers had last changed it."""
+
+    cells: Plain
+    entry: Plain
+
+
+class Transaction(ABC):
+    """Everything that is read or written together."""
+
+    # whom tokens stand for
+    @abstractmethod
+    def identities(self, hashes: Sequence[str]) -> dict[str, Identity]: ...
+    @abstractmethod
+    def add_token(self, hash: str, role: Role, subject: int, now: Instant, expires: Instant | None) -> None: ...
+    @abstractmethod
+    def revoke_token(self, hash: str, now: Instant) -> None: ...
+    @abstractmethod
+    def revoke_tokens(self, role: Role, subject: int, now: Instant) -> None: ...
+    @abstractmethod
+    def has_role(self, role: Role) -> bool: ...
+
+    # consumers and campaigns
+    @abstractmethod
+    def add_consumer(self, public: str, name: str, now: Instant) -> int: ...
+    @abstractmethod
+    def consumer(self, public: str) -> int | None: ...
+    @abstractmethod
+    def add_campaign(self, public: str, consumer: int, terms: Plain, now: Instant) -> int: ...
+    @abstractmethod
+    def campaign(self, key: int | str) -> CampaignRow | None: ...
+    @abstractmethod
+    def campaigns(self) -> list[CampaignRow]: ...
+    @abstractmethod
+    def lock(self, campaign: int) -> Balance:
+        """What is committed of the budget; until the transaction ends no other one gets past this line."""
+
+    @abstractmethod
+    def spend(self, campaign: int, amount: int) -> bool:
+        """Commit so much more of the budget, if it fits; whether it did."""
+
+    @abstractmethod
+    def schedule(self, campaign: int) -> list[tuple[Instant, dict[str, int]]]:
+        """Rewards and the instant from which on they hold, in order."""
+
+    @abstractmethod
+    def put_schedule(self, campaign: int, begins: Instant, rewards: Mapping[str, int]) -> None: ...
+
+    # producers
+    @abstractmethod
+    def add_invitations(self, campaign: int, hashes: Sequence[str]) -> None: ...
+    @abstractmethod
+    def use_invitation(self, campaign: int, hash: str, producer: int) -> bool: ...
+    @abstractmethod
+    def add_producer(self, public: str, campaign: int, setting: str, now: Instant) -> int: ...
+    @abstractmethod
+    def producer(self, key: int) -> ProducerRow: ...
+    @abstractmethod
+    def set_setting(self, producer: int, setting: str) -> None: ...
+    @abstractmethod
+    def set_left(self, producer: int, now: Instant) -> None: ...
+
+    # reports
+    @abstractmethod
+    def standing(self, keys: Sequence[tuple[int, Instant]]) -> dict[tuple[int, Instant], tuple[int, str, int]]:
+        """Steps, setting and reward of those reports (producer, time) that are there."""
+
+    @abstractmethod
+    def add_reports(self, rows: Sequence[ReportRow]) -> None: ...
+    @abstractmethod
+    def reports(self, campaign: int, begins: Instant, ends: Instant) -> Iterator[ReportRow]:
+        """The reports of a campaign with begins <= time < ends, by producer and time."""
+
+    @abstractmethod
+    def reports_of(self, producers: Sequence[int], begins: Instant, ends: Instant) -> list[ReportRow]: ...
+    @abstractmethod
+    def remove_reports(self, campaign: int, begins: Instant, ends: Instant) -> None: ...
+    @abstractmethod
+    def withdraw(self, producer: int, begins: Instant, ends: Instant) -> int: ...
+
+    # rewards
+    @abstractmethod
+    def add_entries(self, rows: Sequence[EntryRow]) -> None: ...
+    @abstractmethod
+    def ledger_of_producer(self, producer: int) -> list[EntryRow]: ...
+    @abstractmethod
+    def ledger_of_campaign(self, campaign: int) -> list[EntryRow]: ...
+    @abstractmethod
+    def entry(self, campaign: int, public: str) -> EntryRow | None: ...
+    @abstractmethod
+    def reversal(self, campaign: int, public: str) -> EntryRow | None: ...
+    @abstractmethod
+    def owed(self, campaign: int) -> list[tuple[str, int]]:
+        """Producers by name and what their entries add up to."""
+
+    # periods
+    @abstractmethod
+    def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]: ...
+    @abstractmethod
+    def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]: ...
+    @abstractmethod
+    def add_closed(self, campaign: int, row: ClosedRow) -> None: ...
+    @abstractmethod
+    def add_event(self, campaign: int, period: str) -> None: ...
+    @abstractmethod
+    def events(self, campaign: int, after: int) -> list[tuple[int, str]]: ...
+
+    # live campaigns
+    @abstractmethod
+    def looks(self, campaign: int) -> dict[str, LookRow]: ...
+    @abstractmethod
+    def put_look(self, campaign: int, period: str, row: LookRow) -> None: ...
+    @abstractmethod
+    def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
+        """Note that these changed the period since its last look; how many have."""
+
+    @abstractmethod
+    def untouch(self, campaign: int, period: str, producers: Sequence[int]) -> None: ...
+    @abstractmethod
+    def touched(self, campaign: int, period: str) -> list[int]: ...
+    @abstractmethod
+    def shown(self, campaign: int, period: str, producers: Sequence[int]) -> dict[int, Plain]:
+        """What of these producers is in the last look, as cells."""
+
+    @abstractmethod
+    def put_shown(self, campaign: int, period: str, cells: Mapping[int, Plain]) -> None: ...
+    @abstractmethod
+    def forget_live(self, campaign: int, period: str) -> None: ...
+
+    # nodes
+    @abstractmethod
+    def add_node(self, public: str, campaign: int, name: str, now: Instant) -> int: ...
+    @abstractmethod
+    def node(self, campaign: int, public: str) -> int | None: ...
+    @abstractmethod
+    def node_version(self, node: int, period: str) -> int | None: ...
+    @abstractmethod
+    def put_node_cells(self, campaign: int, node: int, period: str, version: int, cells: Plain) -> None: ...
+    @abstractmethod
+    def node_cells(self, campaign: int, period: str) -> list[Plain]: ...
+    @abstractmethod
+    def forget_node_cells(self, campaign: int, period: str) -> None: ...
+
+    @abstractmethod
+    def savepoint(self) -> AbstractContextManager[None]:
+        """A part of the transaction that an error within undoes alone."""
+
+
+class Store(ABC):
+    """A place for transactions. ``StoreGoneError`` and ``StoreFullError`` are its only errors that the service knows."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Read and write; on disk when it ends, or, after an error, as if it had never begun."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Read alone, without waiting for those who write."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise `StoreGoneError` unless the store answers."""
+
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether there is room for more, as far as can be seen from here."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+

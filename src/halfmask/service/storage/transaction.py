@@ -1,0 +1,361 @@
+"""One transaction of the SQL store."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Table, and_, bindparam, delete, func, insert, select, tuple_, update
+
+from halfmask.service.instants import Instant
+from halfmask.service.storage import schema as s
+from halfmask.service.storage.base import (
+    Balance,
+    CampaignRow,
+    ClosedRow,
+    EntryRow,
+    Identity,
+    LookRow,
+    Plain,
+    ProducerRow,
+    ReportRow,
+    Role,
+    Transaction,
+)
+
+CHUNK = 400
+"""Keys a statement asks for at once."""
+FETCH = 10_000
+
+
+def _dump(value: Mapping[Any, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@lru_cache(maxsize=64)
+def _insert_text(table: Table, dialect: Dialect) -> str:
+    """The driver's own text of an insert, by position: rows go to it as tuples, without a dictionary for each."""
+    named = insert(table).values({column: bindparam(column.name) for column in table.c if not column.autoincrement is True})
+    compiled = named.compile(dialect=dialect)
+    return str(compiled)
+
+
+class SqlTransaction(Transaction):
+    """Statements on one connection, whose transaction the store has begun and will end."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._do = connection.execute
+        self._connection = connection
+
+    def _key_of(self, statement: Any) -> int:
+        key = self._do(statement).inserted_primary_key
+        return int(key[0])
+
+    # whom tokens stand for
+
+    def identities(self, hashes: Sequence[str]) -> dict[str, Identity]:
+        found: dict[str, Identity] = {}
+        for part in _chunks(list(hashes)):
+            for hash, *rest in self._do(_IDENTITIES, {"hashes": part}):
+                found[hash] = Identity(*rest)
+        return found
+
+    def add_token(self, hash: str, role: Role, subject: int, now: Instant, expires: Instant | None) -> None:
+        row = {"hash": hash, "role": role, "subject": subject, "created": now, "expires": expires, "revoked": None}
+        self._do(insert(s.tokens), row)
+
+    def revoke_token(self, hash: str, now: Instant) -> None:
+        self._do(update(s.tokens).where(s.tokens.c.hash == hash, s.tokens.c.revoked.is_(None)).values(revoked=now))
+
+    def revoke_tokens(self, role: Role, subject: int, now: Instant) -> None:
+        t = s.tokens.c
+        self._do(update(s.tokens).where(t.role == role, t.subject == subject, t.revoked.is_(None)).values(revoked=now))
+
+    def has_role(self, role: Role) -> bool:
+        return self._do(select(s.tokens.c.hash).where(s.tokens.c.role == role).limit(1)).first() is not None
+
+    # consumers and campaigns
+
+    def add_consumer(self, public: str, name: str, now: Instant) -> int:
+        return self._key_of(insert(s.consumers).values(public=public, name=name, created=now))
+
+    def consumer(self, public: str) -> int | None:
+        return self._do(select(s.consumers.c.id).where(s.consumers.c.public == public)).scalar()
+
+    def add_campaign(self, public: str, consumer: int, terms: Plain, now: Instant) -> int:
+        row = {"public": public, "consumer": consumer, "terms": _dump(terms), "created": now}
+        return self._key_of(insert(s.campaigns).values(**row, budget=terms["budget"], committed=0))
+
+    def campaign(self, key: int | str) -> CampaignRow | None:
+        c = s.campaigns.c
+        row = self._do(_CAMPAIGN.where(c.id == key if isinstance(key, int) else c.public == key)).first()
+        return CampaignRow(row[0], row[1], row[2], json.loads(row[3])) if row else None
+
+    def campaigns(self) -> list[CampaignRow]:
+        rows = self._do(_CAMPAIGN.order_by(s.campaigns.c.id))
+        return [CampaignRow(row[0], row[1], row[2], json.loads(row[3])) for row in rows]
+
+    def lock(self, campaign: int) -> Balance:
+        row = self._do(_LOCK, {"campaign": campaign}).one()
+        return Balance(row[0], row[1])
+
+    def spend(self, campaign: int, amount: int) -> bool:
+        return bool(self._do(_SPEND, {"campaign": campaign, "amount": amount}).rowcount == 1)
+
+    def schedule(self, campaign: int) -> list[tuple[Instant, dict[str, int]]]:
+        return [(begins, json.loads(rewards)) for begins, rewards in self._do(_SCHEDULE, {"campaign": campaign})]
+
+    def put_schedule(self, campaign: int, begins: Instant, rewards: Mapping[str, int]) -> None:
+        c = s.schedules.c
+        self._do(delete(s.schedules).where(c.campaign == campaign, c.begins == begins))
+        self._do(insert(s.schedules).values(campaign=campaign, begins=begins, rewards=_dump(rewards)))
+
+    # producers
+
+    def add_invitations(self, campaign: int, hashes: Sequence[str]) -> None:
+        self._do(insert(s.invitations), [{"hash": hash, "campaign": campaign, "producer": None} for hash in hashes])
+
+    def use_invitation(self, campaign: int, hash: str, producer: int) -> bool:
+        c = s.invitations.c
+        where = (c.hash == hash, c.campaign == campaign, c.producer.is_(None))
+        return bool(self._do(update(s.invitations).where(*where).values(producer=producer)).rowcount == 1)
+
+    def add_producer(self, public: str, campaign: int, setting: str, now: Instant) -> int:
+        row = {"public": public, "campaign": campaign, "setting": setting, "joined": now, "left_at": None}
+        return self._key_of(insert(s.producers).values(**row))
+
+    def producer(self, key: int) -> ProducerRow:
+        c = s.producers.c
+        columns = (c.id, c.public, c.campaign, c.setting, c.joined, c.left_at)
+        return ProducerRow(*self._do(select(*columns).where(c.id == key)).one())
+
+    def set_setting(self, producer: int, setting: str) -> None:
+        self._do(update(s.producers).where(s.producers.c.id == producer).values(setting=setting))
+
+    def set_left(self, producer: int, now: Instant) -> None:
+        self._do(update(s.producers).where(s.producers.c.id == producer).values(left_at=now))
+
+    # reports
+
+    def standing(self, keys: Sequence[tuple[int, Instant]]) -> dict[tuple[int, Instant], tuple[int, str, int]]:
+        found: dict[tuple[int, Instant], tuple[int, str, int]] = {}
+        for part in _chunks(keys):
+            for producer, time, *rest in self._do(_STANDING, {"keys": part}):
+                found[producer, time] = (rest[0], rest[1], rest[2])
+        return found
+
+    def add_reports(self, rows: Sequence[ReportRow]) -> None:
+        if rows:
+            self._connection.exec_driver_sql(_insert_text(s.reports, self._connection.dialect), list(rows))
+
+    def reports(self, campaign: int, begins: Instant, ends: Instant) -> Iterator[ReportRow]:
+        r, p = s.reports.c, s.producers.c
+        joined = s.producers.join(s.reports, and_(r.producer == p.id, r.time >= begins, r.time < ends))
+        query = select(*s.reports.c).select_from(joined).where(p.campaign == campaign)
+        found = self._do(query.order_by(r.producer, r.time))
+        while part := found.fetchmany(FETCH):
+            yield from (ReportRow(*row) for row in part)
+
+    def reports_of(self, producers: Sequence[int], begins: Instant, ends: Instant) -> list[ReportRow]:
+        r = s.reports.c
+        found: list[ReportRow] = []
+        for part in _chunks(list(producers)):
+            query = select(*r).where(r.producer.in_(part), r.time >= begins, r.time < ends)
+            found += [ReportRow(*row) for row in self._do(query.order_by(r.producer, r.time))]
+        return found
+
+    def remove_reports(self, campaign: int, begins: Instant, ends: Instant) -> None:
+        r = s.reports.c
+        those = select(s.producers.c.id).where(s.producers.c.campaign == campaign)
+        self._do(delete(s.reports).where(r.producer.in_(those), r.time >= begins, r.time < ends))
+
+    def withdraw(self, producer: int, begins: Instant, ends: Instant) -> int:
+        r = s.reports.c
+        return self._do(delete(s.reports).where(r.producer == producer, r.time >= begins, r.time < ends)).rowcount
+
+    # rewards
+
+    def add_entries(self, rows: Sequence[EntryRow]) -> None:
+        if rows:
+            self._do(insert(s.entries), [row._asdict() for row in rows])
+
+    def ledger_of_producer(self, producer: int) -> list[EntryRow]:
+        return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.producer == producer))]
+
+    def ledger_of_campaign(self, campaign: int) -> list[EntryRow]:
+        return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.campaign == campaign))]
+
+    def entry(self, campaign: int, public: str) -> EntryRow | None:
+        e = s.entries.c
+        row = self._do(_ENTRIES.where(e.campaign == campaign, e.public == public)).first()
+        return EntryRow(*row) if row else None
+
+    def reversal(self, campaign: int, public: str) -> EntryRow | None:
+        e = s.entries.c
+        row = self._do(_ENTRIES.where(e.campaign == campaign, e.reverses == public)).first()
+        return EntryRow(*row) if row else None
+
+    def owed(self, campaign: int) -> list[tuple[str, int]]:
+        e, p = s.entries.c, s.producers.c
+        joined = s.entries.join(s.producers, p.id == e.producer)
+        query = select(p.public, func.sum(e.amount)).select_from(joined).where(e.campaign == campaign)
+        return [(public, int(amount)) for public, amount in self._do(query.group_by(p.public).order_by(p.public))]
+
+    # periods
+
+    def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]:
+        c = s.closed.c
+        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign)
+        if keys is not None:
+            query = query.where(c.period.in_(list(keys)))
+        rows = self._do(query.order_by(c.begins))
+        return {row[0]: ClosedRow(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows}
+
+    def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]:
+        if keys is None:
+            return set(self._do(select(s.closed.c.period).where(s.closed.c.campaign == campaign)).scalars())
+        found: set[str] = set()
+        for part in _chunks(sorted(keys)):
+            found |= set(self._do(_CLOSED_KEYS, {"campaign": campaign, "keys": part}).scalars())
+        return found
+
+    def add_closed(self, campaign: int, row: ClosedRow) -> None:
+        plain = {"period": row.period, "begins": row.begins, "closed_at": row.closed}
+        texts = {"cells": _dump(row.cells), "entry": _dump(row.entry)}
+        self._do(insert(s.closed).values(campaign=campaign, **plain, **texts))
+
+    def add_event(self, campaign: int, period: str) -> None:
+        self._do(insert(s.events).values(campaign=campaign, period=period))
+
+    def events(self, campaign: int, after: int) -> list[tuple[int, str]]:
+        c = s.events.c
+        query = select(c.id, c.period).where(c.campaign == campaign, c.id > after).order_by(c.id)
+        return [(row[0], row[1]) for row in self._do(query)]
+
+    # live campaigns
+
+    def looks(self, campaign: int) -> dict[str, LookRow]:
+        c = s.looks.c
+        rows = self._do(select(c.period, c.cells, c.entry).where(c.campaign == campaign))
+        return {period: LookRow(json.loads(cells), json.loads(entry)) for period, cells, entry in rows}
+
+    def put_look(self, campaign: int, period: str, row: LookRow) -> None:
+        c = s.looks.c
+        self._do(delete(s.looks).where(c.campaign == campaign, c.period == period))
+        texts = {"cells": _dump(row.cells), "entry": _dump(row.entry)}
+        self._do(insert(s.looks).values(campaign=campaign, period=period, **texts))
+
+    def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
+        known = set(self.touched(campaign, period))
+        new = [each for each in dict.fromkeys(producers) if each not in known]
+        if new:
+            rows = [{"campaign": campaign, "period": period, "producer": each} for each in new]
+            self._do(insert(s.touched), rows)
+        return len(known) + len(new)
+
+    def untouch(self, campaign: int, period: str, producers: Sequence[int]) -> None:
+        c = s.touched.c
+        for part in _chunks(list(producers)):
+            self._do(delete(s.touched).where(c.campaign == campaign, c.period == period, c.producer.in_(part)))
+
+    def touched(self, campaign: int, period: str) -> list[int]:
+        c = s.touched.c
+        return list(self._do(select(c.producer).where(c.campaign == campaign, c.period == period)).scalars())
+
+    def shown(self, campaign: int, period: str, producers: Sequence[int]) -> dict[int, Plain]:
+        c = s.shown.c
+        found: dict[int, Plain] = {}
+        for part in _chunks(list(producers)):
+            where = (c.campaign == campaign, c.period == period, c.producer.in_(part))
+            found |= {row[0]: json.loads(row[1]) for row in self._do(select(c.producer, c.cells).where(*where))}
+        return found
+
+    def put_shown(self, campaign: int, period: str, cells: Mapping[int, Plain]) -> None:
+        c = s.shown.c
+        for part in _chunks(list(cells)):
+            self._do(delete(s.shown).where(c.campaign == campaign, c.period == period, c.producer.in_(part)))
+        full = {producer: each for producer, each in cells.items() if each}
+        if full:
+            same = {"campaign": campaign, "period": period}
+            self._do(insert(s.shown), [{**same, "producer": p, "cells": _dump(each)} for p, each in full.items()])
+
+    def forget_live(self, campaign: int, period: str) -> None:
+        for table in (s.looks, s.touched, s.shown):
+            self._do(delete(table).where(table.c.campaign == campaign, table.c.period == period))
+
+    # nodes
+
+    def add_node(self, public: str, campaign: int, name: str, now: Instant) -> int:
+        return self._key_of(insert(s.nodes).values(public=public, campaign=campaign, name=name, created=now))
+
+    def node(self, campaign: int, public: str) -> int | None:
+        return self._do(select(s.nodes.c.id).where(s.nodes.c.campaign == campaign, s.nodes.c.public == public)).scalar()
+
+    def node_version(self, node: int, period: str) -> int | None:
+        c = s.node_cells.c
+        return self._do(select(c.version).where(c.node == node, c.period == period)).scalar()
+
+    def put_node_cells(self, campaign: int, node: int, period: str, version: int, cells: Plain) -> None:
+        c = s.node_cells.c
+        self._do(delete(s.node_cells).where(c.node == node, c.period == period))
+        row = {"node": node, "period": period, "campaign": campaign, "version": version, "cells": _dump(cells)}
+        self._do(insert(s.node_cells).values(**row))
+
+    def node_cells(self, campaign: int, period: str) -> list[Plain]:
+        c = s.node_cells.c
+        query = select(c.cells).where(c.campaign == campaign, c.period == period).order_by(c.node)
+        return [json.loads(cells) for cells in self._do(query).scalars()]
+
+    def forget_node_cells(self, campaign: int, period: str) -> None:
+        c = s.node_cells.c
+        self._do(delete(s.node_cells).where(c.campaign == campaign, c.period == period))
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        with self._connection.begin_nested():
+            yield
+
+
+def _chunks(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(keys), CHUNK):
+        yield keys[start : start + CHUNK]
+
+
+_t, _p, _n = s.tokens.c, s.producers.c, s.nodes.c
+_IDENTITIES = (
+    select(_t.hash, _t.role, _t.subject, func.coalesce(_p.campaign, _n.campaign), _p.left_at, _t.expires, _t.revoked)
+    .select_from(
+        s.tokens.outerjoin(s.producers, and_(_t.role == "producer", _p.id == _t.subject)).outerjoin(
+            s.nodes, and_(_t.role == "node", _n.id == _t.subject)
+        )
+    )
+    .where(_t.hash.in_(bindparam("hashes", expanding=True)))
+)
+_CAMPAIGN = select(s.campaigns.c.id, s.campaigns.c.public, s.campaigns.c.consumer, s.campaigns.c.terms)
+_LOCK = (
+    select(s.campaigns.c.budget, s.campaigns.c.committed)
+    .where(s.campaigns.c.id == bindparam("campaign"))
+    .with_for_update()
+)
+_SPEND = (
+    update(s.campaigns)
+    .where(
+        s.campaigns.c.id == bindparam("campaign"),
+        s.campaigns.c.committed + bindparam("amount") <= s.campaigns.c.budget,
+    )
+    .values(committed=s.campaigns.c.committed + bindparam("amount"))
+)
+_SCHEDULE = (
+    select(s.schedules.c.begins, s.schedules.c.rewards)
+    .where(s.schedules.c.campaign == bindparam("campaign"))
+    .order_by(s.schedules.c.begins)
+)
+_STANDING = select(*s.reports.c).where(
+    tuple_(s.reports.c.producer, s.reports.c.time).in_(bindparam("keys", expanding=True))
+)
+_CLOSED_KEYS = select(s.closed.c.period).where(
+    s.closed.c.campaign == bindparam("campaign"), s.closed.c.period.in_(bindparam("keys", expanding=True))
+)
+_e = s.entries.c
+_ENTRIES = select(_e.public, _e.campaign, _e.producer, _e.amount, _e.period, _e.booked, _e.reverses).order_by(_e.id)

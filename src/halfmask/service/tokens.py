@@ -1,0 +1,23 @@
+"""Tokens: 256 random bits, shown once; the store has their SHA-256 alone."""
+
+import hashlib
+import secrets
+
+from halfmask.service.instants import Instant
+from halfmask.service.storage.base import Role, Transaction
+
+
+def new_name() -> str:
+    """A name that tells nothing: 64 random bits."""
+    return secrets.token_hex(8)
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def issue(tx: Transaction, role: Role, subject: int, now: Instant, expires: Instant | None = None) -> str:
+    """A new token for somebody."""
+    token = secrets.token_urlsafe(32)
+    tx.add_token(digest(token), role, subject, now, expires)
+    return token

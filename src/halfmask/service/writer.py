@@ -1,0 +1,148 @@
+"""One thread that writes: it takes all that waits, commits once, and answers after the commit."""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from halfmask.service.ingest import Post
+from halfmask.service.refusal import Refusal
+from halfmask.service.service import Service
+from halfmask.service.storage.base import StoreFullError, StoreGoneError, Transaction
+
+log = logging.getLogger("halfmask.service")
+
+MOST_JOBS = 512
+MOST_REPORTS = 20_000
+"""How much one commit takes, so that nobody waits long for the others of a batch."""
+
+Work = Callable[[Transaction], Any]
+Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+
+
+def gone() -> Refusal:
+    return Refusal(503, "store_unavailable", "the store cannot be reached; nothing was taken, send it again", after=1)
+
+
+def full() -> Refusal:
+    return Refusal(507, "storage_full", "the disk of the service is nearly full; nothing was taken", after=60)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    refusal: Exception
+
+
+class Writer:
+    """Posts of reports are decided together; other work runs in their order, each undone alone where it fails."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._waiting: deque[Waiting] = deque()
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what waits, then end."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    async def submit(self, job: "Post | Work") -> Any:
+        """The job's result once it is on disk. A refusal is raised."""
+        if len(self._waiting) >= self.service.limits.waiting:
+            raise Refusal(503, "busy", "too many requests wait to be written; nothing was taken, send it again", after=1)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        with self._wake:
+            if self._stopping:
+                raise Refusal(503, "stopping", "the service is stopping; nothing was taken, send it again", after=2)
+            self._waiting.append((job, loop, future))
+            self._wake.notify()
+        return await future
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._waiting and not self._stopping:
+                    self._wake.wait()
+                if not self._waiting:
+                    return
+                batch = self._take()
+            results = self._write([job for job, _, _ in batch])
+            loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+            for (_, loop, future), result in zip(batch, results, strict=True):
+                loops.setdefault(loop, []).append((future, result))
+            for loop, pairs in loops.items():
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(_answer, pairs)
+
+    def _take(self) -> list[Waiting]:
+        batch: list[Waiting] = []
+        reports = 0
+        while self._waiting and len(batch) < MOST_JOBS and reports < MOST_REPORTS:
+            item = self._waiting.popleft()
+            batch.append(item)
+            if isinstance(item[0], Post) and not isinstance(item[0].reports, Refusal):
+                reports += len(item[0].reports)
+        return batch
+
+    def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+        """Results of all jobs; where a bug spoils the whole, each is tried alone, so that one spoils no other."""
+        try:
+            return self._commit(jobs)
+        except StoreGoneError:
+            return [_Failed(gone())] * len(jobs)
+        except StoreFullError:
+            return [_Failed(full())] * len(jobs)
+        except Exception as error:
+            if len(jobs) > 1:
+                return [result for job in jobs for result in self._write([job])]
+            log.exception("a job of the writer failed", extra={"kind": type(error).__name__})
+            return [_Failed(error)]
+
+    def _commit(self, jobs: Sequence["Post | Work"]) -> list[Any]:
+        if not self.service.store.has_room():
+            return [_Failed(full())] * len(jobs)
+        results: list[Any] = [None] * len(jobs)
+        posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
+        with self.service.store.transaction() as tx:
+            for place, job in enumerate(jobs):
+                if not isinstance(job, Post):
+                    results[place] = _alone(tx, job)
+            if posts:
+                answers = self.service.accept(tx, [post for _, post in posts])
+                for (place, _), answer in zip(posts, answers, strict=True):
+                    results[place] = _Failed(answer) if isinstance(answer, Refusal) else answer
+        return results
+
+
+def _alone(tx: Transaction, work: Work) -> Any:
+    try:
+        with tx.savepoint():
+            return work(tx)
+    except Refusal as refusal:
+        return _Failed(refusal)
+
+
+def _answer(pairs: list[tuple["asyncio.Future[Any]", Any]]) -> None:
+    for future, result in pairs:
+        if future.done():  # the client went away
+            continue
+        if isinstance(result, _Failed):
+            future.set_exception(result.refusal)
+        else:
+            future.set_result(result)
