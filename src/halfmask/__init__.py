@@ -25,6 +25,7 @@ __all__ = [
     "read_study",
     "report",
     "save_profile",
+    "serve",
     "synth",
     "vote",
     "write_card",

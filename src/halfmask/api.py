@@ -10,6 +10,7 @@ from halfmask.choice.requirements import assign, choose
 from halfmask.choice.vote import vote
 from halfmask.commands.evaluate import evaluate
 from halfmask.commands.profile import profile
+from halfmask.commands.serve import serve
 from halfmask.commands.synth import synth
 from halfmask.data.sources import open_panel
 from halfmask.errors import SourceError
@@ -40,6 +41,7 @@ __all__ = [
     "read_study",
     "report",
     "save_profile",
+    "serve",
     "synth",
     "vote",
     "write_card",

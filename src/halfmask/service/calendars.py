@@ -94,7 +94,7 @@ class Calendar:
     def _parsed(self, numbers: list[int]) -> date:
         if self.kind == "week":
             return date.fromisocalendar(numbers[0], numbers[1], 1)
-        return date(*(numbers + [1, 1])[:3])
+        return date(*[*numbers, 1, 1][:3])
 
     def _span_at(self, first: date) -> Span:
         """The period whose first local day is ``first``."""

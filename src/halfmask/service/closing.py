@@ -60,7 +60,9 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
         if key is not None and named is None:
             raise unfit(field, f"'{field}' is no period of this campaign: write it like the periods that are listed")
         if named is not None:
-            spans = [span for span in spans if (span.begins >= named.begins if field == "from" else span.ends <= named.ends)]
+            spans = [
+                span for span in spans if (span.begins >= named.begins if field == "from" else span.ends <= named.ends)
+            ]
     return spans
 
 

@@ -29,11 +29,12 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class Post:
-    """One request: reports, None for one that could not be understood; or why the whole could not."""
+    """One request: reports, None for one that could not be understood; or why the whole could not be."""
 
     token: str
-    reports: Sequence[Report | None] | Refusal
+    reports: Sequence[Report | None]
     now: Instant
+    refusal: Refusal | None = None
 
 
 Results = list[Plain]
@@ -84,8 +85,8 @@ def ingest(
     for place, post in enumerate(posts):
         try:
             who = admit(known.get(post.token), post.now)
-            if isinstance(post.reports, Refusal):
-                raise post.reports
+            if post.refusal is not None:
+                raise post.refusal
         except Refusal as refusal:
             answers[place] = refusal
         else:
@@ -112,44 +113,43 @@ class _Batch:
         budget, committed = self.tx.lock(self.campaign.key)
         self.room = budget - committed
         self.schedule = self.tx.schedule(self.campaign.key)
-        looked_at = [[self._first(report, post.now) for report in post.reports] for _, post, _ in posts]  # type: ignore[union-attr]
-        spans = {each for post in looked_at for each in post if isinstance(each, Span)}
+        seen = [[self._first(report, post.now) for report in post.reports] for _, post, _ in posts]
+        spans = {each for post in seen for each in post if isinstance(each, Span)}
         self.closed = self.tx.closed_keys(self.campaign.key, {span.key for span in spans})
         keys = [
-            (who.subject, report.time)  # type: ignore[union-attr]
-            for (_, post, who), seen in zip(posts, looked_at, strict=True)
-            for report, each in zip(post.reports, seen, strict=True)  # type: ignore[arg-type]
-            if isinstance(each, Span)
+            (who.subject, report.time)
+            for (_, post, who), found in zip(posts, seen, strict=True)
+            for report, each in zip(post.reports, found, strict=True)
+            if report is not None and isinstance(each, Span)
         ]
         self.standing = self.tx.standing(list(dict.fromkeys(keys)))
-        answers = [self._post(post, who, seen) for (_, post, who), seen in zip(posts, looked_at, strict=True)]
+        answers = [self._post(post, who, found) for (_, post, who), found in zip(posts, seen, strict=True)]
         self._store(budget - committed - self.room)
         return answers
 
-    def _first(self, report: Report | None, now: Instant) -> Span | Plain:
-        """What can be said without the store: a refusal, or the period."""
+    def _first(self, report: Report | None, now: Instant) -> Span | str:
+        """What can be said without the store: the code of a refusal, or the period."""
         if report is None:
-            return refused("malformed")
+            return "malformed"
         if report.setting not in self.campaign.plausible:
-            return refused("unknown_setting")
+            return "unknown_setting"
         if not self.campaign.begins <= report.time < self.campaign.ends:
-            return refused("outside_campaign")
+            return "outside_campaign"
         if report.time > now + self.campaign.skew:
-            return refused("future")
+            return "future"
         return self.campaign.calendar.span_of(report.time)
 
-    def _post(self, post: Post, who: Identity, seen: Sequence[Span | Plain]) -> Results:
+    def _post(self, post: Post, who: Identity, seen: Sequence[Span | str]) -> Results:
         earned: dict[str, int] = {}
         results = []
-        for report, each in zip(post.reports, seen, strict=True):  # type: ignore[arg-type]
-            if report is None or not isinstance(each, Span):
-                results.append(each)
+        for report, each in zip(post.reports, seen, strict=True):
+            if report is None or isinstance(each, str):
+                results.append(refused(str(each)))
             else:
                 results.append(self._second(report, each, who.subject, post.now, earned))
         for period, amount in earned.items():
-            self.entries.append(
-                EntryRow(secrets.token_hex(8), self.campaign.key, who.subject, amount, period, post.now)
-            )
+            entry = EntryRow(secrets.token_hex(8), self.campaign.key, who.subject, amount, period, post.now)
+            self.entries.append(entry)
         return results
 
     def _second(self, report: Report, span: Span, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
@@ -194,7 +194,7 @@ class _Batch:
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
-    """Take an entry back by a new one; what it had committed of the budget is free again. Once, whatever is repeated."""
+    """Take an entry back by a new one, once; what it had committed of the budget is free again."""
     tx.lock(entry.campaign)
     done = tx.reversal(entry.campaign, entry.public)
     if done is not None:
@@ -206,5 +206,3 @@ def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
     if not tx.spend(entry.campaign, row.amount):
         raise RuntimeError("the budget changed under a lock")
     return row
-
-

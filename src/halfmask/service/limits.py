@@ -26,7 +26,9 @@ class Limits:
 class Buckets:
     """A bucket per key. It holds what one interval brings, so that a burst of that size is taken."""
 
-    def __init__(self, name: str, most: float | None, seconds: float, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, name: str, most: float | None, seconds: float, timer: Callable[[], float] = time.monotonic
+    ) -> None:
         self.name, self.most, self.rate, self.timer = name, most, (most or 0) / seconds, timer
         self.unit = "second" if seconds == 1 else "minute"
         self._left: OrderedDict[object, tuple[float, float]] = OrderedDict()

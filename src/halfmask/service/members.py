@@ -59,8 +59,6 @@ def join(call: Call) -> Plain:
     """A new pseudonym. An invitation is used up by it; where joining is open one that is sent is used up too."""
     campaign, body = call.campaign(), call.body()
     setting = _setting(campaign, body)
-    if call.now >= campaign.ends:
-        raise Refusal(409, "ended", "the campaign has ended")
     invitation = body.get("invitation")
     if invitation is None and campaign.terms["join"] == "invitation":
         raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")

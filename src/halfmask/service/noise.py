@@ -62,7 +62,8 @@ class LatticeNoise:
         beyond = np.where(corners > 0, self.tail(np.maximum(corners, 1.0)), 0.0)
         mass = beyond[:-1] - beyond[1:]
         mass[0] = 1 - 2 * beyond[1]
-        return np.maximum(mass, 0.0)
+        result: Floats = np.maximum(mass, 0.0)
+        return result
 
 
 def cell_width(wanted: float) -> int:

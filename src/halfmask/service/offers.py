@@ -147,5 +147,3 @@ def _period(campaign: Campaign, key: str) -> Any:
     if span is None:
         raise unfit("periods", "a key is no period of the campaign")
     return span
-
-

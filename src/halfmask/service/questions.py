@@ -33,7 +33,7 @@ class Question:
         cells = read(row.cells) if row is not None and shown else None
         more: Plain = {}
         if self.population is not None:
-            more["population"] = population(campaign, entry, self.population) if cells else None
+            more["population"] = population(entry, self.population) if cells else None
         if self.weighted:
             more["weighted_mean"] = weighted_mean(campaign, cells) if cells else None
         return entry | more
@@ -49,7 +49,7 @@ def asked(query: Mapping[str, str]) -> Question | None:
     return Question(int(text) if text else None, weighted == "true") if text or weighted == "true" else None
 
 
-def population(campaign: Campaign, entry: Plain, size: int) -> Plain:
+def population(entry: Plain, size: int) -> Plain:
     """The sum for ``size`` producers: N/p times that of the p who reported.
 
     Error: noise, (N/p)^2 Var; and sampling, (1 - p/N) N^2 (n/p)^2 V/p, V the variance of readings. That is the

@@ -1,7 +1,7 @@
 """What the service answers when it does not do what was asked; the edge makes a status and a body of it."""
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     """An answer that is no success. ``message`` says what to do; it never repeats a value that was sent.
 
     ``field`` names the part of the request that does not fit, in our own words. ``after`` is the number of seconds

@@ -3,9 +3,11 @@
 import json
 import logging
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,7 +83,7 @@ def worker_app() -> FastAPI:
     return create_app(make_service(options))
 
 
-def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
+def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C; requests that are open then are finished, and what was accepted is on disk."""
     if options.workers < 1:
         raise OptionError("--workers must be 1 or more")
@@ -122,6 +124,16 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, tell: Callable[[str], None]) -> None:
         super().__init__(config)
         self._tell = tell
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at a signal, and do not raise it again when all is done: a stop that was asked for is no failure."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

@@ -64,7 +64,9 @@ class Writer:
     async def submit(self, job: "Post | Work") -> Any:
         """The job's result once it is on disk. A refusal is raised."""
         if len(self._waiting) >= self.service.limits.waiting:
-            raise Refusal(503, "busy", "too many requests wait to be written; nothing was taken, send it again", after=1)
+            raise Refusal(
+                503, "busy", "too many requests wait to be written; nothing was taken, send it again", after=1
+            )
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         with self._wake:
@@ -96,7 +98,7 @@ class Writer:
         while self._waiting and len(batch) < MOST_JOBS and reports < MOST_REPORTS:
             item = self._waiting.popleft()
             batch.append(item)
-            if isinstance(item[0], Post) and not isinstance(item[0].reports, Refusal):
+            if isinstance(item[0], Post):
                 reports += len(item[0].reports)
         return batch
 

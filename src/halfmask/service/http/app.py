@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -34,22 +35,26 @@ _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
-def create_app(service: Service, close_every: float | None = CLOSE_EVERY) -> FastAPI:
-    """The application for a service. ``close_every`` None leaves closing to requests, for tests with their own clock."""
+Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
+"""What runs beside the application as long as it does: a broker's client, a gateway's sender."""
+
+
+def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside: Sequence[Beside] = ()) -> FastAPI:
+    """The application for a service. ``close_every`` None leaves closing to requests: for tests with own clocks."""
     writer = Writer(service)
     metrics = Metrics(service, writer)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         writer.start()
-        closer = asyncio.create_task(_close_for_ever(service, writer, close_every)) if close_every else None
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                if close_every:
+                    await stack.enter_async_context(_running(_close_for_ever(service, writer, close_every)))
+                for each in beside:
+                    await stack.enter_async_context(each(service, writer))
+                yield
         finally:
-            if closer:
-                closer.cancel()
-                with suppress(asyncio.CancelledError):
-                    await closer
             await run_in_threadpool(writer.stop)
 
     app = FastAPI(title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
@@ -66,7 +71,7 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY) -> Fas
             response_class=Response,
         )
     app.add_api_route("/v1/health", _health(service), methods=["GET"], response_class=Response)
-    app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service, writer), methods=["GET"], response_class=Response)
+    app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
     app.add_api_route("/metrics", metrics.endpoint, methods=["GET"], response_class=Response)
     post_reports = make_endpoint(service, writer)
     app.router.add_route("/v1/reports", post_reports, methods=["POST"])
@@ -74,6 +79,18 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY) -> Fas
     _handle_errors(app)
     app.add_middleware(_Timed, metrics=metrics)
     return app
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """A task that is ended with what it stands beside."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
@@ -105,7 +122,7 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
     if not route.path.endswith("/periods"):
         return
     for campaign in await run_in_threadpool(service.anything_due, asked.now, asked.path["c"]):
-        await writer.submit(lambda tx, campaign=campaign: service.close_due(tx, campaign, asked.now))
+        await writer.submit(partial(service.close_due, campaign=campaign, now=asked.now))
 
 
 async def _close_for_ever(service: Service, writer: Writer, every: float) -> None:
@@ -113,7 +130,7 @@ async def _close_for_ever(service: Service, writer: Writer, every: float) -> Non
         try:
             now = service.clock()
             for campaign in await run_in_threadpool(service.anything_due, now):
-                count = await writer.submit(lambda tx, campaign=campaign, now=now: service.close_due(tx, campaign, now))
+                count = await writer.submit(partial(service.close_due, campaign=campaign, now=now))
                 log.info("periods closed", extra={"campaign": campaign.public, "count": count})
         except (Refusal, StoreGoneError, StoreFullError) as error:
             log.warning("periods could not be closed", extra={"kind": type(error).__name__})

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Anyone sees that the service is up; counts are for the operator, since they tell of cohorts."""
+"""Numbers for Prometheus. Anyone sees that the service is up; counts are for the operator: they tell of cohorts."""
 
 from collections import Counter
 from typing import Any

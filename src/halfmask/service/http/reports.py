@@ -40,7 +40,9 @@ def parse_reports(raw: bytes) -> list[Report | None]:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         sent = _one_by_one(raw)
     if len(sent) > MOST_REPORTS:
-        raise Refusal(413, "too_many_reports", f"a request may have at most {MOST_REPORTS} reports: send it in parts", "reports")
+        raise Refusal(
+            413, "too_many_reports", f"a request may have at most {MOST_REPORTS} reports: send it in parts", "reports"
+        )
     return [_understood(each) for each in sent]
 
 
@@ -80,12 +82,11 @@ def make_endpoint(service: Service, writer: Writer) -> Any:
         if token is None:
             raise unauthenticated()
         service.requests.take(token, "this request and its reports were not taken")
-        reports: list[Report | None] | Refusal
         try:
-            reports = parse_reports(raw)
+            post = Post(token, parse_reports(raw), now)
         except Refusal as refusal:
-            reports = refusal  # told after the token is known to be a producer's
-        results = await writer.submit(Post(token, reports, now))
+            post = Post(token, (), now, refusal)  # told after the token is known to be a producer's
+        results = await writer.submit(post)
         return Response(_encode({"results": results}), media_type="application/json")
 
     return post_reports

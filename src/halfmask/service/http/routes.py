@@ -95,7 +95,11 @@ ROUTES: tuple[Route, ...] = (
         ("consumer",),
         offers.put_rewards,
         200,
-        {"type": "object", "properties": {"rewards": REWARDS, "from": {"type": "string"}}, "required": ["rewards", "from"]},
+        {
+            "type": "object",
+            "properties": {"rewards": REWARDS, "from": {"type": "string"}},
+            "required": ["rewards", "from"],
+        },
     ),
     Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
     Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),

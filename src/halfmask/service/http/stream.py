@@ -1,4 +1,4 @@
-"""Server-sent events: a `period` whenever one is closed, or a look at a live one is renewed; resumes after any event."""
+"""Server-sent events: a `period` when one is closed, or a look at a live one is renewed; resumes after any event."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,6 @@ from halfmask.service.http.bodies import read_request
 from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.service import Service
 from halfmask.service.storage.base import Plain, StoreGoneError
-from halfmask.service.writer import Writer
 
 POLL = 0.25
 """Seconds between two looks for new events."""
@@ -25,7 +24,7 @@ SILENCE = 15.0
 _encode = msgspec.json.Encoder().encode
 
 
-def make_stream(service: Service, writer: Writer) -> Any:
+def make_stream(service: Service) -> Any:
     """The endpoint, which knows the service. Without ``Last-Event-ID`` all periods that are shown come first."""
     open_streams = [0]
 

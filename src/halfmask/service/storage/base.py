@@ -232,7 +232,7 @@ class Transaction(ABC):
 
 
 class Store(ABC):
-    """A place for transactions. ``StoreGoneError`` and ``StoreFullError`` are its only errors that the service knows."""
+    """A place for transactions; it fails by `StoreGoneError` or `StoreFullError`."""
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -252,5 +252,3 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
-
-

@@ -3,13 +3,13 @@
 from importlib import resources
 from typing import Any
 
+from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from alembic import command
 from halfmask.errors import OptionError, RunError
 from halfmask.service.storage.engine import assert_durable, file_of, headline, open_engine, read_url
 from halfmask.service.storage.sql import LEAST_ROOM, SqlStore

@@ -1,5 +1,7 @@
 """The tables. Times are instants in microseconds; what is counted beyond 64 bits is JSON text with whole numbers."""
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -13,6 +15,7 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy.dialects.mysql import LONGTEXT
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData()
 
@@ -20,8 +23,8 @@ Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by INT
 Long = Text().with_variant(LONGTEXT, "mysql", "mariadb")
 
 
-def _table(name: str, *parts: Column[object] | Index | PrimaryKeyConstraint | CheckConstraint, **more: object) -> Table:
-    return Table(
+def _table(name: str, *parts: SchemaItem, **more: Any) -> Table:
+    made: Table = Table(
         name,
         metadata,
         *parts,
@@ -33,6 +36,7 @@ def _table(name: str, *parts: Column[object] | Index | PrimaryKeyConstraint | Ch
         mariadb_collate="utf8mb4_bin",
         **more,
     )
+    return made
 
 
 def _whole(name: str, *, null: bool = False) -> Column[object]:

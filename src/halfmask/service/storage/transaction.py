@@ -36,7 +36,9 @@ def _dump(value: Mapping[Any, Any]) -> str:
 @lru_cache(maxsize=64)
 def _insert_text(table: Table, dialect: Dialect) -> str:
     """The driver's own text of an insert, by position: rows go to it as tuples, without a dictionary for each."""
-    named = insert(table).values({column: bindparam(column.name) for column in table.c if not column.autoincrement is True})
+    named = insert(table).values(
+        {column: bindparam(column.name) for column in table.c if column.autoincrement is not True}
+    )
     compiled = named.compile(dialect=dialect)
     return str(compiled)
 
@@ -49,8 +51,8 @@ class SqlTransaction(Transaction):
         self._connection = connection
 
     def _key_of(self, statement: Any) -> int:
-        key = self._do(statement).inserted_primary_key
-        return int(key[0])
+        (key,) = self._do(statement).inserted_primary_key or (0,)
+        return int(key)
 
     # whom tokens stand for
 

@@ -1,10 +1,14 @@
 """What Alembic runs: migrations on the connection that it is given, so that all of them are one transaction."""
 
 from alembic import context
+
 from halfmask.service.storage.schema import metadata
 
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=metadata, render_as_batch=True, compare_type=True
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,
+    compare_type=True,
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -1,0 +1,80 @@
+"""The live service."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import Flag, Options, Teller, command
+from halfmask.errors import OptionError
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Serve(Options):
+    """Options of `serve`.
+
+    Parameters
+    ----------
+    init
+        Make the tables, or bring them up to date, print the operator's token once, and end.
+    rotate
+        With --init: revoke the operator's token and print a new one.
+    db
+        The database: sqlite:///FILE, postgresql://..., mysql://... or mariadb://....
+    host
+        The address to listen on; the default is heard by this machine alone.
+    port
+        The port to listen on; 0 takes a free one.
+    workers
+        Processes that serve; more than one needs PostgreSQL or MySQL.
+    requests_per_second
+        Requests that one token may make in a second, per process; 0 is no limit.
+    joins_per_minute
+        Producers that may join one campaign in a minute, per process; 0 is no limit.
+    json
+        With --init: print one line of JSON, {"token": "..."}.
+    """
+
+    _: KW_ONLY
+    init: Flag = False
+    rotate: Flag = False
+    db: str = "sqlite:///halfmask.db"
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    requests_per_second: float = 100
+    joins_per_minute: float = 1000
+    json: Flag = False
+    tell: Teller = None
+
+    def check(self) -> None:
+        super().check()
+        if (self.rotate or self.json) and not self.init:
+            raise OptionError(f"--{'rotate' if self.rotate else 'json'} goes with --init")
+        if not 0 <= self.port < 65536:
+            raise OptionError(f"port {self.port} is none: name one from 1 to 65535, or 0 for a free one")
+        if self.requests_per_second < 0 or self.joins_per_minute < 0:
+            raise OptionError("a rate limit is negative: name a rate, or 0 for no limit")
+
+
+@command(Serve)
+def serve(options: Serve) -> str | None:
+    """Run the service until SIGTERM or Ctrl-C; with ``init`` make its database and give the operator's token.
+
+    The token is None where the database had one and its tables alone were brought up to date. ``tell`` hears the
+    address once the service listens.
+    """
+    from halfmask.service.serve import ServeOptions, initialise, run
+
+    if options.init:
+        return initialise(options.db, rotate=options.rotate)
+    chosen = ServeOptions(
+        db=options.db,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        requests_per_second=options.requests_per_second or None,
+        joins_per_minute=options.joins_per_minute or None,
+    )
+    run(chosen, options.tell or (lambda _: None))
+    return None
