@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src"
 FLOW = [
     *("errors", "arrays", "files", "streams", "merge", "data", "profiles", "mechanisms", "evaluation", "protection"),
-    *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands", "api", "cli"),
+    *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}
 OUTSIDE_WORLD = {"csv", "httpx", "io", "json", "os", "pathlib", "pyarrow", "requests", "socket", "sqlite3", "urllib"}

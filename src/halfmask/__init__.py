@@ -1,42 +1,33 @@
 """Useful totals from people's sensors without taking people's data.
 
-The commands of the ``halfmask`` program are functions here: `profile`, `synth`, ... They load what they need when
-they are first used.
+The commands of the ``halfmask`` program are functions here: `profile`, `synth`, ... They and the types of their
+results load what they need when they are first used.
 """
 
 from importlib import import_module
 from typing import Any
 
+from halfmask.commands import names
+
 __version__ = "0.1.0"
-__all__ = [
-    "assign",
-    "audit",
-    "choose",
-    "evaluate",
-    "explore",
-    "load_profile",
-    "mask",
-    "mix",
-    "optimize",
-    "profile",
-    "read_card",
-    "read_menu",
-    "read_mix",
-    "read_study",
-    "report",
-    "save_profile",
-    "serve",
-    "synth",
-    "vote",
-    "write_card",
-    "write_menu",
-    "write_mix",
-]
+
+_RESULTS = {
+    "Menu": "halfmask.menus.menu",
+    "Mix": "halfmask.choice.mix",
+    "Profile": "halfmask.profiles.profile",
+    "ReportCard": "halfmask.audits.card",
+    "Study": "halfmask.evaluation.study",
+}
+"""What commands give, each with ``read`` and ``write``."""
+
+__all__ = sorted([*names(), *_RESULTS])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RESULTS:
+        return getattr(import_module(_RESULTS[name]), name)
     if name in __all__:
-        return getattr(import_module("halfmask.api"), name)
+        return getattr(import_module(f"halfmask.commands.{name}"), name)
     raise AttributeError(f"module 'halfmask' has no attribute '{name}'")
 
 

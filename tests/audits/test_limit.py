@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.api import evaluate, profile
 from halfmask.audits.limit import AllReadings, Limit, closeness, limit_curve, limit_setting, pieces, tabulated
+from halfmask.commands.evaluate import evaluate
+from halfmask.commands.profile import profile
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid

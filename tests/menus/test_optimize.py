@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.api import profile
+from halfmask.commands.profile import profile
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights

@@ -7,9 +7,9 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from halfmask.api import profile
 from halfmask.audits.card import audit_menu, write_card
 from halfmask.choice.mix import Mix, mix, write_mix
+from halfmask.commands.profile import profile
 from halfmask.data.synth import synth
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.metrics import METRICS

@@ -130,6 +130,10 @@ class ReportCard:
             "about": {**self.about, "curve": list(CURVE)},
         }
 
+    def write(self, path: str | Path) -> None:
+        """Write `card.json`."""
+        write_card(self, path)
+
 
 def audit_menu(
     menu: Menu,

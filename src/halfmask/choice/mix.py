@@ -46,6 +46,15 @@ class Mix:
         """The menu's ids: names of the columns of shares."""
         return list(self.about["ids"])
 
+    @classmethod
+    def read(cls, path: str | Path) -> "Mix":
+        """The mix in a file; see `read_mix`."""
+        return read_mix(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write `mix.parquet`; equal mixes give equal bytes."""
+        write_mix(self, path)
+
 
 def mix(
     profile: Profile,

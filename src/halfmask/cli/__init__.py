@@ -6,11 +6,11 @@ import sys
 
 from cyclopts import CycloptsError
 
-from halfmask.cli import advice, choices, devices, protection, readings, web
 from halfmask.cli.app import app
+from halfmask.cli.phrases import exit_code, phrase
 from halfmask.errors import HalfmaskError
 
-__all__ = ["advice", "app", "choices", "devices", "main", "protection", "readings", "web"]
+__all__ = ["app", "main"]
 
 INTERRUPTED = "interrupted; nothing was half-written"
 
@@ -24,7 +24,7 @@ def main() -> None:
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False)
     except HalfmaskError as error:
-        _fail(str(error), error.exit_code)
+        _fail(phrase(str(error), _command()), exit_code(error))
     except CycloptsError as error:
         _fail(f"{error} (see halfmask --help)", 2)
     except KeyboardInterrupt:
@@ -38,6 +38,11 @@ def main() -> None:
         if _interrupts:  # Ctrl-C within a library may come out as any error: DuckDB's own, or a half-done import
             _fail(INTERRUPTED, 130)
         _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
+
+
+def _command() -> str | None:
+    """The command that runs."""
+    return next((word for word in sys.argv[1:] if word in app), None)
 
 
 _interrupts: list[int] = []

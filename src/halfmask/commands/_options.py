@@ -5,7 +5,8 @@ import functools
 import inspect
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -14,7 +15,9 @@ from typing import (
     ClassVar,
     ParamSpec,
     Protocol,
+    Self,
     TypeVar,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -43,9 +46,11 @@ if TYPE_CHECKING:
     AnySource = Any  # a path or address, or any frame that Narwhals takes
     AnySettings = Iterable[str | PrivacySetting]
     AnyWeights = Weights | str
+    AnyTable = Mapping[str, float] | Path | str
+    AnyBallots = Sequence[Sequence[str]] | Path | str
     Numbers = Mapping[str, float] | str
 else:  # what the command line gives: in Python, the object in hand does as well
-    AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyMix = AnyCard = Path
+    AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyMix = AnyCard = AnyTable = AnyBallots = Path
     AnySource = AnyWeights = Numbers = str
     AnySettings = tuple[str, ...]
 
@@ -90,6 +95,11 @@ class Options:
         if output is not None:
             has_a_place(Path(output))
 
+    def run(self) -> Any:
+        """Run the command."""
+        module = type(self).__module__
+        return getattr(import_module(module), module.rpartition(".")[2])(self)
+
     def command_line(self) -> str:
         """The command that does the same, ready to paste; what differs from the defaults is written out.
 
@@ -108,8 +118,8 @@ class Options:
                 first.append(_spelled(value, field.name))
                 continue
             option = _option(parameter, field.name)
-            if value is True:
-                then.append(option)
+            if isinstance(value, bool):
+                then.append(option if value else f"--no-{option.removeprefix('--')}")
                 continue
             several = (
                 not isinstance(value, str | Mapping) and isinstance(value, Iterable) and _repeats(hints[field.name])
@@ -118,6 +128,21 @@ class Options:
                 word = _spelled(each, field.name)
                 then += [f"{option}={word}"] if word.startswith("-") else [option, word]
         return [*first, *then]
+
+
+class Readable(Protocol):
+    """A result that has a file."""
+
+    @classmethod
+    def read(cls, path: "Path | str", /) -> Self: ...
+
+
+Result = TypeVar("Result", bound=Readable)
+
+
+def held(kind: type[Result], given: "Result | Path | str") -> Result:
+    """The result in hand, or the one in a file."""
+    return given if isinstance(given, kind) else kind.read(cast("Path | str", given))
 
 
 def has_a_place(output: Path) -> None:
@@ -204,6 +229,8 @@ def _signature(make: type[Options], run: Callable[..., Any]) -> inspect.Signatur
     """The fields of the options as arguments: first those by position, then the others by name."""
     of, first = inspect.signature(make), make.in_order()
     by_position = [of.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    needed = max((place for place, each in enumerate(by_position) if each.default is each.empty), default=-1)
+    by_position[: max(needed, 0)] = [each.replace(default=each.empty) for each in by_position[: max(needed, 0)]]
     by_name = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in of.parameters.items() if name not in first
     ]

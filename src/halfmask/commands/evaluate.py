@@ -16,7 +16,9 @@ from halfmask.commands._options import (
     Output,
     Progress,
     command,
+    held,
 )
+from halfmask.commands._panel import reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -96,18 +98,16 @@ class Evaluate(Options):
 @command(Evaluate)
 def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
-    from halfmask.data.sources import open_panel
     from halfmask.evaluation.evaluate import evaluate_grid
     from halfmask.evaluation.study import write_study, write_summary
     from halfmask.profiles.profile import Profile
-    from halfmask.profiles.store import load_profile
 
-    made = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    made = held(Profile, options.profile)
     wanted, readings = _settings(options), None
     if options.engine == "direct":
         if options.panel is None:
-            raise OptionError("the direct engine masks the readings themselves: name them with --panel SOURCE")
-        readings = open_panel(options.panel, engine=options.engine_direct, master=options.master)
+            raise OptionError("the direct method masks the readings themselves: name them, `panel`")
+        readings = reopen(options.panel, made, engine=options.engine_direct, master=options.master)
     study = evaluate_grid(
         made, wanted, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
         error=options.error, engine=options.engine, panel=readings, summary=options.summary, threads=options.threads,

@@ -93,7 +93,6 @@ def profile(options: Profile) -> "Made":
     """Readings to a profile, in one pass: the compact file that every later step works from."""
     from halfmask.data.sources import open_panel
     from halfmask.profiles.build import Policies, build_profile
-    from halfmask.profiles.store import save_profile
 
     panel = open_panel(
         options.source,
@@ -115,5 +114,5 @@ def profile(options: Profile) -> "Made":
         panel, period=options.period, policies=policies, buckets=options.buckets, advance=options.advance
     )
     if options.output is not None:
-        save_profile(made, options.output)
+        made.write(options.output)
     return made

@@ -100,6 +100,15 @@ class Menu:
                 return each
         raise OptionError(f"the menu has no setting '{id}': it has {', '.join(self.ids)}")
 
+    @classmethod
+    def read(cls, path: str | Path) -> "Menu":
+        """The menu in a file; see `read_menu`."""
+        return read_menu(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write `menu.json`; equal menus give equal bytes."""
+        write_menu(self, path)
+
     def with_setting(self, changed: MenuSetting) -> "Menu":
         """The same menu with the setting of that id changed."""
         return replace(self, settings=tuple(changed if each.id == changed.id else each for each in self.settings))
@@ -110,7 +119,7 @@ class Menu:
         if not other_data and mine != theirs:
             raise OptionError(
                 f"the menu was made from other data ({mine}) than the profile ({theirs}): "
-                "make both from the same readings, or say --other-data"
+                "make both from the same readings, or say `other_data`"
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,10 @@ from halfmask.menus.words import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of
 
+if TYPE_CHECKING:
+    from halfmask.menus.floor import Floored
+    from halfmask.menus.refine import Refined
+
 KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
     *("settings", "readings", "forced"),
@@ -40,6 +44,7 @@ class Optimum:
     ``admissible``  perc(Q, 50) - perc(Q, 10) < omega, and in a bin
     ``fitness``     perc(U, 50) + perc(U, 10) of admissible settings, NaN of the others
     ``winners``     the setting that won each bin; -1 where it is empty
+    ``refined``     what was gained between the grid's points, where the menu was refined
     ``front``       the Pareto front: admissible settings that no other beats in median privacy and utility at once
     ``costs``       what the requirements cost in each bin; None where there are none
     """
@@ -54,6 +59,7 @@ class Optimum:
     front: IntArray
     notes: list[str] = field(default_factory=list)
     costs: Costs | None = None
+    refined: "Refined | Floored | None" = None
 
     @property
     def edges(self) -> FloatArray:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,19 @@ class Profile:
             with np.errstate(over="ignore"):
                 rows[f"scale{power}"][scaled] = readings[scaled] * mean**-power
         return replace(self, rows=rows, scales=Counts.gather(scaled, bin_of(mean), readings[scaled]))
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Profile":
+        """The profile in a file; see `load_profile`."""
+        from halfmask.profiles.store import load_profile
+
+        return load_profile(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write a profile; the same profile gives the same bytes."""
+        from halfmask.profiles.store import save_profile
+
+        save_profile(self, path)
 
     @property
     def readings(self) -> int:

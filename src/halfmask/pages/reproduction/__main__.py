@@ -2,7 +2,7 @@
 
 import sys
 
-from halfmask.errors import HalfmaskError, OptionError
+from halfmask.errors import HalfmaskError, InputError, OptionError
 from halfmask.pages.reproduction.run import reproduce
 
 
@@ -13,7 +13,7 @@ def main(words: list[str]) -> int:
         claims = reproduce(panels, output, tell=_tell)
     except HalfmaskError as error:
         _tell(f"halfmask: {error}")
-        return error.exit_code
+        return 2 if isinstance(error, InputError) else 1
     for each in claims:
         _tell(f"{each.verdict}: {each.text}")
     _tell(f"wrote {output}")

@@ -1,0 +1,59 @@
+"""``halfmask audit``."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from halfmask.cli.output import bar, note, print_json, print_rows
+from halfmask.commands._options import Flag
+from halfmask.commands.audit import Audit
+from halfmask.commands.audit import audit as audit_settings
+
+if TYPE_CHECKING:
+    from halfmask.audits.card import ReportCard
+    from halfmask.protection.guarantees.guarantee import Guarantee
+
+
+DEFAULTS = Audit()
+
+
+def audit(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
+    """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
+
+    Parameters
+    ----------
+    json
+        Print JSON instead of tables.
+    """
+    from halfmask.audits.card import ReportCard
+
+    with bar("attacking", 1) as advance:
+        found = audit_settings(replace(options, advance=advance))
+    if json:
+        print_json(found.to_json())
+    elif isinstance(found, ReportCard):
+        _card(found)
+    else:
+        _guarantee(found)
+    if options.output is not None:
+        note(f"wrote {options.output}")
+
+
+def _guarantee(found: "Guarantee") -> None:
+    from halfmask.audits.tables import guarantee_rows
+
+    print_rows(guarantee_rows(found), f"{found.setting}, for a change of up to {found.sensitivity:g}")
+    note(found.label)
+
+
+def _card(card: "ReportCard") -> None:
+    from halfmask.audits.tables import card_notes, card_rows
+    from halfmask.menus.floor import brief
+
+    print_rows(card_rows(card), "What each setting protects")
+    for each in card.cards:
+        note(f"\n{each.id}  {brief(each.setting)}\n   {each.sentence}")
+        for warning in each.warnings:
+            note(f"   ! {warning}")
+    note("")
+    for told in card_notes(card):
+        note(told)

@@ -1,0 +1,15 @@
+"""``halfmask choose``."""
+
+from halfmask.cli.output import note, print_rows
+from halfmask.commands.choose import Choose
+from halfmask.commands.choose import choose as find_setting
+
+
+def choose(options: Choose) -> None:
+    """Change a setting: producers ask for more privacy, the consumer for more utility."""
+    from halfmask.choice.requirements import Choice
+
+    found = find_setting(options)
+    print_rows(found.rows())
+    if isinstance(found, Choice) and found.chosen is None:
+        note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")

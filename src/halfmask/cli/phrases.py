@@ -1,0 +1,53 @@
+"""What the core says, in the words of the command line."""
+
+import re
+from functools import cache
+
+from cyclopts import App
+
+from halfmask.cli.app import app
+from halfmask.errors import HalfmaskError, InputError
+from halfmask_device.errors import OPTION
+
+
+def phrase(message: str, command: str | None = None) -> str:
+    """A message with options as they are typed: `max_mean` is --max-mean, `error=scaled` is --error scaled.
+
+    The spelling is that of the command that runs; where it has no such option, that of the first command that has.
+    """
+
+    def typed(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        option = spelled(name, command)
+        return option if value is None else f"{option} {value}"
+
+    return OPTION.sub(typed, message)
+
+
+def spelled(name: str, command: str | None) -> str:
+    """The option of that name in Python as the command line has it; the name itself where no command does."""
+    known = options()
+    for each in (command, *known):
+        if name in known.get(each or "", {}):
+            return known[each or ""][name]
+    return name
+
+
+@cache
+def options() -> dict[str, dict[str, str]]:
+    """Of each command, every option by its name in Python."""
+    return {name: _of(app[name]) for name in app if not name.startswith("-")}
+
+
+def _of(command: App) -> dict[str, str]:
+    found = {}
+    for argument in command.assemble_argument_collection():
+        if argument.show:
+            long = [name for name in argument.names if name.startswith("--")]
+            found[argument.field_info.names[0]] = long[0] if long else argument.names[0]
+    return found
+
+
+def exit_code(error: HalfmaskError) -> int:
+    """2 where the caller can mend it, 1 where the machine could not do it."""
+    return 2 if isinstance(error, InputError) else 1

@@ -1,0 +1,25 @@
+"""``halfmask show``."""
+
+from halfmask.cli.output import note, print_json, print_table_of
+from halfmask.commands._options import Flag
+from halfmask.commands.show import Show
+from halfmask.commands.show import show as look_at
+
+
+def show(options: Show, *, json: Flag = False) -> None:
+    """Look at a profile: quality of the data, how large readings are, totals over time.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object instead.
+    """
+    from halfmask.profiles.quality import quality
+
+    profile = look_at(options)
+    if json:
+        print_json(quality(profile))
+    else:
+        print_table_of(profile)
+    if options.picture is not None:
+        note(f"drew {options.picture}")

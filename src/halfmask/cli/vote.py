@@ -1,0 +1,13 @@
+"""``halfmask vote``."""
+
+from halfmask.cli.output import note, print_rows
+from halfmask.commands.vote import Vote
+from halfmask.commands.vote import vote as count_votes
+
+
+def vote(options: Vote) -> None:
+    """Choose one setting for all by vote."""
+    found = count_votes(options)
+    print_rows(found.rows(), f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})")
+    if found.note:
+        note(found.note)

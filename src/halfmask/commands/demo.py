@@ -1,0 +1,67 @@
+"""Everything on a synthetic panel."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands.audit import Audit
+from halfmask.commands.evaluate import Evaluate
+from halfmask.commands.mix import Mix
+from halfmask.commands.optimize import Optimize
+from halfmask.commands.profile import Profile
+from halfmask.commands.report import Report
+from halfmask.commands.synth import Synth
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Demo(Options):
+    """Options of `demo`.
+
+    Parameters
+    ----------
+    folder
+        Where the files go.
+    users
+        How many users the panel has.
+    days
+        How many days it covers.
+    seed
+        The same seed gives the same files, but for the audit of the device's own noise, which has no seed.
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ("folder",)
+
+    _: KW_ONLY
+    folder: AnyPath = Path("demo")
+    users: int = 1000
+    days: int = 120
+    seed: int = 1
+
+    def steps(self) -> list[Options]:
+        """The commands, in their order."""
+        at = Path(self.folder)
+        panel, made, study, menu = (
+            at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json")
+        )
+        return [
+            Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
+            Profile(str(panel), output=made),
+            Evaluate(made, output=study),
+            Optimize(study, output=menu, profile=made),
+            Mix(made, menu, output=at / "mix.parquet"),
+            Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
+            Report(at, figures=("png",)),
+        ]
+
+
+@command(Demo)
+def demo(options: Demo) -> Path:
+    """Everything on a synthetic panel: readings, profile, study, menu, mixes, audit, report. Gives its path."""
+    Path(options.folder).mkdir(parents=True, exist_ok=True)
+    for step in options.steps():
+        step.run()
+    return Path(options.folder) / "report.html"

@@ -1,0 +1,53 @@
+"""A folder's results in the browser."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Options, OutputIfAny, Teller, command
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Explore(Options):
+    """Options of `explore`.
+
+    Parameters
+    ----------
+    folder
+        Holds *.profile, study.parquet, menu.json and mix.parquet, as far as there are.
+    output
+        Write the figures to this one HTML file, which opens offline, and end; live controls are left out.
+    host
+        The address to listen on; the default is heard by this machine alone.
+    port
+        The port to listen on; 0 takes a free one.
+    browser
+        Open the page in the browser; --no-browser prints its address only.
+    tell
+        Hears the address once the server listens.
+    """
+
+    folder: AnyPath
+    _: KW_ONLY
+    output: OutputIfAny = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True
+    tell: Teller = print
+
+
+@command(Explore)
+def explore(options: Explore) -> None:
+    """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
+    from halfmask.pages.explore.serve import explore as serve
+
+    serve(
+        options.folder,
+        options.output,
+        host=options.host,
+        port=options.port,
+        browser=options.browser,
+        tell=options.tell or print,
+    )

@@ -1,0 +1,68 @@
+"""Free choice from a menu."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, AnyProfile, Flag, Numbers, Options, Output, Progress, command, held
+
+if TYPE_CHECKING:
+    from halfmask.choice.mix import Mix as Made
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Mix(Options):
+    """Options of `mix`.
+
+    Parameters
+    ----------
+    profile
+        A file that 'halfmask profile' wrote.
+    menu
+        A file that 'halfmask optimize' wrote.
+    output
+        The table of mixes to write (Parquet).
+    step
+        Shares of users go in steps of this.
+    repeats
+        Random assignments of each mix.
+    seed
+        The same seed gives the same table.
+    shares
+        One mix only: A=0.3,B=0.2,N=0.5.
+    other_data
+        Take a menu that was made on other data than the profile.
+    advance
+        Hears of repeats that are done, and of all.
+    """
+
+    profile: AnyProfile
+    menu: AnyMenu
+    _: KW_ONLY
+    output: Output = None
+    step: float = 0.125
+    repeats: int = 10
+    seed: int = 7
+    shares: Numbers | None = None
+    other_data: Flag = False
+    advance: Progress = None
+
+
+@command(Mix)
+def mix(options: Mix) -> "Made":
+    """Heterogeneous sharing: privacy and utility when everyone chooses from the menu."""
+    from halfmask.choice.mix import mix as mix_settings
+    from halfmask.choice.mix import parse_shares
+    from halfmask.menus.menu import Menu
+    from halfmask.profiles.profile import Profile
+
+    shares = parse_shares(options.shares) if isinstance(options.shares, str) else options.shares
+    made = mix_settings(
+        held(Profile, options.profile), held(Menu, options.menu), step=options.step, repeats=options.repeats,
+        seed=options.seed, shares=shares, other_data=options.other_data, advance=options.advance,
+    )  # fmt: skip
+    if options.output is not None:
+        made.write(options.output)
+    return made

@@ -1,0 +1,148 @@
+"""A study to a menu."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import (
+    AnyProfile,
+    AnySource,
+    AnyStudy,
+    AnyWeights,
+    Flag,
+    Options,
+    Output,
+    Progress,
+    command,
+    held,
+)
+from halfmask.commands._panel import reopen
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.menus.floor import Floored
+    from halfmask.menus.optimize import Optimum
+    from halfmask.menus.refine import Refined
+    from halfmask.profiles.profile import Profile
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Optimize(Options):
+    """Options of `optimize`.
+
+    Parameters
+    ----------
+    study
+        A file that 'halfmask evaluate' wrote.
+    output
+        The menu to write (JSON).
+    profile
+        The study's profile: says what each setting means for a typical reading; --refine needs it.
+    bins
+        Levels of privacy, equally wide.
+    omega
+        A setting is admissible if its 10th percentile of privacy is less than this below the median.
+    weights
+        Six numbers: mean, std and entropy of the local error for privacy, then of the global error for utility
+        (0.2,0.4,0.4,0.6,0.2,0.2).
+    max_mean
+        Settings with a larger mean of the pooled global error are left out (0.1).
+    max_std
+        Settings with a larger standard deviation of the pooled global error are left out (0.1).
+    refine
+        Continue from the winners by continuous optimisation of their parameters.
+    floor
+        With --refine: reconstruction=0.2 keeps the error of the best guess of a reading at 0.2 of the readings'
+        standard deviation or more, with noise of any shape where that is better.
+    colour
+        How much predictable noise loses of its privacy, 0 to 1: errors that follow from those before count for less.
+        Needs --profile; concerns rules and plug-ins, since noise drawn anew for each reading is white.
+    panel
+        With --colour: the readings, whose series are masked to see the colour (drawn readings that stay for a while).
+    advance
+        Hears of bins that are refined, and of all.
+    """
+
+    study: AnyStudy
+    _: KW_ONLY
+    output: Output = None
+    profile: AnyProfile | None = None
+    bins: int = 5
+    omega: float = 0.1
+    weights: AnyWeights | None = None
+    max_mean: float | None = None
+    max_std: float | None = None
+    refine: Flag = False
+    floor: str | None = None
+    colour: float | None = None
+    panel: AnySource | None = None
+    advance: Progress = None
+
+    def check(self) -> None:
+        """Options that need each other."""
+        super().check()
+        if self.refine and self.profile is None:
+            raise OptionError("`refine` evaluates further settings: name the study's `profile`")
+        if self.floor and not self.refine:
+            raise OptionError("`floor` looks for other settings than the grid's: add `refine`")
+        if self.colour is not None and (self.profile is None or self.refine):
+            raise OptionError("`colour` masks readings to see the noise: name `profile`, and leave `refine` out")
+
+
+@command(Optimize)
+def optimize(options: Optimize) -> "Optimum":
+    """A study to a menu: the best setting of each level of privacy.
+
+    The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
+    """
+    from halfmask.evaluation.scores import parse_weights
+    from halfmask.menus.optimize import optimize as find_menu
+    from halfmask.profiles.profile import Profile
+
+    people = None if options.profile is None else held(Profile, options.profile)
+    weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
+    found = find_menu(
+        options.study,  # type: ignore[arg-type]
+        bins=options.bins,
+        omega=options.omega,
+        weights=weights,
+        max_mean=options.max_mean,
+        max_std=options.max_std,
+        factor=None if options.colour is None or people is None else _colour(options.colour, people, options.panel),
+    )
+    if options.colour is not None:
+        menu = replace(found.menu, provenance={**found.menu.provenance, "colour": options.colour})
+        found = replace(found, menu=menu)
+    if options.refine and people is not None:
+        refined = _refined(found, people, options)
+        found = replace(found, menu=refined.menu, refined=refined)
+    if options.output is not None:
+        found.menu.write(options.output)
+    return found
+
+
+def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[PrivacySetting], float]":
+    """What predictable noise loses, seen on the panel's series or on the profile's sizes."""
+    from halfmask.protection.attacks.colour import discount
+    from halfmask.protection.evidence import evidence_from_panel, evidence_from_profile
+
+    seen = evidence_from_profile(people) if panel is None else evidence_from_panel(reopen(panel, people), people)
+    return discount(weight, seen, seed=7)
+
+
+def _refined(found: "Optimum", people: "Profile", options: Optimize) -> "Refined | Floored":
+    """The menu between the grid's points, above a floor where one is asked for."""
+    from halfmask.menus.refine import refine
+
+    if options.floor is None:
+        return refine(found.menu, people, advance=options.advance)
+    from halfmask.audits.least_noise import reconstruction_floor
+    from halfmask.menus.floor import parse_floor, refine_above
+
+    least = reconstruction_floor(people, found.menu, parse_floor(options.floor, "reconstruction"))
+    return refine_above(found.menu, people, least, advance=options.advance)

@@ -1,0 +1,102 @@
+"""Advice to one producer."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, Options, command, held
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from halfmask.choice.held_out import Trial
+    from halfmask.choice.recommend import Recommendation
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Recommend(Options):
+    """Options of `recommend`.
+
+    Parameters
+    ----------
+    readings
+        The producer's own readings: any source that 'halfmask profile' takes.
+    menu
+        A file that 'halfmask optimize' wrote.
+    profile
+        The population's profile: what is known before the producer's own readings.
+    producer
+        Which one, where the source holds several.
+    privacy
+        Wish: personal privacy of at least this.
+    peak
+        Wish: the evening peak shows on at most this share of days (0.3).
+    reward
+        Wish: a reward of at least this; needs --rewards.
+    rewards
+        What each setting pays: A=5,B=4,N=10.
+    trial
+        Instead of advising: on held-out users, how often advice for --privacy is right, against one setting for all.
+    other_data
+        Take a menu that was made on other data than the profile.
+    seed
+        For what is drawn.
+    """
+
+    readings: AnySource | None = None
+    _: KW_ONLY
+    menu: AnyMenu = Path("menu.json")
+    profile: AnyProfile
+    producer: str | None = None
+    privacy: float | None = None
+    peak: float | None = None
+    reward: float | None = None
+    rewards: Numbers | None = None
+    trial: Flag = False
+    other_data: Flag = False
+    seed: int = 7
+
+
+@command(Recommend)
+def recommend(options: Recommend) -> "Recommendation | list[Trial]":
+    """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine.
+
+    ``trial`` gives a list of `Trial` instead of advice.
+    """
+    from halfmask.choice.held_out import evaluate_recommendations
+    from halfmask.choice.personal import population_prior
+    from halfmask.choice.recommend import Wish, own_readings
+    from halfmask.choice.recommend import recommend as advise
+    from halfmask.menus.menu import Menu
+    from halfmask.profiles.profile import Profile
+
+    menu, people = held(Menu, options.menu), held(Profile, options.profile)
+    if options.trial:
+        if options.privacy is None:
+            raise OptionError("a trial tries advice for a least privacy: name it", field="privacy")
+        return evaluate_recommendations(
+            people, menu, min_privacy=options.privacy, seed=options.seed, other_data=options.other_data
+        )
+    if options.readings is None:
+        raise OptionError("name the producer's own readings, or ask for a trial to see how well advice serves")
+    menu.check_data(people, other_data=options.other_data)
+    rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
+    wish = Wish(options.privacy, options.peak, options.reward, rewards)
+    own = own_readings(options.readings, producer=options.producer)
+    return advise(menu, own, wish, population_prior(people, menu), seed=options.seed)
+
+
+def parse_rewards(text: str) -> dict[str, float]:
+    """``A=5,B=4,N=10`` as a dictionary."""
+    paid = {}
+    for part in text.split(","):
+        id, _, amount = part.strip().partition("=")
+        try:
+            paid[id] = float(amount)
+        except ValueError:
+            id = ""
+        if not id:
+            raise OptionError(f"rewards '{text}': '{part}' is not an id, = and a number, like A=5")
+    return paid

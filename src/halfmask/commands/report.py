@@ -1,0 +1,37 @@
+"""All results of a folder on one page."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Options, command
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Report(Options):
+    """Options of `report`.
+
+    Parameters
+    ----------
+    folder
+        Holds *.profile, study.parquet, menu.json and mix.parquet, as far as there are.
+    figures
+        Also draw every figure to folder/figures in this format; may be repeated.
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ("folder", "figures")
+
+    folder: AnyPath
+    _: KW_ONLY
+    figures: Annotated[tuple[Literal["png", "svg", "pdf"], ...], Parameter(negative="", show_default=False)] = ()
+
+
+@command(Report)
+def report(options: Report) -> Path:
+    """All results of a folder on one page that opens offline: folder/report.html. Gives its path."""
+    from halfmask.pages.report import report as write_report
+
+    return write_report(options.folder, options.figures)

@@ -1,0 +1,47 @@
+"""A look at a profile."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, AnyProfile, Options, command, has_a_place, held
+
+if TYPE_CHECKING:
+    from halfmask.profiles.profile import Profile
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Show(Options):
+    """Options of `show`.
+
+    Parameters
+    ----------
+    profile
+        A file that 'halfmask profile' wrote.
+    picture
+        Also draw it to this file (.png, .svg or .pdf).
+    """
+
+    profile: AnyProfile
+    _: KW_ONLY
+    picture: Annotated[AnyPath | None, Parameter(name="--png")] = None
+
+    def check(self) -> None:
+        """The picture needs a place."""
+        if self.picture is not None:
+            has_a_place(Path(self.picture))
+
+
+@command(Show)
+def show(options: Show) -> "Profile":
+    """Look at a profile: quality of the data, how large readings are, totals over time. Gives the profile."""
+    from halfmask.profiles.profile import Profile
+    from halfmask.profiles.show import draw_profile
+
+    loaded = held(Profile, options.profile)
+    if options.picture is not None:
+        draw_profile(loaded, Path(options.picture))
+    return loaded
