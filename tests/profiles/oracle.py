@@ -19,6 +19,7 @@ Reading = tuple[Any, int | None, float | None]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOLERANCE = 1e-12
 ROUNDED_TO_ZERO = 1e-305  # below it doubles are subnormal and carry fewer digits
+READ_AS_ZERO = 1e-60
 SECONDS = {"30m": 1800, "1h": 3600, "hour": 3600, "day": 86_400, "2d": 2 * 86_400}
 
 
@@ -35,6 +36,7 @@ class Expected:
     bins: dict[int, tuple[int, int, Any]]
     unplaced: int
     duplicates: int
+    tiny: int
 
 
 def us(text: str) -> int:
@@ -100,7 +102,8 @@ def expected_profile(
     labels = sorted({str(r[0]) for r in placed})
     of: dict[str, list[tuple[int, float]]] = {label: [] for label in labels}
     for user, time, value in usable:
-        of[str(user)].append((int(time or 0), float(value or 0.0)))
+        size = abs(float(value or 0.0))
+        of[str(user)].append((int(time or 0), float(value or 0.0) if size >= READ_AS_ZERO else 0.0))
     seen, known = Counter(str(r[0]) for r in placed), Counter(str(r[0]) for r in finite)
     dropped = Counter(str(r[0]) for r in finite if not low <= float(r[2] or 0.0) <= high)
     rows = [
@@ -123,6 +126,7 @@ def expected_profile(
         bins={b: _bin([v for _, v in sized if bin_of(abs(v)) == b]) for b in {bin_of(abs(v)) for _, v in sized}},
         unplaced=len(readings) - len(placed),
         duplicates=surplus,
+        tiny=sum(0 < abs(float(r[2] or 0.0)) < READ_AS_ZERO for r in usable),
     )
 
 
@@ -193,4 +197,5 @@ def differences(profile: Profile, expected: Expected) -> list[str]:
             compare(("bin", index), column[place].item(), wanted)
     compare("unplaced", profile.about["unplaced"], expected.unplaced)
     compare("duplicates", profile.about["duplicates"], expected.duplicates)
+    compare("tiny", profile.about["tiny"], expected.tiny)
     return found

@@ -2,6 +2,9 @@
 
 Bin ``k`` holds the readings with ``k <= BINS_PER_OCTAVE log2 |s| + GUARD < k + 1``. The guard puts exact powers
 of two in the bin they open, whatever the last bit of an engine's logarithm says.
+
+A profile sums |s|^-k up to k = 4, which overflows for |s| below 1e-77. No sensor measures that: what is smaller than
+`SMALLEST` is what a computation left of 0, and is read as 0, by every pass and both methods alike, and counted.
 """
 
 import numpy as np
@@ -11,10 +14,11 @@ from halfmask.arrays import FloatArray, IntArray
 
 BINS_PER_OCTAVE = 64
 GUARD = 1e-9
+SMALLEST = 1e-60
 
 
 def bin_of(size: npt.ArrayLike) -> IntArray:
-    """The bin of each positive, finite ``|s|``."""
+    """The bin of each finite ``|s|`` of `SMALLEST` or more."""
     return np.asarray(np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD), np.int64)
 
 

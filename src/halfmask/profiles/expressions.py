@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Engine, Panel
-from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, SMALLEST
 from halfmask.profiles.engines import Frame, keep, with_bits_set, with_bucket
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCALES, Counts, Profile, bucket_label
@@ -27,6 +27,11 @@ def usable(plan: Plan) -> nw.Expr:
     """Finite and plausible. NaN is larger than every number on these engines, so one comparison drops it too."""
     finite = nw.col("value").abs() <= LARGEST
     return finite & (nw.col("value") >= max(plan.low, -LARGEST)) & (nw.col("value") <= min(plan.high, LARGEST))
+
+
+def plain(value: nw.Expr) -> nw.Expr:
+    """The value, 0 where it is smaller than `SMALLEST`."""
+    return nw.when(value.abs() < SMALLEST).then(nw.lit(0.0)).otherwise(value)
 
 
 def placed(frame: Frame, plan: Plan) -> Frame:
@@ -48,19 +53,20 @@ def cells(frame: Frame, plan: Plan) -> Frame:
     prepared = (
         placed(frame, plan)
         .with_columns(
-            s=nw.when(kept).then(nw.col("value")), finite=nw.when(finite).then(nw.lit(1)).otherwise(nw.lit(0))
+            s=nw.when(kept).then(plain(nw.col("value"))), finite=nw.when(finite).then(nw.lit(1)).otherwise(nw.lit(0))
         )
         .with_columns(size=value.abs(), known=nw.when(~value.is_null()).then(nw.lit(1)).otherwise(nw.lit(0)))
         .with_columns(
             w=nw.when(size > 0).then(nw.lit(1.0) / size),
             zero=nw.when(value == 0).then(nw.lit(1)).otherwise(nw.lit(0)),
             negative=nw.when(value < 0).then(nw.lit(1)).otherwise(nw.lit(0)),
+            tiny=nw.when((value == 0) & (nw.col("value") != 0)).then(nw.lit(1)).otherwise(nw.lit(0)),
             taken=nw.when(~value.is_null()).then(nw.col("time")),
             slot=nw.when(~value.is_null()).then(nw.lit(2.0) ** slot),
         )
         .with_columns(**power, **inverse)
     )
-    summed = [nw.col(name).sum() for name in ("finite", "zero", "negative", "size", "slot", *power, *inverse)]
+    summed = [nw.col(name).sum() for name in ("finite", "zero", "negative", "tiny", "size", "slot", *power, *inverse)]
     return prepared.group_by("user", "chunk").agg(
         nw.len().alias("rows"),
         nw.col("known").sum().alias("n"),
@@ -73,7 +79,7 @@ def cells(frame: Frame, plan: Plan) -> Frame:
 def bins(frame: Frame, plan: Plan) -> Frame:
     """Counts of |s| per user, bin and sign, with the sum of |s|."""
     size = nw.col("value").abs()
-    kept = placed(frame, plan).filter(usable(plan)).filter(nw.col("value") != 0)
+    kept = placed(frame, plan).filter(usable(plan)).filter(size >= SMALLEST)
     return (
         kept.with_columns(
             bin=(size.log(2.0) * BINS_PER_OCTAVE + GUARD).floor().cast(nw.Int64),
@@ -110,8 +116,9 @@ def measure(panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[
         unplaced = _scalar(
             engine, panel.frame.filter(nw.col("user").is_null() | nw.col("time").is_null()).select(nw.len())
         )
+        tiny = _scalar(engine, chunks.select(nw.col("tiny").sum()))
     assembled = _assemble(rows, in_cells, in_bins, of_bins, scales, plan, period, buckets if folded else 0)
-    profile = replace(assembled, about={**about, "unplaced": unplaced})
+    profile = replace(assembled, about={**about, "unplaced": unplaced, "tiny": tiny})
     return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n"))
 
 
@@ -227,7 +234,7 @@ def _real(column: pa.ChunkedArray) -> FloatArray:
 
 
 def _scalar(engine: Engine, frame: Frame) -> int:
-    return int(engine.collect(frame).column(0)[0].as_py())
+    return int(engine.collect(frame).column(0)[0].as_py() or 0)
 
 
 def _product(factor: nw.Expr, times: int) -> nw.Expr:

@@ -39,7 +39,7 @@ def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Pro
         bin_counts=per_bin[used],
         bin_sizes=tally.bin_sizes[used],
         bin_negatives=tally.bin_negatives[used],
-        about={**about, "unplaced": tally.unplaced},
+        about={**about, "unplaced": tally.unplaced, "tiny": tally.tiny},
     )
     return profile.with_users_derived()
 

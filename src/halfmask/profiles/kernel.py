@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD
+from halfmask.profiles.bins import BINS_PER_OCTAVE, GUARD, SMALLEST
 from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tally
 
 SHARDS = 3
@@ -42,11 +42,9 @@ class TooLargeError(Exception):
 
 
 @numba.njit(nogil=True, cache=True)
-def _bin(size, bits):  # type: ignore[no-untyped-def]
+def _bin(bits):  # type: ignore[no-untyped-def]
     """`bins.bin_of` from the bits of a double: the exponent is the octave, the mantissa is looked up."""
     exponent = ((bits >> 52) & 0x7FF) - 1023
-    if exponent == -1023:  # subnormal
-        return np.int64(np.floor(np.log2(size) * BINS_PER_OCTAVE + GUARD))
     mantissa = bits & (2**52 - 1)
     k = _FIRST_BIN[mantissa >> (52 - _MANTISSA_BITS)]
     if mantissa >= _EDGES[k + 1]:
@@ -62,14 +60,14 @@ def _known(valid, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
-    """Earliest and latest time, smallest and largest ``|s|`` but 0; reversed where there is none."""
+    """Earliest and latest time, smallest and largest ``|s|`` but 0 (below `SMALLEST`); reversed where there is none."""
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
     for i in range(values.size):
         size = abs(values[i])
         if times[i] != NO_TIME and size <= LARGEST and _known(valid, offset + i):
             earliest, latest = min(earliest, times[i]), max(latest, times[i])
-            if size > 0:
+            if size >= SMALLEST:
                 smallest, largest = min(smallest, size), max(largest, size)
     return earliest, latest, smallest, largest
 
@@ -77,7 +75,7 @@ def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
 @numba.njit(nogil=True, cache=True)
 def _count(  # type: ignore[no-untyped-def]
     shard, users, ends, times, values, bits, valid, offset, step, chunk, origin, low, high, chunk0, bin0,
-    cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed,
+    cells, slots, clash, user_sums, user_counts, first, last, histogram, bin_sizes, bin_negatives, untimed, tiny,
 ):  # fmt: skip
     """Add the runs of rows of this shard's users (every `SHARDS`-th).
 
@@ -112,8 +110,8 @@ def _count(  # type: ignore[no-untyped-def]
             elif value < low or value > high:
                 outside += 1
             else:
-                if size > 0:
-                    b = _bin(size, bits[i]) - bin0
+                if size >= SMALLEST:
+                    b = _bin(bits[i]) - bin0
                     histogram[user, b] += 1
                     bin_sizes[shard, b] += size
                     if value < 0:
@@ -128,6 +126,8 @@ def _count(  # type: ignore[no-untyped-def]
                     w4 += square * square
                 else:
                     zeros += 1
+                    tiny[shard] += size > 0
+                    value = 0.0
                 square = value * value
                 n += 1
                 s1 += value
@@ -188,6 +188,7 @@ class _Tables:
         self.first = np.full(MOST_USERS, np.iinfo(np.int64).max)
         self.last = np.full(MOST_USERS, np.iinfo(np.int64).min)
         self.untimed = np.zeros(SHARDS, np.int64)
+        self.tiny = np.zeros(SHARDS, np.int64)
         self.chunk0, self.chunks = 0, 0
         self.bin0, self.bins = 0, 0
         self.capacity = MOST_USERS
@@ -229,7 +230,7 @@ class _Tables:
             low, high = ((t - self.plan.origin) // self.plan.chunk for t in (earliest, latest))
             chunks = _widen(*chunks, low, high)
         if smallest <= largest:
-            bins = _widen(*bins, *(_bin(size, np.float64(size).view(np.int64)) for size in (smallest, largest)))
+            bins = _widen(*bins, *(_bin(np.float64(size).view(np.int64)) for size in (smallest, largest)))
         return chunks, bins
 
     def outgrown(self, chunks: tuple[int, int], bins: tuple[int, int]) -> bool:
@@ -268,6 +269,7 @@ class _Tables:
             plan.origin, plan.low, plan.high, self.chunk0, self.bin0, self.cells, self.slots, self.clash,
             self.user_sums,
             self.user_counts, self.first, self.last, self.histogram, self.bin_sizes, self.bin_negatives, self.untimed,
+            self.tiny,
         )  # fmt: skip
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
@@ -291,6 +293,7 @@ class _Tables:
             bin_sizes=self.bin_sizes.sum(axis=0),
             bin_negatives=self.bin_negatives.sum(axis=0),
             unplaced=int(self.untimed.sum()) + self.unnamed,
+            tiny=int(self.tiny.sum()),
         )
 
 

@@ -70,7 +70,8 @@ class Profile:
     ``scales``     counts of readings by the bin of their user's mean |s|
     ``bin_index``, ``bin_counts``, ``bin_sizes``, ``bin_negatives``: bins that occur, readings in each, their sum
                    of |s|, negative ones among them; of everybody, also in a subset
-    ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``)
+    ``about``      source, policies and counts that belong to no row (``unplaced``, ``duplicates``, ``tiny``
+                   readings taken as 0)
     """
 
     period: Period
@@ -216,11 +217,18 @@ class Profile:
         return self.about.get("unit")
 
     def fingerprint(self) -> str:
-        """Tells one dataset from another: a hash of who has how many readings of what size and when."""
+        """Tells one dataset from another: a hash of who has how many readings of what size, sign and when.
+
+        Counts and signs alone: sums differ in their last bits with the order in which an engine adds.
+        """
         digest = hashlib.sha256(self.period.text.encode())
         digest.update("\n".join(self.labels).encode())
         sizes = self.histogram
-        for part in (self.periods, self.cells[..., 0], sizes.row, sizes.bin, sizes.count):
+        n, s1, s2 = (self.cells[..., k] for k in range(3))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sign = np.where(np.abs(s1) > 1e-9 * np.sqrt(n * s2), np.sign(s1), 0)
+        parts = (self.periods, n, sizes.row, sizes.bin, sizes.count, self.rows["negatives"], self.bin_negatives, sign)
+        for part in parts:
             digest.update(np.ascontiguousarray(part, "<i8").tobytes())
         return digest.hexdigest()[:16]
 
@@ -291,7 +299,7 @@ def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Cou
     return Counts.gather(rows, np.concatenate([a.bin, b.bin]), np.concatenate([a.count, b.count]))
 
 
-ABOUT_COUNTS = ("unplaced", "duplicates")
+ABOUT_COUNTS = ("unplaced", "duplicates", "tiny")
 
 
 def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.profiles.bins import centre
+from halfmask.profiles.bins import SMALLEST, centre
 from halfmask.profiles.periods import SECOND
 from halfmask.profiles.profile import Profile
 
@@ -36,6 +36,7 @@ def quality(profile: Profile) -> dict[str, Any]:
         **totals,
         "duplicates": int(profile.about.get("duplicates", 0)),
         "unplaced": int(profile.about.get("unplaced", 0)),
+        "tiny": int(profile.about.get("tiny", 0)),
         "expected": expected,
         "missing": expected - readings,
         "missing_share": (expected - readings) / expected if expected else 0.0,
@@ -84,6 +85,8 @@ def advice(profile: Profile) -> list[str]:
         notes.append(f"{reason}: relative errors have denominators near zero; consider --error scaled when evaluating")
     if found["missing_share"] > 0.5 and profile.step:
         notes.append(f"more readings are missing than present: is the sampling step really {found['step']}?")
+    if found["tiny"]:
+        notes.append(f"{found['tiny']:,} readings are smaller than {SMALLEST:g} in size and were read as zero")
     if found["unplaced"]:
         notes.append(f"{found['unplaced']:,} rows name no user or no time and were left out")
     return notes

@@ -33,8 +33,8 @@ class Tally:
     """Counts and sums of usable readings, per user and per cell (user x chunk of time).
 
     ``clash`` marks the cells in which two readings fall in the same slot of the sampling step: the only places
-    where duplicates can be. ``histogram`` counts ``|s|`` of
-    non-zero readings in logarithmic bins, ``bin_sizes`` sums them over all users.
+    where duplicates can be. ``histogram`` counts ``|s|`` of non-zero readings in logarithmic bins, ``bin_sizes`` sums
+    them over all users. ``tiny`` readings are among the zeros (see `bins.SMALLEST`).
     """
 
     users: list[str]
@@ -50,6 +50,7 @@ class Tally:
     bin_sizes: FloatArray
     bin_negatives: IntArray
     unplaced: int = 0
+    tiny: int = 0
 
     @classmethod
     def zeros(cls, users: list[str], chunk0: int, chunks: int, bin0: int, bins: int) -> "Tally":

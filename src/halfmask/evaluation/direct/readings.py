@@ -20,7 +20,7 @@ from halfmask.evaluation.direct.kernel import PeriodArray
 from halfmask.evaluation.direct.store import Room
 from halfmask.profiles import build
 from halfmask.profiles.engines import Frame, keep
-from halfmask.profiles.expressions import placed, usable
+from halfmask.profiles.expressions import placed, plain, usable
 from halfmask.profiles.profile import Profile, bucket_of
 from halfmask.profiles.tally import Plan
 
@@ -109,7 +109,7 @@ def usable_frame(panel: Panel, profile: Profile) -> Frame:
         repeated = keep(panel.engine, several)
         surplus = int(profile.about["duplicates"])
         panel = build.without_duplicates(panel, plan, repeated, surplus, policies.get("duplicates", "first"))
-    return placed(panel.frame, plan).filter(usable(plan)).select("user", "time", "value")
+    return placed(panel.frame, plan).filter(usable(plan)).select("user", "time", value=plain(nw.col("value")))
 
 
 def gather(panel: Panel, profile: Profile, folder: str | None = None) -> Readings:
