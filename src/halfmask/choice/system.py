@@ -19,7 +19,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system_kernel import error_summaries, expected_entropies
 from halfmask.errors import OptionError
-from halfmask.evaluation.aggregates import ANALYTIC
+from halfmask.evaluation.aggregates import ANALYTIC, own_value
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.local import PER_OCTAVE, largest_noise
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
@@ -186,7 +186,7 @@ def _noise(
     n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
     count = np.maximum(n, 1)
     mean = s1 / count
-    true = {"sum": s1, "mean": mean, "variance": np.maximum(s2 / count - mean**2, 0)}[aggregate]
+    true = own_value(aggregate, np.stack([count, s1, s2], axis=1))
     held = n > 0
     size = np.abs(true)
     divisor = np.full(len(n), size[held].mean()) if error == "scaled" else size

@@ -20,6 +20,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 
 ANALYTIC = ("sum", "mean", "variance")
 RUNNING = (*ANALYTIC, "max", "min")
+EQUAL = 1e-12
 KNOWN = (*RUNNING, "median", "quantile:p", "module:function", "path.py:function")
 
 
@@ -101,10 +102,38 @@ def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting | None
     return np.where(held, value, np.nan)
 
 
+def own_variance(variance: FloatArray, mean: FloatArray) -> FloatArray:
+    """A period's own variance, 0 where it is below `EQUAL` of the mean square: that is what rounding leaves of equal
+    readings, and errors divided by it would be of any size.
+    """
+    return np.where(variance < EQUAL * (np.maximum(variance, 0) + mean**2), 0.0, variance)
+
+
+def own_total(total: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
+    """A period's own sum or mean, 0 where it is below `EQUAL` of its terms' size sqrt(n sum s^2): what rounding leaves
+    of terms that cancel. ``total`` is the sum.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.abs(total) < EQUAL * np.sqrt(n * squares), 0.0, total)
+
+
+def own_value(name: str, sums: FloatArray) -> FloatArray:
+    """Sum, mean or variance of periods from their number of readings and power sums (T, 5 or 3 columns)."""
+    n, s1, s2 = (sums[:, k] for k in range(3))
+    if name == "variance":
+        return own_variance(s2 / n - (s1 / n) ** 2, s1 / n)
+    total = own_total(s1, n, s2)
+    return total if name == "sum" else total / n
+
+
 def _corrected(variance: FloatArray, mean: FloatArray, setting: PrivacySetting | None) -> FloatArray:
-    if setting is None or setting.kind == "direct":
+    if setting is None:
+        return own_variance(variance, mean)
+    if setting.kind == "direct":
         return variance
     noise = float(setting.law.moments(np.array([setting.parameters]))[0, 1])
+    if not noise:
+        return own_variance(variance, mean)
     if setting.kind == "relative":
         return (variance - noise * mean**2) / (1 + noise)
     return variance - noise

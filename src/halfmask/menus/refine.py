@@ -15,7 +15,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.evaluation.analytic import run as analytic
 from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.totals import coefficients, period_sums, subset_totals
+from halfmask.evaluation.analytic.totals import period_sums, subset_totals
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import pooled, privacy, utility
@@ -170,9 +170,8 @@ class Bench:
         out = np.empty((1, len(self.subsets), len(METRICS)))
         correction = self.local.corrections(self.law, block.parameters)
         analytic._local_part(self.local, self.law, block, slice(0, 1), correction, self.subsets, self.seed, out)
-        a, shift = coefficients(self.law.moments(block.parameters), self.aggregate, self.kind)
         for index, totals in enumerate(self.totals):
-            analytic._global_part(self.law, block, totals, index, a, shift, self.aggregate, self.seed, out)
+            analytic._global_part(self.law, block, totals, index, self.aggregate, self.seed, out)
         return out
 
     def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> tuple[MenuSetting, float] | None:

@@ -31,31 +31,33 @@ SAMPLED = 96
 def exactly(
     z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Where z has a `HANDFUL` of values: expected entropy (settings, subsets), and for the average subset n times the
-    variance of the entropy and its covariances with mean and mean square (settings, 3), as `local_kernel` has them.
+    """Where z has a `HANDFUL` of values: expected entropy (settings, subsets), and n times the variance of the entropy
+    and its covariances with mean and mean square (settings, subsets, 3), as `local_kernel` has them.
     """
     bins = int(min(np.ceil(reach / z.size[0] / BIN_WIDTH) + 1, MOST_BINS))
     near = np.arange(bins + 1) * BIN_WIDTH
     edges = np.concatenate([near, near[-1] * np.exp2(np.arange(1, 64 * 64 + 1) / 64)])
     holds = np.concatenate([np.ones(bins), np.diff(edges[bins:]) / BIN_WIDTH])
     middle = (edges[1:] + edges[:-1]) / 2
-    moments, average, kept = law.moments(parameters), z.share.mean(axis=0), float(keep.mean())
-    n = float(np.exp(np.log(z.n).mean()))
-    entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), 3))
+    moments = law.moments(parameters)
+    entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
     for row, setting in enumerate(parameters):
         of_value = np.stack([np.diff(law.cdf(setting[None], edges * size)[0]) for size in z.size])
         of_value[:, 0] += float(law.cdf(setting[None], np.zeros(1))[0, 0])
-        for subset, share in enumerate(z.share):
-            p = keep[subset] * (share @ of_value)
-            p[0] += 1 - keep[subset]
-            entropy[row, subset] = expected_entropy(p, z.n[subset], holds)
-        p = average @ of_value
-        lam = n * kept * p / holds
-        score = lookup(SCORE, lam)
-        given = of_value @ score
-        noise[row, 0] = kept * (p @ (score**2 + lookup(EXCESS, lam)) - average @ given**2)
-        noise[row, 1] = -kept * (p @ (middle * score) - moments[row, 0] * average @ (given / z.size))
-        noise[row, 2] = -kept * (p @ (middle**2 * score) - moments[row, 1] * average @ (given / z.size**2))
+        for subset, (share, kept, n) in enumerate(zip(z.share, keep, z.n, strict=True)):
+            alone = share @ of_value
+            p = kept * alone
+            p[0] += 1 - kept
+            entropy[row, subset] = expected_entropy(p, n, holds)
+            lam = n * p / holds
+            score = lookup(SCORE, lam)
+            given = of_value @ score
+            of_zeros = (1 - kept) * score[0] ** 2
+            noise[row, subset] = (
+                p @ (score**2 + lookup(EXCESS, lam)) - kept * (share @ given**2) - of_zeros,
+                -kept * (alone @ (middle * score) - moments[row, 0] * share @ (given / z.size)),
+                -kept * (alone @ (middle**2 * score) - moments[row, 1] * share @ (given / z.size**2)),
+            )
     return entropy, noise
 
 
@@ -65,7 +67,9 @@ def corrections(
     coarse: Callable[[FloatArray], FloatArray],
     fine: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """fine - coarse entropy of each setting; of more than `SAMPLED` settings, interpolated in size and shape."""
+    """fine - coarse entropy of each setting (settings, nodes); of more than `SAMPLED` settings, interpolated in size
+    and shape.
+    """
     if len(parameters) <= SAMPLED:
         return fine(parameters) - coarse(parameters)
     place = _features(law, parameters)
@@ -74,10 +78,10 @@ def corrections(
     known = fine(parameters[sample]) - coarse(parameters[sample])
     varied = place[:, np.ptp(place, axis=0) > 1e-6]
     if not varied.shape[1]:
-        return np.full(len(parameters), known.mean())
+        return np.tile(known.mean(axis=0), (len(parameters), 1))
     points, first = np.unique(varied[sample], axis=0, return_index=True)
     if varied.shape[1] == 1:
-        return np.asarray(np.interp(varied[:, 0], points[:, 0], known[first]))
+        return np.stack([np.interp(varied[:, 0], points[:, 0], node) for node in known[first].T], axis=1)
     from scipy.interpolate import RBFInterpolator
 
     between = RBFInterpolator(points, known[first], kernel="linear", degree=0, smoothing=1e-3, neighbors=16)
@@ -96,21 +100,30 @@ def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
     return np.stack([size, np.round(shape, 9)], axis=1)
 
 
-def fine_entropy(z: Denominators, base: FloatArray, n: float, law: Mechanism, parameters: FloatArray) -> FloatArray:
-    """Expected entropy of each setting under one law of z, on the fine grid: (settings,)."""
+def fine_entropy(
+    z: Denominators, base: FloatArray, n: FloatArray, keep: float, law: Mechanism, parameters: FloatArray
+) -> FloatArray:
+    """Expected entropy of each setting and number of errors under one law of z, on the fine grid: (settings, n).
+
+    ``keep`` is the share of errors that are not 0 whatever the noise.
+    """
     position = PER_OCTAVE * np.log2(z.size)
     low, high = int(np.floor(position[0])), int(np.floor(position[-1])) + 1
     below = np.floor(position).astype(int)
     share = np.zeros(high - low + 1)
     np.add.at(share, below - low, (1 - (position - below)) * base)
     np.add.at(share, below - low + 1, (position - below) * base)
-    out = np.empty(len(parameters))
+    out = np.empty((len(parameters), len(n)))
     for row, setting in enumerate(parameters):
-        out[row] = _fine(share, low, n, law, setting[None])
+        p, holds = _fine(share, low, law, setting[None])
+        p = keep * p
+        p[0] += 1 - keep
+        out[row] = [expected_entropy(p, errors, holds) for errors in n]
     return out
 
 
-def _fine(share: FloatArray, low: int, n: float, law: Mechanism, setting: FloatArray) -> float:
+def _fine(share: FloatArray, low: int, law: Mechanism, setting: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of the bins of 0.001, then of the cells above them, and how many bins each holds."""
     first = int(np.floor(PER_OCTAVE * np.log2(BIN_WIDTH / 2)))
     reach = _reach(law, setting)
     cells = max(int(np.ceil(PER_OCTAVE * np.log2(max(reach, 1e-300)))) - low - first + 1, 1)
@@ -131,7 +144,7 @@ def _fine(share: FloatArray, low: int, n: float, law: Mechanism, setting: FloatA
     near = np.diff(at, prepend=0.0)
     probabilities = np.concatenate([near, [max(between, 0.0)], last])
     holds = np.concatenate([np.ones(bins), [1.0], np.diff(edges)[tail:] / BIN_WIDTH])
-    return expected_entropy(probabilities, n, np.maximum(holds, 1.0))
+    return probabilities, np.maximum(holds, 1.0)
 
 
 def _reach(law: Mechanism, setting: FloatArray) -> float:

@@ -7,12 +7,14 @@ which that is not exact enough are computed one by one. Around the expectations 
 known covariance.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.evaluation.analytic.few import few_readings
 from halfmask.evaluation.analytic.fine import HANDFUL, corrections, exactly, fine_entropy
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
@@ -21,8 +23,10 @@ from halfmask.mechanisms.base import Mechanism
 PER_OCTAVE = 16
 TOLERANCE = 1e-3  # bits of entropy that an expansion may differ from the exact sum,
 SCATTER = 0.05  # or this share of what subsets of one size differ by themselves, whichever is more
+SPREAD = 0.15  # what the scatter of an expanded subset may be off, as a share
 MOST_DIRECTIONS = 12
 NODES = 5
+CORRECTED = 3  # numbers of errors at which full resolution is looked at
 FEW = 12  # with no more subsets than this, each is computed by itself
 TAIL = 1e-13
 MOST_BY_VALUE = 20_000
@@ -36,6 +40,7 @@ class Around:
     grid: LogGrid
     nodes: FloatArray
     weights: FloatArray  # (subsets, nodes): interpolation in log n
+    between: FloatArray  # (subsets, nodes): the same on straight lines, which keep a variance positive
     coordinates: FloatArray  # (subsets, directions)
     residual: FloatArray  # (subsets, grid values): what the directions leave
 
@@ -62,9 +67,13 @@ class LocalErrors:
         self.z = z
         self.sizes = sizes
         self.keep = 1 - z.zero
+        self.kept = float(self.keep.mean())
+        self.few = few_readings(z)
         self.largest_noise = largest_noise
         self.average = base = z.share.mean(axis=0)
-        self.average_n = float(np.exp(np.log(z.n).mean()))
+        logs = np.log(z.n)
+        apart = np.ptp(logs) > 1e-9
+        self.correction_nodes = np.linspace(logs.min(), logs.max(), CORRECTED) if apart else logs[:1]
         self.base = self._grid(base[None])
         self.around = self._expand(base, law, probe)
         held = self.around.which if self.around else np.zeros(0, np.int64)
@@ -72,15 +81,18 @@ class LocalErrors:
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
     def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
-        """What full resolution adds to each setting's entropy; None where z has so few values that each is exact."""
+        """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors
+        (settings, `CORRECTED`); None where z has so few values that each is exact.
+        """
         if self._exact_by_value(len(parameters)):
             return None
-        first, n = np.zeros(1, np.int64), np.array([self.average_n])
+        n = np.exp(self.correction_nodes)
+        base = replace(self.base, share=np.repeat(self.base.share, len(n), axis=0))
         return corrections(
             parameters,
             law,
-            lambda some: self._exact(self.base, law, some, first, n)[:, 0],
-            lambda some: fine_entropy(self.z, self.average, self.average_n, law, some),
+            lambda some: self._entropies(base, law, some, n, np.full(len(n), self.kept))[0],
+            lambda some: fine_entropy(self.z, self.average, n, self.kept, law, some),
         )
 
     def _exact_by_value(self, settings: int) -> bool:
@@ -90,17 +102,14 @@ class LocalErrors:
         """Expectations and noise for settings of one mechanism, with their `corrections`."""
         moments = law.moments(parameters)
         z, subsets = self.z, len(self.z.n)
-        entropy = np.empty((len(parameters), subsets))
+        entropy, noise = np.empty((len(parameters), subsets)), np.empty((len(parameters), subsets, 3))
         if correction is None:
             entropy, noise = exactly(z, self.keep, law, parameters, self.largest_noise)
-        elif self.exact:
-            entropy[:, self.single] = self._exact(self.exact, law, parameters, self.single)
-        if self.around and correction is not None:
-            entropy[:, self.around.which], noise = self._expanded(self.around, law, parameters, moments)
-        elif correction is not None:
-            _, noise = self._run(self.base, law, parameters, moments, np.array([self.average_n]))
-        if correction is not None:
-            entropy = np.clip(entropy + correction[:, None], 0, np.log2(z.n))
+        else:
+            for which, part in self._parts(law, parameters, moments):
+                entropy[:, which], noise[:, which] = part
+            added = correction @ _lagrange(self.correction_nodes, np.log(z.n)).T
+            entropy = np.clip(entropy + added, 0, np.log2(z.n))
         silent = moments[:, 1] == 0  # no noise: every error is 0
         entropy[silent], noise[silent] = 0, 0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -112,16 +121,38 @@ class LocalErrors:
     def _grid(self, share: FloatArray) -> LogGrid:
         return make_grid(self.z, share, self.largest_noise, PER_OCTAVE)
 
+    def _parts(
+        self, law: Mechanism, parameters: FloatArray, moments: FloatArray
+    ) -> Iterator[tuple[IntArray, tuple[FloatArray, FloatArray]]]:
+        """Entropy and its noise for the subsets that are expanded, and for those that are computed one by one."""
+        if self.around:
+            yield self.around.which, self._expanded(self.around, law, parameters, moments)
+        if self.exact:
+            yield self.single, self._exact(self.exact, law, parameters, self.single)
+
     def _exact(
-        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray, n: FloatArray | None = None
-    ) -> FloatArray:
-        out = np.empty((len(parameters), len(which)))
+        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return self._entropies(grid, law, parameters, self.z.n[which], self.keep[which], noise=True)
+
+    def _entropies(
+        self,
+        grid: LogGrid,
+        law: Mechanism,
+        parameters: FloatArray,
+        n: FloatArray,
+        keep: FloatArray,
+        noise: bool = False,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Entropy (settings, laws) of n errors under each law of the grid, and its noise (settings, laws, 3)."""
+        out = np.empty((len(parameters), len(n)))
+        around = np.empty((len(parameters), len(n), 3 if noise else 0))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
         entropies(
-            cdf, grid.share, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
-            self.z.n[which] if n is None else n, self.keep[which], out,
+            cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+            grid.cell_error, n, keep, law.moments(parameters), out, around,
         )  # fmt: skip
-        return out
+        return out, around
 
     def _expand(self, base: FloatArray, law: Mechanism, probe: FloatArray) -> Around | None:
         """Expand around the average as many subsets as that is exact for; None where it is not worth it."""
@@ -129,10 +160,13 @@ class LocalErrors:
         if len(z.n) <= FEW:
             return None
         around = self._around(base, np.arange(len(z.n)))
-        expanded, _ = self._expanded(around, law, probe, law.moments(probe))
-        exact = self._exact(self._grid(z.share), law, probe, np.arange(len(z.n)))
+        expanded, spread = self._expanded(around, law, probe, law.moments(probe))
+        exact, exact_spread = self._exact(self._grid(z.share), law, probe, np.arange(len(z.n)))
         allowed = np.maximum(TOLERANCE, SCATTER * self._scatter(exact))
-        close = np.flatnonzero((np.abs(expanded - exact) < allowed).all(axis=0))
+        right = np.abs(expanded - exact) < allowed
+        own, average = (np.sqrt(each[..., 0] / z.n) for each in (exact_spread, spread))
+        alike = np.abs(own - average) < np.maximum(TOLERANCE, SPREAD * np.maximum(own, self._scatter(exact)))
+        close = np.flatnonzero((right & alike).all(axis=0))
         return self._around(base, close) if len(close) > FEW else None
 
     def _scatter(self, entropy: FloatArray) -> FloatArray:
@@ -163,6 +197,7 @@ class LocalErrors:
             grid=replace(grid, share=grid.share[: 1 + directions]),
             nodes=np.exp(nodes),
             weights=_lagrange(nodes, logs),
+            between=_hats(nodes, logs),
             coordinates=coordinates,
             residual=grid.share[1 + directions :],
         )
@@ -179,7 +214,7 @@ class LocalErrors:
         for node in range(flat.shape[1]):
             entropy += flat[:, node] @ (0.5 * around.weights[:, node, None] * squares).T
         entropy += gradient @ around.residual.T
-        return np.clip(entropy, 0, np.log2(self.z.n[around.which])), noise
+        return np.clip(entropy, 0, np.log2(self.z.n[around.which])), np.einsum("qak,ua->quk", noise, around.between)
 
     def _run(
         self, grid: LogGrid, law: Mechanism, parameters: FloatArray, moments: FloatArray, n: FloatArray
@@ -189,11 +224,11 @@ class LocalErrors:
         slopes = np.empty((settings, len(n), directions))
         bends = np.empty((settings, len(n), directions, directions))
         gradient = np.empty((settings, len(grid.inverse)))
-        noise = np.empty((settings, 3))
+        noise = np.empty((settings, len(n), 3))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
         expansions(
             cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
-            grid.cell_error, n, float(self.keep.mean()), moments, values, slopes, bends, gradient, noise,
+            grid.cell_error, n, self.kept, moments, values, slopes, bends, gradient, noise,
         )  # fmt: skip
         return (values, slopes, bends, gradient), noise
 
@@ -203,14 +238,14 @@ class LocalErrors:
         w2, w3, w4 = (self.z.inverse[:, k] * self.keep for k in (1, 2, 3))
         n = self.z.n
         v11, v12, v22 = (m2 - m1**2) * w2 / n, (m3 - m1 * m2) * w3 / n, (m4 - m2**2) * w4 / n
-        v33, v13, v23 = (noise[:, k, None] / n for k in range(3))
+        v33, v13, v23 = (noise[..., k] / n for k in range(3))
         factor = np.zeros((*v11.shape, 3, 3))
         a = np.sqrt(np.maximum(v11, 0))
         b = _ratio(v12, a)
         c = _ratio(v13, a)
         d = np.sqrt(np.maximum(v22 - b**2, 0))
         e = _ratio(v23 - b * c, d)
-        # the entropy's covariances are those of the average subset: keep them within its variance
+        # the entropy's covariances are the average subset's where it is expanded: keep them within its variance
         excess = np.sqrt(np.maximum((c**2 + e**2) / np.maximum(v33, 1e-300), 1))
         c, e = c / excess, e / excess
         f = np.sqrt(np.maximum(v33 - c**2 - e**2, 0))
@@ -231,6 +266,11 @@ def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
             if a != b:
                 weights[:, a] *= (at - other) / (node - other)
     return weights
+
+
+def _hats(nodes: FloatArray, at: FloatArray) -> FloatArray:
+    """Weights of the straight lines between neighbouring nodes, at each point."""
+    return np.stack([np.interp(at, nodes, unit) for unit in np.eye(len(nodes))], axis=1)
 
 
 def largest_noise(law: Mechanism, parameters: FloatArray) -> float:

@@ -61,17 +61,21 @@ def _distribution(cdf, share, first_bin, part, dense, bins, cells, cell, p):  # 
 
 
 @numba.njit(nogil=True, cache=True)
-def entropies(cdf, share, first_bin, part, dense, bins, multiple, n, keep, out):  # type: ignore[no-untyped-def]
-    """out[s, c] = expected plug-in entropy of n[c] errors under law c of z, for each setting s.
+def entropies(  # type: ignore[no-untyped-def]
+    cdf, share, inverse, first_bin, part, dense, bins, multiple, cell_error, n, keep, moments, out, noise
+):
+    """out[s, c] = expected plug-in entropy of n[c] errors under law c of z, and ``noise[s, c]`` as in `expansions`.
 
-    ``keep[c]`` is the share of errors that are not 0 whatever the noise; the others are in the first bin.
+    ``keep[c]`` is the share of errors that are not 0 whatever the noise; the others are in the first bin. ``noise`` of
+    no columns is left alone.
     """
     laws, cells = share.shape[0], multiple.size
     p, cell = np.empty((laws, bins + cells)), np.empty((laws, cells))
-    lam = np.empty(bins + cells)
+    lam, score = np.empty(bins + cells), np.empty(bins + cells)
     bits = lam.view(np.int64)
+    gradient = np.empty(inverse.size)
     for s in range(cdf.shape[0]):
-        size, _ = _distribution(cdf[s], share, first_bin, part, dense, bins, cells, cell, p)
+        size, held = _distribution(cdf[s], share, first_bin, part, dense, bins, cells, cell, p)
         for c in range(laws):
             row = p[c]
             for j in range(size):
@@ -79,14 +83,20 @@ def entropies(cdf, share, first_bin, part, dense, bins, multiple, n, keep, out):
                 lam[j] = row[j] * n[c] / (1.0 if j < bins else multiple[dense + j - bins])
             row[0] += 1 - keep[c]
             lam[0] = row[0] * n[c]
-            total = 0.0
+            total = variance = 0.0
             for j in range(size):
                 k, f = address(bits[j])
+                score[j] = 0.0
                 if k >= 0:
                     phi = PHI[k] + f * (PHI[k + 1] - PHI[k])
                     chi = CHI[k] + f * (CHI[k + 1] - CHI[k])
                     total += row[j] * (phi - chi / n[c])
+                    score[j] = SCORE[k] + f * (SCORE[k + 1] - SCORE[k])
+                    variance += row[j] * (score[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             out[s, c] = max(np.log2(n[c]) - total, 0.0)
+            if noise.shape[2]:
+                _noise(cdf[s], share[c], inverse, first_bin, part, dense, bins, cell_error, keep[c], moments[s],
+                       cell[c], held, score, variance, gradient, noise[s, c])  # fmt: skip
 
 
 @numba.njit(nogil=True, cache=True)
@@ -97,12 +107,12 @@ def expansions(  # type: ignore[no-untyped-def]
     """Entropy around one law of z (row 0 of ``share``), to second order in the directions of the other rows.
 
     For each setting s and each number of errors n[a]: ``values[s, a]``, ``slopes[s, a, c]`` and ``bends[s, a, c, d]``;
-    for the middle one also ``gradient[s, i]``, the slope in every grid value of z, and ``noise[s]`` = (n Var H,
-    n Cov(H, mean error), n Cov(H, mean squared error)) given the readings.
+    also ``noise[s, a]`` = (n Var H, n Cov(H, mean error), n Cov(H, mean squared error)) given the readings, and for the
+    middle one ``gradient[s, i]``, the slope in every grid value of z.
     """
     laws, cells, middle = share.shape[0], multiple.size, n.size // 2
     p, cell = np.empty((laws, bins + cells)), np.empty((laws, cells))
-    score, slope, bent = np.empty(bins + cells), np.empty(bins + cells), np.empty(bins + cells)
+    slope, bent, spare = np.empty(bins + cells), np.empty(bins + cells), np.empty(inverse.size)
     lam = np.empty(bins + cells)
     bits = lam.view(np.int64)
     for s in range(cdf.shape[0]):
@@ -112,8 +122,8 @@ def expansions(  # type: ignore[no-untyped-def]
                 p[c, j] *= keep
         p[0, 0] += 1 - keep
         base = p[0]
-        variance = 0.0
         for a in range(n.size):
+            variance = 0.0
             for j in range(size):
                 lam[j] = base[j] * n[a] / (1.0 if j < bins else multiple[dense + j - bins])
             total = 0.0
@@ -126,19 +136,16 @@ def expansions(  # type: ignore[no-untyped-def]
                     slope[j] = SCORE[k] + f * (SCORE[k + 1] - SCORE[k])
                     bent[j] = (BEND[k] + f * (BEND[k + 1] - BEND[k])) / base[j]
                     total += base[j] * (phi - chi / n[a])
-                    if a == middle:
-                        variance += base[j] * (slope[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
+                    variance += base[j] * (slope[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             values[s, a] = np.log2(n[a]) - total
-            if a == middle:
-                score[:size] = slope[:size]
+            _noise(cdf[s], share[0], inverse, first_bin, part, dense, bins, cell_error, keep, moments[s], cell[0],
+                   held, slope, variance, gradient[s] if a == middle else spare, noise[s, a])  # fmt: skip
             for c in range(1, laws):
                 slopes[s, a, c - 1] = -_dot(slope, p[c], size)
                 for j in range(size):
                     lam[j] = bent[j] * p[c, j]
                 for d in range(1, c + 1):
                     bends[s, a, c - 1, d - 1] = bends[s, a, d - 1, c - 1] = -_dot(lam, p[d], size)
-        _noise(cdf[s], share[0], inverse, first_bin, part, dense, bins, cell_error, keep, moments[s], cell[0], held,
-               score, variance, gradient[s], noise[s])  # fmt: skip
 
 
 @numba.njit(nogil=True, cache=True)

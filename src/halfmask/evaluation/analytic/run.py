@@ -10,17 +10,9 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.analytic.denominators import ErrorKind, NoiseKind, denominators
+from halfmask.evaluation.analytic.few import FewReadings, drawn_errors, drawn_sums, scatter_of_few, whole_sample
 from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
-from halfmask.evaluation.analytic.totals import (
-    SubsetTotals,
-    coefficients,
-    needs_single_draws,
-    period_sums,
-    standard_sums,
-    subset_totals,
-    summarise,
-    sums_one_by_one,
-)
+from halfmask.evaluation.analytic.totals import SubsetTotals, global_summaries, period_sums, subset_totals
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.grid import Block, Grid
@@ -82,10 +74,8 @@ def evaluate_analytic(
                 pool.submit(_local_part, local, law, block, rows, correction, subsets, seed, part)
                 for rows in _chunks(len(block))
             ]
-            a, shift = coefficients(law.moments(block.parameters), aggregate, kind)
             jobs += [
-                pool.submit(_global_part, law, block, t, index, a, shift, aggregate, seed, part)
-                for index, t in enumerate(totals)
+                pool.submit(_global_part, law, block, t, index, aggregate, seed, part) for index, t in enumerate(totals)
             ]
             try:
                 for job in jobs:
@@ -141,7 +131,7 @@ def _local_part(
     out: FloatArray,
 ) -> int:
     found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
-    mean, second, entropy = _scattered(found, subsets, seed)
+    mean, second, entropy = _scattered(found, local.few, law, block.parameters[rows], subsets, seed)
     with np.errstate(over="ignore", invalid="ignore"):
         out[rows, :, 0] = mean
         out[rows, :, 1] = np.sqrt(np.maximum(second - mean**2, 0))
@@ -149,31 +139,38 @@ def _local_part(
     return len(found.mean)
 
 
-def _scattered(found: LocalMetrics, subsets: list[Subset], seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The expectations with the noise of finitely many readings around them, the same draw for every setting."""
+def _scattered(
+    found: LocalMetrics,
+    few: list[FewReadings],
+    law: Mechanism,
+    parameters: FloatArray,
+    subsets: list[Subset],
+    seed: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The expectations with the noise of finitely many readings around them, from the same draws for every setting."""
     streams = (np.random.SeedSequence(seed, spawn_key=(3, s.size, s.repeat)) for s in subsets)
     draws = np.array([np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal(3) for stream in streams])
     noise = np.einsum("quab,ub->qua", found.factor, draws)
-    mean = np.maximum(found.mean + noise[..., 0], 0)
-    second = np.maximum(found.second + noise[..., 1], mean**2)
-    return mean, second, np.maximum(found.entropy + noise[..., 2], 0)
+    moments = law.moments(parameters)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for each in few:
+            if not each.whole:
+                u = each.index
+                sums = drawn_sums(each, subsets[u], law, parameters, seed)
+                noise[:, u, :2] = np.stack(scatter_of_few(each, sums, moments, found.factor[:, u], draws[u]), axis=1)
+        mean = np.maximum(found.mean + noise[..., 0], 0)
+        second = np.maximum(found.second + noise[..., 1], mean**2)
+        entropy = np.maximum(found.entropy + noise[..., 2], 0)
+        for each in few:
+            if each.whole:
+                u = each.index
+                errors = drawn_errors(each, subsets[u], law, parameters, seed)
+                mean[:, u], second[:, u], entropy[:, u] = np.array([whole_sample(each, e) for e in errors]).T
+    return mean, second, entropy
 
 
 def _global_part(
-    law: Mechanism,
-    block: Block,
-    totals: SubsetTotals,
-    index: int,
-    a: FloatArray,
-    shift: FloatArray,
-    aggregate: str,
-    seed: int,
-    out: FloatArray,
+    law: Mechanism, block: Block, totals: SubsetTotals, index: int, aggregate: str, seed: int, out: FloatArray
 ) -> int:
-    if needs_single_draws(law, totals, aggregate):
-        for row, parameters in enumerate(block.parameters):
-            x = sums_one_by_one(law, parameters, totals, seed)
-            out[row, index, 3:] = summarise(totals, x, a[row : row + 1], shift[row : row + 1])[0]
-    else:
-        out[:, index, 3:] = summarise(totals, standard_sums(law, totals, aggregate, seed), a, shift)
+    out[:, index, 3:] = global_summaries(law, block.parameters, totals, aggregate, seed)
     return 0

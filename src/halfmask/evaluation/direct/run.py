@@ -18,6 +18,7 @@ from halfmask.arrays import FloatArray
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import aggregate as aggregate_named
+from halfmask.evaluation.aggregates import own_total
 from halfmask.evaluation.direct.checkpoint import Checkpoint, describe
 from halfmask.evaluation.direct.readings import gather
 from halfmask.evaluation.direct.sample import LocalEngine, Outcome, Question
@@ -99,6 +100,10 @@ def _evaluate(
             continue
         outcomes = engine.outcomes([NONE, *(settings[i] for i in missing[j])], subset)
         _, true = next(outcomes)
+        if question.aggregate.name in ("sum", "mean"):
+            n, _, squares = np.moveaxis(profile.cells[subset.rows, :, :3].sum(axis=0), -1, 0)
+            times = n if question.aggregate.name == "mean" else 1.0
+            true = np.where(own_total(true * times, n, squares) == 0, 0.0, true)
         for i, (local, masked) in zip(missing[j], outcomes, strict=True):
             kept.put(i, j, (*local, *_global(question, subset, masked, true)))
             done += readings[j]

@@ -1,0 +1,135 @@
+"""Global errors of the variance as aggregate, from a period's number of readings and sums of s^k, k = 1..4.
+
+With x_i = s_i - mean, additive noise changes a period's variance, corrected for sigma^2, by
+
+    (2/n) sum x_i psi_i + (1/n) sum psi_i^2 - (mean psi)^2 - sigma^2
+
+That is normal only where many readings share in it. Few readings, or a few that are far from the mean, make it skewed
+and heavy-tailed. So a period's readings are replaced by three values with the same first four moments: the mean, and
+one value on each side of it (`Nodes`), each standing for a whole number of readings. The noises of a value that stands
+for few readings are drawn one by one; sums over many are normal. What is left out is how the far readings differ among
+themselves.
+
+Relative noise, m = s (1 + psi), goes the same way: est = (V(m) - sigma^2 mean(m)^2) / (1 + sigma^2).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.aggregates import own_variance
+from halfmask.evaluation.analytic.summaries import linear_summaries
+from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.scaled import ScaledNoise
+
+MANY = 64
+MANY_OF_SCALED = 256  # drawn once for all scales, so more can be afforded
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Readings of T periods as three values each: ``value`` and ``count`` (3, T), the middle one their ``mean``."""
+
+    n: FloatArray
+    mean: FloatArray
+    value: FloatArray
+    count: IntArray
+
+    @classmethod
+    def of(cls, sums: FloatArray) -> "Nodes":
+        """From sums (T, 5) of periods with a reading.
+
+        The three-point law on x1 < 0 < x2 and 0 with variance V and central moments m3, m4 has x1 + x2 = m3/V and
+        x1 x2 = (m3/V)^2 - m4/V; Pearson's m4/V^2 >= 1 + m3^2/V^3 makes its weights a law. Weights are rounded to whole
+        numbers of readings, at least one on each side, and x1, x2 rescaled to keep mean and variance. Readings that are
+        equal, or a single one, are all at the mean.
+        """
+        n, s1, s2, s3, s4 = np.moveaxis(sums, -1, 0)
+        mean = s1 / n
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            variance = own_variance(s2 / n - mean**2, mean)
+            skew = (s3 / n - 3 * mean * s2 / n + 2 * mean**3) / variance
+            fourth = (s4 / n - 4 * mean * s3 / n + 6 * mean**2 * s2 / n - 3 * mean**4) / variance
+            known = np.isfinite(skew) & np.isfinite(fourth)
+            skew = np.where(known, skew, 0.0)
+            fourth = np.where(known, np.maximum(fourth, variance + skew**2), variance)
+            width = np.sqrt(skew**2 + 4 * (fourth - skew**2))
+            above, below = (width + skew) / 2, (width - skew) / 2
+            share = np.stack([variance / (width * below), variance / (width * above)])
+        low, high = np.maximum(np.round(n * np.nan_to_num(share, nan=0.5, posinf=0.5)), 1)
+        excess = np.maximum(low + high - n, 0)
+        low, high = np.where(low >= high, low - excess, low), np.where(low >= high, high, high - excess)
+        low, high = np.maximum(low, 1), np.maximum(high, 1)
+        up = np.sqrt(n * variance * low / (high * (low + high)))
+        value = np.stack([mean - up * high / low, mean, mean + up])
+        low, high = np.where(variance > 0, low, 0), np.where(variance > 0, high, 0)
+        return cls(n, mean, value, np.stack([low, n - low - high, high]).astype(np.int64))
+
+    def terms(self, first: FloatArray, square: FloatArray, variance: FloatArray | float, relative: bool) -> FloatArray:
+        """Coefficients (4, T) of b^1..b^4 in the change of the variance under noise b psi, from the sums (3, T) of psi
+        and psi^2 over the readings of each value; of relative noise, to be divided by 1 + b^2 ``variance``.
+        """
+        n = self.n
+        if not relative:
+            shift = first.sum(axis=0) / n
+            out = [2 * ((self.value - self.mean) * first).sum(axis=0) / n, square.sum(axis=0) / n - shift**2 - variance]
+            return np.stack([*out, np.zeros(len(n)), np.zeros(len(n))])
+        shift = (self.value * first).sum(axis=0) / n
+        squares = (self.value**2 * self.count).sum(axis=0) / n
+        return np.stack(
+            [
+                2 * (self.value**2 * first).sum(axis=0) / n - 2 * self.mean * shift,
+                (self.value**2 * square).sum(axis=0) / n - shift**2 - variance * squares,
+                -2 * variance * self.mean * shift,
+                -variance * shift**2,
+            ]
+        )
+
+
+def variance_summaries(
+    law: Mechanism, parameters: FloatArray, sums: FloatArray, divisor: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Mean, standard deviation and entropy of the errors of periods with these sums: (settings, 3)."""
+    nodes, relative = Nodes.of(sums), law.kind == "relative"
+    normal = rng.standard_normal((2, *nodes.count.shape))
+    state = rng.bit_generator.state
+    if isinstance(law, ScaledNoise):
+        unit = law.moments(np.ones((1, 1)))[0]
+        first, square = _sums(nodes.count, normal, unit, MANY_OF_SCALED, law, np.ones(1), rng)
+        terms = nodes.terms(first, square, unit[1], relative) / divisor
+        b = parameters[:, :1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = b ** np.arange(1, 5) / (1 + b**2 * unit[1] if relative else 1.0)
+            return linear_summaries(terms, powers)
+    out = np.empty((len(parameters), 3))
+    for row, (setting, moments) in enumerate(zip(parameters, law.moments(parameters), strict=True)):
+        rng.bit_generator.state = state  # the same chances for every setting
+        first, square = _sums(nodes.count, normal, moments, MANY, law, setting, rng)
+        terms = nodes.terms(first, square, moments[1], relative) / divisor
+        out[row] = linear_summaries(terms, np.full((1, 4), 1 / (1 + moments[1] if relative else 1.0)))[0]
+    return out
+
+
+def _sums(
+    count: IntArray,
+    normal: FloatArray,
+    moments: FloatArray,
+    many: int,
+    law: Mechanism,
+    setting: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of psi and of psi^2 over so many draws each: drawn where they are fewer than ``many``, else normal."""
+    _, variance, _, fourth = moments
+    with np.errstate(over="ignore", invalid="ignore"):
+        first = np.sqrt(count * variance) * normal[0]
+        square = count * variance + np.sqrt(count * max(fourth - variance**2, 0.0)) * normal[1]
+    few = (count < many) & (count > 0)
+    sizes = count[few]
+    if len(sizes):
+        psi = law.sample(setting, int(sizes.sum()), rng)
+        starts = np.cumsum(sizes) - sizes
+        with np.errstate(over="ignore", invalid="ignore"):
+            first[few], square[few] = np.add.reduceat(psi, starts), np.add.reduceat(psi**2, starts)
+    return first, square

@@ -1,0 +1,128 @@
+"""Masking by brute force, in plain numpy: readings in an array, noise from numpy's generator, nothing of halfmask.
+
+The panels are made to be awkward, and nothing in the package was tuned on them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tests.evaluation.same_answer import frame
+
+Floats = NDArray[np.float64]
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+
+def entropy(errors: Floats) -> float:
+    """Plug-in entropy in bits of bins of 0.001."""
+    counts = np.unique(np.floor(errors / 0.001 + 1e-9), return_counts=True)[1]
+    share = counts / counts.sum()
+    return float(-(share * np.log2(share)).sum())
+
+
+def laplace(b: float) -> Noise:
+    return lambda rng, shape: rng.laplace(0, b, shape)
+
+
+def gaussian(sigma: float) -> Noise:
+    return lambda rng, shape: rng.normal(0, sigma, shape)
+
+
+def uniform(a: float) -> Noise:
+    return lambda rng, shape: rng.uniform(-a, a, shape)
+
+
+def sine(*theta: float) -> Noise:
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        x = np.sin(2 * np.pi * rng.random(shape))
+        return np.asarray(sum((t * x) ** (2 * k + 1) for k, t in enumerate(theta)))
+
+    return draw
+
+
+def geometric(b: float, step: float) -> Noise:
+    p = -np.expm1(-step / b)
+    return lambda rng, shape: step * (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(float)
+
+
+def samples(
+    values: Floats,
+    noise: Noise,
+    size: int,
+    repeats: int,
+    *,
+    relative: bool = False,
+    error: str = "relative",
+    aggregate: str = "sum",
+    seed: int = 99,
+    rows: Sequence[int] | None = None,
+) -> Floats:
+    """The six metrics (repeats, 6) of random subsets of ``size`` users; ``values`` (users, periods, readings).
+
+    With ``rows``, of these users every time.
+    """
+    rng = np.random.default_rng(seed)
+    out = np.empty((repeats, 6))
+    variance = float(np.mean(noise(np.random.default_rng(0), (2_000_000,)) ** 2)) if aggregate == "variance" else 0.0
+    for repeat in range(repeats):
+        s = values[rng.choice(len(values), size, replace=False) if rows is None else list(rows)]
+        psi = noise(rng, s.shape)
+        m = s * (1 + psi) if relative else s + psi
+        divisor = np.abs(s)
+        if error == "scaled":
+            divisor = np.broadcast_to(np.abs(s).mean(axis=(1, 2), keepdims=True), s.shape)
+        held = divisor > 0
+        local = np.abs(m - s)[held] / divisor[held]
+        total = _global(s, m, aggregate, error, relative, variance)
+        out[repeat] = [f(e) for e in (local, total) for f in (np.mean, np.std, entropy)]
+    return out
+
+
+def _global(s: Floats, m: Floats, aggregate: str, error: str, relative: bool, variance: float) -> Floats:
+    by_period = [np.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (s, m)]
+    true, seen = (a.sum(axis=1) for a in by_period)
+    if aggregate == "mean":
+        true, seen = (a.mean(axis=1) for a in by_period)
+    if aggregate == "variance":
+        true, seen = (a.var(axis=1) for a in by_period)
+        true = np.where(np.ptp(by_period[0], axis=1) == 0, 0.0, true)
+        seen = (seen - variance * by_period[1].mean(axis=1) ** 2) / (1 + variance) if relative else seen - variance
+    divisor = np.full(len(true), np.abs(true).mean()) if error == "scaled" else np.abs(true)
+    return np.abs(seen - true)[divisor > 0] / divisor[divisor > 0]
+
+
+def panel(values: Floats) -> pl.DataFrame:
+    """(users, periods, readings) as a frame of days."""
+    users, days, readings = values.shape
+    return frame(values.reshape(users, days * readings), step_minutes=1440 // readings)
+
+
+def water(users: int = 25, days: int = 20, zeros: float = 0.5) -> Floats:
+    """Litres in an hour: half of them zero, heavy tails."""
+    rng = np.random.default_rng(31)
+    litres = np.round(np.exp(rng.normal(2.2, 1.3, (users, days, 24))), 1)
+    return np.where(rng.random(litres.shape) < zeros, 0.0, litres)
+
+
+def temperatures(stations: int = 30, days: int = 30) -> Floats:
+    """Degrees, one decimal, on both sides of zero; stations differ a lot."""
+    rng = np.random.default_rng(32)
+    level = rng.normal(4, 9, (stations, 1, 1))
+    own = np.exp(rng.normal(0, 0.8, (stations, 1, 1)))
+    return np.round(level + own * rng.normal(0, 2, (stations, days, 12)), 1)
+
+
+def heavy(users: int = 20, days: int = 40, readings: int = 2) -> Floats:
+    """Few readings a day, of very unequal sizes."""
+    rng = np.random.default_rng(33)
+    return np.asarray(np.exp(rng.normal(-0.5, 1.4, (users, days, readings))))
+
+
+def dusty(users: int = 12, days: int = 20) -> Floats:
+    """Ordinary readings, and five that a subtraction left at 1e-17."""
+    rng = np.random.default_rng(34)
+    values = rng.gamma(2, 0.5, (users, days, 12)) + 0.01
+    values.reshape(-1)[rng.choice(values.size, 5, replace=False)] = 1e-17 * rng.random(5)
+    return values

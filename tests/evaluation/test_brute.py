@@ -1,0 +1,174 @@
+"""Both methods against masking by brute force, on panels that broke them once.
+
+Each case compares distributions over repeats: the means in standard errors, the deviations by their own standard error
+(fourth moments, so no normality is assumed), and the share of brute force below the method's 10th percentile. All
+together fail by chance with the suite's false-alarm rate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
+from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.sampling import Subset, draw_subsets
+from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.profile import Profile
+from tests.evaluation import brute
+from tests.evaluation.brute import Floats, Noise
+from tests.evaluation.same_answer import opened
+from tests.statistics import share
+
+TESTS = 40 * 6 * 3
+FAR = float(norm.isf(share(TESTS) / 2))
+
+
+def wrong(found: Floats, masked: Floats) -> list[str]:
+    """How the method's repeats (R, 6) differ from those of brute force, in words."""
+    told = []
+    for index, name in enumerate(METRICS):
+        ours, truth = found[:, index], masked[:, index]
+        rounding = 1e-9 * max(float(np.abs(truth).mean()), 1e-3)
+        apart = ours.mean() - truth.mean()
+        error = np.sqrt((ours.var() + truth.var()) / (len(ours) - 1)) + rounding
+        if abs(apart) > FAR * error:
+            told.append(f"{name}: mean {ours.mean():.5g} instead of {truth.mean():.5g} ({apart / error:+.1f} se)")
+        if min(ours.std(), truth.std()) > rounding:
+            ratio = np.log(ours.std() / truth.std())
+            if abs(ratio) > FAR * np.hypot(_error_of_log_std(ours), _error_of_log_std(truth)):
+                told.append(f"{name}: deviation {ours.std():.4g} instead of {truth.std():.4g}")
+        below = (truth < np.percentile(ours, 10) - rounding).mean()
+        if below - 0.1 > FAR * np.sqrt(0.09 * 2 / len(truth)):
+            told.append(f"{name}: {below:.0%} of brute force below the 10th percentile {np.percentile(ours, 10):.4g}")
+    return told
+
+
+def _error_of_log_std(sample: Floats) -> float:
+    """Standard error of log std: sqrt(m4/m2^2 - 1) / (2 sqrt n)."""
+    centred = sample - sample.mean()
+    kurtosis = (centred**4).mean() / (centred**2).mean() ** 2
+    return float(np.sqrt(max(kurtosis - 1, 0.5) / (4 * len(sample))))
+
+
+def analytic(profile: Profile, setting: str, subsets: list[Subset], **options: Any) -> Floats:
+    """Metrics (subsets, 6) of one setting."""
+    grid = Grid.from_settings([PrivacySetting.parse(setting)])
+    return np.asarray(evaluate_analytic(profile, grid, subsets, seed=5, **options)[0])
+
+
+def fixed(rows: Sequence[int], repeats: int, size: int | None = None) -> list[Subset]:
+    """The same users so often, each time with noise of its own."""
+    return [Subset(size or len(rows), repeat, np.array(rows), len(rows)) for repeat in range(repeats)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A panel, a setting and its noise in numpy."""
+
+    values: Floats
+    setting: str
+    noise: Noise
+    options: dict[str, str] = field(default_factory=dict)
+    repeats: int = 300
+
+    def held_to_it(self) -> list[str]:
+        """What is wrong on all users of the panel."""
+        _, profile = opened(brute.panel(self.values))
+        rows = range(len(self.values))
+        found = analytic(profile, self.setting, fixed(rows, self.repeats), **self.options)
+        return wrong(found, self.masked(rows))
+
+    def masked(self, rows: Sequence[int]) -> Floats:
+        """Brute force on these users."""
+        relative = self.setting.startswith("relative")
+        return brute.samples(
+            self.values, self.noise, len(rows), self.repeats, relative=relative, rows=rows, **self.options
+        )
+
+
+SCALED, VARIANCE = {"error": "scaled"}, {"aggregate": "variance"}
+CASES = {
+    "zeros count in relative noise, scaled error": Case(
+        brute.water(), "relative-laplace:0.2", brute.laplace(0.2), SCALED
+    ),
+    "few zeros": Case(brute.water(zeros=0.0065), "relative-gaussian:0.3", brute.gaussian(0.3), SCALED),
+    "fifteen readings": Case(brute.heavy(5, 3, 1), "laplace:0.5", brute.laplace(0.5)),
+    "fifteen readings of bounded noise": Case(brute.heavy(5, 3, 1), "sine:0.9,0.3", brute.sine(0.9, 0.3)),
+    "few small readings dominate": Case(brute.heavy(), "laplace:0.5", brute.laplace(0.5)),
+    "few tiny readings dominate": Case(brute.dusty(), "uniform:0.5", brute.uniform(0.5)),
+    "variance of few readings": Case(brute.heavy(5, 40, 1), "laplace:0.5", brute.laplace(0.5), VARIANCE),
+    "variance of heavy tails": Case(brute.heavy(), "laplace:0.5", brute.laplace(0.5), VARIANCE),
+    "variance of heavy tails, bounded noise": Case(brute.heavy(), "sine:0.9,0.3", brute.sine(0.9, 0.3), VARIANCE, 150),
+    "variance of heavy tails, relative noise": Case(
+        brute.heavy(), "relative-laplace:0.3", brute.laplace(0.3), VARIANCE
+    ),
+    "variance on both sides of zero": Case(
+        brute.temperatures(8), "gaussian:1", brute.gaussian(1), {**SCALED, **VARIANCE}, 150
+    ),
+    "sums that cancel": Case(brute.temperatures(4, 30), "laplace:1", brute.laplace(1)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_analytic_method_is_brute_force(name: str) -> None:
+    assert CASES[name].held_to_it() == []
+
+
+def test_a_wrong_answer_is_told() -> None:
+    masked = CASES["few zeros"].masked(range(25))
+    assert wrong(masked[:150], masked[150:]) == []
+    shifted, wider = masked.copy(), masked.copy()
+    shifted[:, 2] += 0.5 * masked[:, 2].std()
+    wider[:, 2] += 0.5 * (masked[:, 2] - masked[:, 2].mean())
+    assert [line.split(":")[0] for line in wrong(shifted, masked)] == ["local_entropy"]
+    assert any("local_entropy: deviation" in line for line in wrong(wider, masked))
+
+
+def test_each_of_several_sizes_scatters_as_alone() -> None:
+    values = np.random.default_rng(41).gamma(2, 0.4, (20, 14, 8))  # users alike: what scatters is the noise
+    _, profile = opened(brute.panel(values))
+    subsets = draw_subsets(profile, [3, 20], 400, 5)
+    found = analytic(profile, "laplace:2", subsets)
+    for size in (3, 20):
+        mine = found[[subset.size == size for subset in subsets]]
+        assert wrong(mine, brute.samples(values, brute.laplace(2), size, 400)) == []
+
+
+def test_subsets_unlike_the_average_scatter_as_they_do() -> None:
+    values = brute.temperatures()
+    _, profile = opened(brute.panel(values))
+    order = np.argsort(np.abs(values).mean(axis=(1, 2)))
+    cold, hot = sorted(order[:6].tolist()), sorted(order[-6:].tolist())
+    found = analytic(profile, "laplace:1", [*fixed(cold, 300), *fixed(hot, 300, 7)], error="scaled")
+    for rows, part in ((cold, found[:300]), (hot, found[300:])):
+        masked = brute.samples(values, brute.laplace(1), 6, 300, error="scaled", rows=rows)
+        assert [line for line in wrong(part, masked) if "local" in line] == []
+
+
+def test_equal_readings_of_a_period_have_no_variance_to_measure() -> None:
+    values = np.round(brute.heavy(6, 10, 4), 1)
+    values[:, :4] = 0.3  # rounding leaves 1e-17 of a variance here
+    panel, profile = opened(brute.panel(values))
+    subsets = fixed([1, 4], 100)
+    setting = PrivacySetting.parse("laplace:0.5")
+    direct = evaluate_direct(panel, profile, [setting], subsets, aggregate="variance", seed=3)[0]
+    masked = brute.samples(values, brute.laplace(0.5), 2, 100, aggregate="variance", rows=[1, 4])
+    assert direct[:, 3].max() < 100
+    assert wrong(direct, masked) == []
+
+
+def test_a_setting_scores_the_same_alone_and_in_company() -> None:
+    _, profile = opened(brute.panel(brute.heavy(12, 30, 6)))
+    subsets = draw_subsets(profile, [6, 12], 2, 1)
+    many = Grid.from_settings([PrivacySetting.parse(f"laplace:{b:.4f}") for b in np.linspace(0.01, 9, 3000)])
+    together = evaluate_analytic(profile, many, subsets, seed=5)
+    for place in (3, 1234, 2999):
+        alone = analytic(profile, many.texts()[place], subsets)
+        np.testing.assert_allclose(together[place, :, 3:], alone[:, 3:], rtol=1e-12)
+        np.testing.assert_allclose(together[place, :, :2], alone[:, :2], rtol=1e-12)
+        np.testing.assert_allclose(together[place, :, 2], alone[:, 2], atol=0.02)
