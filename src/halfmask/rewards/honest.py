@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
 from halfmask.rewards.model import Population
-from halfmask.rewards.optimum import Optimum, measured
+from halfmask.rewards.optimum import Optimum, at_price, measured
 
 Taken = tuple[tuple[int, int], ...]
 """How many of which items were taken so far."""
@@ -159,6 +159,26 @@ def honest_optimum(population: Population, benefit: FloatArray, information: Flo
         )
         tried.append(repaired(np.maximum(found.x, 0.0), information))
     return measured(population, benefit, min(tried, key=loss), free.price, free.bound)
+
+
+def honest_within(
+    population: Population, benefit: FloatArray, information: FloatArray, free: Optimum, budget: float
+) -> Optimum:
+    """The best honest rewards that cost at most ``budget`` per report: the price falls until they do."""
+    high = honest_optimum(population, benefit, information, free)
+    if high.cost <= budget:
+        return high
+    top, bottom = np.log(free.price), np.log(free.price) - 20
+    best = measured(population, benefit, np.zeros(len(benefit)), free.price)
+    for _ in range(30):
+        middle = (top + bottom) / 2
+        cheaper = at_price(population, benefit, float(np.exp(middle)))
+        found = honest_optimum(population, benefit, information, cheaper)
+        if found.cost > budget:
+            top = middle
+        else:
+            bottom, best = middle, found
+    return best
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,11 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One point of the curve: what a budget per producer and period buys."""
+    """One point of the curve: what a budget per report buys; ``benefit`` (K,) is what a chooser of each is worth."""
 
     optimum: Optimum
     error: float
+    benefit: FloatArray
 
     @property
     def within(self) -> float:
@@ -61,14 +62,46 @@ class Point:
         return WITHIN * self.error
 
 
-def best_error(panel: Panel, population: Population, budget: float) -> Point:
-    """The rewards with the smallest error of the total at an expected cost of at most ``budget`` per producer."""
+def best_error(panel: Panel, population: Population, budget: float, bonus: FloatArray | float = 0.0) -> Point:
+    """The rewards with the smallest error of the total at an expected cost of at most ``budget`` per producer.
+
+    ``bonus`` is added to what a chooser of each setting is worth, for ends other than the error.
+    """
 
     def found(log_c: float) -> Point:
-        optimum = within_budget(population, np.exp(log_c) - panel.variance, budget)
-        return Point(optimum, panel.error(optimum.shares))
+        benefit = np.exp(log_c) - panel.variance + bonus
+        optimum = within_budget(population, benefit, budget)
+        return Point(optimum, panel.error(optimum.shares), benefit)
 
     return _least(panel, found, lambda point: point.error)
+
+
+def keeping_privacy(panel: Panel, population: Population, budget: float, privacy: FloatArray, least: float) -> Point:
+    """As `best_error`, with the average privacy of those who take part at ``least`` or above.
+
+    Choosers of more private settings get a bonus; the least bonus that does is found by halving.
+    """
+
+    def average(point: Point) -> float:
+        shares = point.optimum.shares
+        return float(shares @ privacy / shares.sum())
+
+    free = best_error(panel, population, budget)
+    if average(free) >= least:
+        return free
+    size = float(panel.variance.max())
+    low, high = 0.0, size
+    held = best_error(panel, population, budget, high * (privacy - least))
+    while average(held) < least and high < 1e6 * size:
+        high *= 10
+        held = best_error(panel, population, budget, high * (privacy - least))
+    if average(held) < least:
+        raise OptionError(f"no reward keeps the average privacy at {least:g}: {average(held):.3g} is the most")
+    for _ in range(20):
+        middle = (low + high) / 2
+        tried = best_error(panel, population, budget, middle * (privacy - least))
+        low, high, held = (middle, high, held) if average(tried) < least else (low, middle, tried)
+    return held
 
 
 def cheapest(panel: Panel, population: Population, error: float) -> Point:
