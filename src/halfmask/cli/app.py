@@ -14,4 +14,5 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` says what became of the work
 )
 for name in names():
-    app.command(getattr(import_module(f"halfmask.cli.{name}"), name))
+    group, _, part = name.rpartition("_")  # the module reward_fit is the command 'halfmask reward fit'
+    (app[group] if group else app).command(getattr(import_module(f"halfmask.cli.{name}"), name), name=part)

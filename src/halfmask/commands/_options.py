@@ -87,7 +87,7 @@ class Options:
     @classmethod
     def command(cls) -> str:
         """The command's name."""
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        return cls.__module__.rpartition(".")[2].replace("_", " ")
 
     def check(self) -> None:
         """Refuse a file that could not be written before the work for it is done."""
@@ -105,7 +105,7 @@ class Options:
 
         An object in hand has no name there: its place is taken by the field's name in capitals.
         """
-        return shlex.join(["halfmask", self.command(), *self.words()])
+        return shlex.join(["halfmask", *self.command().split(), *self.words()])
 
     def words(self) -> list[str]:
         """The arguments and options of the command line."""

@@ -195,18 +195,19 @@ class Split:
 def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
     """Settings that pay a producer to pose as several with a noisier setting, and together no more information.
 
-    Only rewards in proportion to information are neutral to this and to arbitrage at once.
+    The best split of each is told. Only rewards in proportion to information are neutral to this and to arbitrage at
+    once. Sharing unmasked is left out: no number of noisy reports holds as much.
     """
     found = []
-    for one in range(len(rewards)):
-        for into in range(len(rewards)):
-            if one == into or not 0 < information[into] < np.inf:
-                continue
-            held = information[one] if np.isfinite(information[one]) else information[into] * 1e6
-            copies = int(held / information[into] * (1 + CLOSE))
-            together = copies * rewards[into]
+    for one in np.flatnonzero(np.isfinite(information) & (information > 0)):
+        ways = []
+        for into in np.flatnonzero((information < information[one]) & (information > 0)):
+            copies = int(information[one] / information[into] * (1 + CLOSE))
+            together = float(copies * rewards[into])
             if copies >= 2 and together > rewards[one] * (1 + CLOSE):
-                found.append(Split(one, into, copies, float(rewards[one]), float(together)))
+                ways.append(Split(int(one), int(into), copies, float(rewards[one]), together))
+        if ways:
+            found.append(max(ways, key=lambda way: way.together))
     return found
 
 

@@ -10,7 +10,9 @@ privacy is worth in money. The model breaks where a third setting changes how tw
 irrelevant alternatives, within one producer).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -21,6 +23,7 @@ from halfmask.errors import OptionError
 NODES = 15
 """Gauss-Hermite nodes that stand for the producers' different worth of privacy."""
 
+FORMAT, VERSION = "halfmask choice model", 1
 PARAMETERS = ("take", "worth", "money", "spread")
 
 
@@ -44,6 +47,21 @@ class ChoiceModel:
             )
         if self.spread < 0:
             raise OptionError(f"the spread of what privacy is worth is {self.spread:.3g}: it must be 0 or above")
+
+    def to_json(self) -> dict[str, Any]:
+        """The model as plain data, as its file holds it."""
+        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "ChoiceModel":
+        """The model that `to_json` wrote; a KeyError, TypeError or ValueError where it is damaged."""
+        covariance = plain["covariance"]
+        numbers = {name: float(plain[name]) for name in PARAMETERS}
+        if covariance is not None:
+            covariance = tuple(tuple(map(float, row)) for row in covariance)
+            if np.shape(covariance) != (len(PARAMETERS), len(PARAMETERS)):
+                raise ValueError(f"a covariance of {len(PARAMETERS)} parameters has as many rows and columns")
+        return cls(**numbers, covariance=covariance)
 
     def population(self, privacy: FloatArray) -> "Population":
         """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""

@@ -7,7 +7,7 @@ whose deviation is the error of that period's total, so its mean, deviation and 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -65,6 +65,9 @@ class CurvePoint:
     price: float | None
 
 
+FORMAT, VERSION = "halfmask schedule", 1
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The honest offer, the best one without that demand, and what was found on the way.
@@ -85,6 +88,10 @@ class Schedule:
     reports: float
     end: tuple[str, float]
     about: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The schedule as plain data, as its file holds it."""
+        return {"format": FORMAT, "version": VERSION, **asdict(self)}
 
     @property
     def honesty_costs(self) -> float:
@@ -218,15 +225,17 @@ class _Market:
     def offer(self, people: Population, rewards: FloatArray) -> Offer:
         found = measured(people, np.zeros(len(rewards)), rewards, 1.0)
         error = self.panel.error(found.shares)
-        named = lambda values: dict(zip(self.menu.ids, map(float, values), strict=True))  # noqa: E731
         return Offer(
-            named(rewards),
-            named(found.shares),
+            self._named(rewards),
+            self._named(found.shares),
             found.cost * self.scale,
             WITHIN * error,
             self.utility(error),
             float(found.shares @ self.privacy / found.shares.sum()),
         )
+
+    def _named(self, values: FloatArray) -> dict[str, float]:
+        return dict(zip(self.menu.ids, map(float, values), strict=True))
 
     def curve(self, people: Population) -> tuple[CurvePoint, ...]:
         points = curve(self.panel, people, points=16)

@@ -1,0 +1,26 @@
+"""``halfmask auction``."""
+
+from halfmask.cli.output import note, print_rows
+from halfmask.commands.auction import Auction
+from halfmask.commands.auction import auction as buy
+
+
+def auction(options: Auction) -> None:
+    """Buy from producers who state their costs, so that stating the truth is best for each of them."""
+    from halfmask.rewards.auction import Purchase
+
+    people, bought = buy(options)
+    if isinstance(bought, Purchase):
+        asked = int((bought.lottery[:, 0] < 1).sum())
+        rows = [["producers asked", f"{asked:,} of {len(people):,}"], ["total variance", f"{bought.variance:.6g}"]]
+        rows += [["payments", f"{bought.spent:.6g}"], ["stated costs", f"{bought.costs.sum():.6g}"]]
+    else:
+        rows = [
+            ["producers bought", f"{len(bought.bought):,} of {len(people):,}"],
+            ["epsilon", f"{bought.epsilon:.4g}"],
+        ]
+        rows += [["payment to each", f"{bought.payment:.6g}"], ["in all", f"{bought.payment * len(bought.bought):.6g}"]]
+    print_rows([["", ""], *rows])
+    print("No bidder gains by stating another cost. Nothing here proves that readings are true.")
+    if options.output is not None:
+        note(f"wrote {options.output}")

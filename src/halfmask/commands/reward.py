@@ -1,0 +1,113 @@
+"""What to pay for each setting of a menu."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, AnyPath, AnyProfile, Flag, Options, OutputIfAny, command, held
+from halfmask.errors import FileFormatError, OptionError
+
+if TYPE_CHECKING:
+    from halfmask.rewards.model import ChoiceModel
+    from halfmask.rewards.schedule import Schedule
+
+    AnyModel = ChoiceModel | AnyPath
+else:
+    AnyModel = AnyPath
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Reward(Options):
+    """Options of `reward`. One end is named: a budget, an error of the total, or a utility.
+
+    Parameters
+    ----------
+    menu
+        A menu or offer.
+    profile
+        The profile of the producers who are asked.
+    model
+        What producers choose at which rewards: a file that 'halfmask reward fit' wrote.
+    budget
+        The most to spend in a period, in the unit of the model's rewards.
+    within
+        How close the total is to be in 95 of 100 periods, such as 1% or 0.01.
+    utility
+        The paper's utility that is to be reached.
+    producers
+        How many producers are asked; as many as the profile holds where not given.
+    privacy
+        The average privacy score of those who take part is kept at this or above.
+    uncertain
+        Work with the model's uncertainty: rewards are best on average over draws of its parameters.
+    output
+        The schedule to write (JSON).
+    seed
+        The same seed gives the same schedule.
+    other_data
+        Take a menu that was made from other data than the profile.
+    """
+
+    menu: AnyMenu
+    _: KW_ONLY
+    profile: AnyProfile
+    model: AnyModel
+    budget: float | None = None
+    within: str | float | None = None
+    utility: float | None = None
+    producers: int | None = None
+    privacy: float | None = None
+    uncertain: Flag = False
+    output: OutputIfAny = None
+    seed: int = 7
+    other_data: Flag = False
+
+
+@command(Reward)
+def reward(options: Reward) -> "Schedule":
+    """Rewards per report for each setting of a menu, honest and as good as a budget allows."""
+    from halfmask.files import write_page
+    from halfmask.menus.menu import Menu
+    from halfmask.profiles.profile import Profile
+    from halfmask.rewards.schedule import End, schedule
+
+    within = None if options.within is None else share(options.within)
+    named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}
+    ends = [(name, value) for name, value in named.items() if value is not None]
+    if len(ends) != 1:
+        raise OptionError(f"name one end, a budget, an error or a utility, not {len(ends)}")
+    if options.producers is not None and options.producers < 1:
+        raise OptionError(f"{options.producers} producers cannot be asked")
+    (end, target), model = ends[0], read_model(options.model)
+    found = schedule(
+        held(Menu, options.menu), held(Profile, options.profile), model, end, target,
+        producers=options.producers, least_privacy=options.privacy, uncertain=options.uncertain, seed=options.seed,
+        other_data=options.other_data,
+    )  # fmt: skip
+    if options.output is not None:
+        write_page(found.to_json(), options.output)
+    return found
+
+
+def share(text: str | float) -> float:
+    """``1%`` or ``0.01`` as a number."""
+    try:
+        return float(text.removesuffix("%")) / 100 if isinstance(text, str) and text.endswith("%") else float(text)
+    except ValueError as error:
+        raise OptionError(f"'{text}' is not a share: write 1% or 0.01") from error
+
+
+def read_model(model: "AnyModel") -> "ChoiceModel":
+    """The model in hand or in a file."""
+    from halfmask.files import read_page
+    from halfmask.rewards.model import FORMAT, VERSION, ChoiceModel
+
+    if isinstance(model, ChoiceModel):
+        return model
+    plain = read_page(model, FORMAT, VERSION, "halfmask reward fit CHOICES")
+    try:
+        return ChoiceModel.from_json(plain)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{model} is a damaged choice model ({error}): fit it again") from error
