@@ -9,6 +9,7 @@ import pytest
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
 from halfmask.protection.guarantees.hockey_stick import cells
+from halfmask.protection.guarantees.lattice import lattice_cells
 from tests.audits import laws
 from tests.statistics import mean_within
 
@@ -17,6 +18,12 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 
 def one_report(text: str, change: float, largest: float = math.inf) -> LossDistribution:
     return loss_distribution([cells(PrivacySetting.parse(text), change, largest)], largest)
+
+
+def lattice_report(scale: int, change: int) -> LossDistribution:
+    found = lattice_cells(PrivacySetting.parse(f"laplace:{scale}"), 1.0, change)
+    assert found is not None
+    return loss_distribution([found], change / scale)
 
 
 def is_bound(found: float, exact: float, slack: float = 2e-3) -> bool:
@@ -66,7 +73,7 @@ def convolved(losses: dict[int, float], reports: int) -> dict[int, float]:
 @pytest.mark.parametrize(("scale", "change"), [(4, 1), (7, 3), (10, 10)])
 def test_lattice_reports_against_every_sum_written_out(scale: int, change: int) -> None:
     pure = change / scale
-    found = one_report(f"geometric:{scale},1", change, pure).composed(6)
+    found = lattice_report(scale, change).composed(6)
     total = convolved(lattice_losses(scale, change), 6)
     for e in (0.0, 0.1, 0.5, 1.0):
         exact = sum(p * max(-math.expm1(e - loss / scale), 0) for loss, p in total.items())

@@ -177,7 +177,7 @@ def test_what_is_impossible_is_certain_where_corners_meet_but_for_rounding() -> 
 def test_json_is_plain_and_complete(text: str) -> None:
     found = guarantee(PrivacySetting.parse(text), 0.3, (48, 1440))
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert set(plain) == {"setting", "sensitivity", "epsilon", "delta", "composed", "label"}
+    assert set(plain) == {"setting", "sensitivity", "step", "epsilon", "delta", "composed", "label"}
     assert list(plain["delta"]) == ["0", "0.1", "0.5", "1", "2", "5", "inf"]
     assert {key: list(deltas) for key, deltas in plain["composed"].items()} == {
         "48": list(plain["delta"]),

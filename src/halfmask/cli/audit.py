@@ -41,7 +41,8 @@ def audit(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
 def _guarantee(found: "Guarantee") -> None:
     from halfmask.audits.tables import guarantee_rows
 
-    print_rows(guarantee_rows(found), f"{found.setting}, for a change of up to {found.sensitivity:g}")
+    drawn = "" if found.step is None else f", drawn on steps of {found.step:g}"
+    print_rows(guarantee_rows(found), f"{found.setting}{drawn}, for a change of up to {found.sensitivity:g}")
     note(found.label)
 
 

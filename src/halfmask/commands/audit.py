@@ -45,6 +45,8 @@ class Audit(Options):
         Instead of a menu: the guarantee of this one setting, like laplace:0.5.
     sensitivity
         The largest change of a reading that is to be hidden, in the readings' unit (its published range).
+    step
+        The step of the lattice that devices draw their noise on: the guarantee is then of that noise exactly.
     reports
         With --setting: numbers of reports to add up the guarantee over.
     seed
@@ -78,6 +80,7 @@ class Audit(Options):
     output: OutputIfAny = None
     setting: str | None = None
     sensitivity: float | None = None
+    step: float | None = None
     reports: str = "48,1440,17520"
     seed: int = 7
     other_data: Flag = False
@@ -144,7 +147,7 @@ def _guarantee(options: Audit) -> "Guarantee":
     from halfmask.protection.guarantees.guarantee import guarantee
 
     setting = PrivacySetting.parse(options.setting or "none")
-    return guarantee(setting, options.sensitivity, _counts(options.reports))
+    return guarantee(setting, options.sensitivity, _counts(options.reports), step=options.step)
 
 
 def _counts(reports: str) -> Sequence[int]:

@@ -1,14 +1,16 @@
-"""Many reports together: the privacy loss of one on a grid, and the sum of many through dp-accounting.
+"""Many reports together: the privacy loss of one on a grid, and the sum of many by Fourier transform.
 
 Losses of independent reports add up, so their distribution is a convolution. Each cell's losses are moved to multiples
 of a step, the ones below and above, in the shares that keep q: that raises delta at every epsilon and every number of
-reports, so what comes out is an upper bound, but for the rounding of the Fourier transform (about 1e-12).
+reports, so what comes out is an upper bound. The transform's rounding (some 1e-13 of the largest mass) is added on top;
+where delta is small beside it, losses are weighed by e^(tilt loss) before the transform and back after it, so that the
+masses that matter are the large ones.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +20,14 @@ from halfmask.protection.guarantees.hockey_stick import Cells
 STEPS_PER_DEVIATION = 100  # so that moving losses adds less than 1e-4 of their variance
 MOST_LOSSES = 2**16
 ROUNDING = 1e-12
+"""What the masses of a transform may err by in all, far above what they do."""
+PLAIN = 1e-8
+"""Deltas below are computed with a tilt of their own."""
+BEYOND = math.log(1e-20)
+"""Chance, as a logarithm, of the tilted sums that fall outside of the transform's window on either side."""
+LARGEST_POWER = 700.0  # of e
+LARGEST_LOSS = 1e6
+TILTS = np.geomspace(0.5, 20, 12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,42 +44,151 @@ class LossDistribution:
     largest: float = math.inf
 
     def composed(self, reports: int) -> "Composition":
-        """The loss of that many independent reports, each of a reading that may have changed.
+        """The loss of that many independent reports, each of a reading that may have changed."""
+        return Composition(self, reports)
 
-        Infinite losses are kept apart: all n are finite with probability (1 - infinite)^n, exactly, and convolving
-        only the finite ones, given that they are finite, works however likely an infinite one is.
-        """
-        from dp_accounting.pld.pld_pmf import DensePLDPmf  # here, because it takes two seconds to import
-
-        finite = self.masses.sum()
-        infinite = 1.0 if self.infinite >= 1 else -math.expm1(reports * math.log1p(-self.infinite))
-        if finite <= 0 or infinite >= 1:
-            return Composition(1.0, None, reports * self.largest)
-        one = DensePLDPmf(self.step, self.first, self.masses / finite, 0.0, pessimistic_estimate=True)
-        return Composition(infinite, one.self_compose(reports, tail_mass_truncation=1e-15), reports * self.largest)
+    @cached_property
+    def finite(self) -> tuple[Floats, Floats]:
+        """Multiples of the step that have mass, and log of their probability given that the loss is finite."""
+        held = np.flatnonzero(self.masses > 0)
+        return np.asarray(held + float(self.first)), np.log(self.masses[held] / float(self.masses.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """The loss of several reports together: infinite with probability ``infinite``, otherwise as ``finite`` says."""
+    """The loss of ``reports`` reports, each as ``one`` says.
 
-    infinite: float
-    finite: Any  # a privacy loss distribution of dp-accounting; None where the loss is surely infinite
-    largest: float
+    Infinite losses are kept apart: all n are finite with probability (1 - infinite)^n, exactly, and adding up only the
+    finite ones, given that they are finite, works however likely an infinite one is.
+    """
+
+    one: LossDistribution
+    reports: int
+
+    @cached_property
+    def infinite(self) -> float:
+        """The chance that some report's loss is infinite."""
+        if self.one.infinite >= 1 or self.one.masses.sum() <= 0:
+            return 1.0
+        return -math.expm1(self.reports * math.log1p(-self.one.infinite))
+
+    @property
+    def largest(self) -> float:
+        """A bound on the loss of all reports."""
+        return self.reports * self.one.largest
+
+    @cached_property
+    def _plain(self) -> "_Sums":
+        return _sums(self.one, self.reports, 0.0)
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta(epsilon), for finite epsilon."""
         if epsilon >= self.largest:
             return 0.0
-        given_finite = 1.0 if self.finite is None else float(self.finite.get_delta_for_epsilon(epsilon))
-        return min(max(self.infinite + (1 - self.infinite) * given_finite, 0.0), 1.0)
+        if self.infinite >= 1:
+            return 1.0
+        found = self._plain.delta(epsilon)
+        if found < PLAIN:
+            found = min(found, _sums(self.one, self.reports, _tilt(self.one, self.reports, at=epsilon)).delta(epsilon))
+        return min(max(self.infinite + (1 - self.infinite) * found, 0.0), 1.0)
 
     def epsilon_at(self, delta: float) -> float:
-        """The least epsilon that the bound allows at ``delta``; infinite where none does."""
-        epsilon = math.inf
-        if self.finite is not None and delta > self.infinite:
-            epsilon = float(self.finite.get_epsilon_for_delta((delta - self.infinite) / (1 - self.infinite)))
-        return min(epsilon, self.largest)
+        """The least epsilon >= 0 that the bound allows at ``delta``; infinite where none does."""
+        if delta <= self.infinite:
+            return self.largest
+        wanted = (delta - self.infinite) / (1 - self.infinite)
+        sums = self._plain
+        if wanted < PLAIN:
+            sums = _sums(self.one, self.reports, _tilt(self.one, self.reports, chance=math.log(wanted)))
+        return min(sums.epsilon_at(wanted), self.largest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of finite losses: ``losses`` with ``masses`` under the tilt, to be multiplied by e^(total - tilt loss)."""
+
+    losses: Floats
+    masses: Floats
+    tilt: float
+    total: float
+
+    def delta(self, epsilon: float) -> float:
+        """sum of P(loss) (1 - e^(epsilon - loss)) over losses above epsilon, and all that rounding may hide."""
+        at = int(np.searchsorted(self.losses, epsilon, side="right"))
+        masses = self.masses[at:]
+        if self.tilt:
+            masses = masses * np.exp(np.minimum(self.total - self.tilt * self.losses[at:], LARGEST_POWER))
+        found = float(masses.sum() - masses @ np.exp(epsilon - self.losses[at:]))
+        return min(found + ROUNDING * math.exp(min(self.total - self.tilt * epsilon, LARGEST_POWER)), 1.0)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least epsilon >= 0 with a bound of at most ``delta``: the place by halving, then half-way to rounding."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, float(max(self.losses[-1], 0.0))
+        if self.delta(high) > delta:
+            return math.inf
+        while high - low > 1e-7 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
+
+
+def _sums(one: LossDistribution, reports: int, tilt: float) -> _Sums:
+    """The n-fold sum of finite losses under a tilt, on a window that holds all but e^`BEYOND` on either side.
+
+    The transform is circular: what falls outside of the window is folded back into it, so no mass is lost.
+    """
+    at, log_p = one.finite
+    tilted, scale = _tilted(one, tilt)
+    mean = float(tilted @ at)
+    deviation = math.sqrt(max(float(tilted @ (at - mean) ** 2), 0.0))
+    low, high = reports * at[0], reports * at[-1]
+    for share in TILTS / max(deviation * math.sqrt(reports), 1e-9):
+        for sign in (-1.0, 1.0):
+            grown = reports * (_cumulant(log_p, at, tilt * one.step + sign * share) - scale)
+            if sign > 0:
+                high = min(high, (grown - BEYOND) / share)
+            else:
+                low = max(low, -(grown - BEYOND) / share)
+    first, last = math.floor(low), math.ceil(high)
+    size = 1 << max(last - first + 1, 2).bit_length()
+    folded = np.bincount((at % size).astype(np.int64), weights=tilted, minlength=size)
+    sums = np.fft.irfft(np.fft.rfft(folded) ** reports, size)
+    place = np.arange(first, last + 1)
+    return _Sums(place * one.step, np.maximum(sums[place % size], 0.0), tilt, reports * scale)
+
+
+def _cumulant(log_p: Floats, at: Floats, tilt: float) -> float:
+    """log sum p e^(tilt at)."""
+    exponent = log_p + tilt * at
+    most = float(exponent.max())
+    return most + math.log(float(np.sum(np.exp(exponent - most))))
+
+
+def _tilted(one: LossDistribution, tilt: float) -> tuple[Floats, float]:
+    """Probabilities in proportion to p e^(tilt loss), and the logarithm of what they are divided by."""
+    at, log_p = one.finite
+    scale = _cumulant(log_p, at, tilt * one.step)
+    result: Floats = np.exp(log_p + tilt * one.step * at - scale)
+    return result, scale
+
+
+def _tilt(one: LossDistribution, reports: int, at: float | None = None, chance: float = 0.0) -> float:
+    """The tilt whose mean sum is ``at``, or beyond whose mean sums come with a chance of about e^``chance``."""
+
+    def short(tilt: float) -> bool:
+        tilted, scale = _tilted(one, tilt)
+        mean = reports * float(tilted @ one.finite[0]) * one.step
+        return mean < at if at is not None else reports * scale - tilt * mean > chance
+
+    low, high = 0.0, 1.0
+    while short(high) and high < 2.0**40:
+        low, high = high, 2 * high
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if short(middle) else (low, middle)
+    return low
 
 
 def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> LossDistribution:
@@ -78,19 +197,31 @@ def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> Lo
     One change that is worst at every epsilon stands for all. Otherwise delta(epsilon) is the largest of theirs at each
     multiple of the step, joined by lines in e^epsilon, which is above all of them and is again of some pair of laws.
     """
+    changes = [_within_reason(each) for each in changes]
     step = _step(changes, largest)
     bounds = np.concatenate([np.concatenate([each.low, each.high]) for each in changes])
     finite = bounds[np.isfinite(bounds)]
     first = math.floor(finite.min(initial=0.0) / step)
     size = math.ceil(finite.max(initial=0.0) / step) - first + 1
+    if len(changes) == 1:
+        return LossDistribution(step, first, *_on_grid(changes[0], step, first, size), largest)
     worst = np.zeros(size)
     for one in changes:
         worst = np.maximum(worst, _deltas(*_on_grid(one, step, first, size), step))
-    for one in changes:  # not kept from above: they may be thousands
+    for one in reversed(changes):  # not kept from above: they may be thousands
         masses, infinite = _on_grid(one, step, first, size)
         if (worst - _deltas(masses, infinite, step)).max() <= ROUNDING:
             return LossDistribution(step, first, masses, infinite, largest)
     return LossDistribution(step, first, *_joined(worst, step), largest)
+
+
+def _within_reason(one: Cells) -> Cells:
+    """Losses beyond `LARGEST_LOSS` count as infinite, which is never too little, and those below as minus that."""
+
+    def held(loss: Floats) -> Floats:
+        return np.where(loss > LARGEST_LOSS, np.inf, np.where(loss > -np.inf, np.maximum(loss, -LARGEST_LOSS), loss))
+
+    return Cells(one.p, held(one.mean), held(one.low), held(one.high), one.certain)
 
 
 def _step(changes: Sequence[Cells], largest: float) -> float:
@@ -102,11 +233,10 @@ def _step(changes: Sequence[Cells], largest: float) -> float:
         finite = np.isfinite(one.mean)
         p, mean = one.p[finite], one.mean[finite]
         if p.sum() > 0:
-            unit = float(np.abs(mean).max()) or 1.0  # the square of a huge loss is beyond all floats
-            variance = np.average((mean / unit - np.average(mean / unit, weights=p)) ** 2, weights=p)
-            wanted = max(wanted, unit * math.sqrt(variance) / STEPS_PER_DEVIATION)
-    step = max(wanted, 2 * reach / MOST_LOSSES) or 1.0
-    return largest / math.ceil(largest / step) if 0 < largest < math.inf else step
+            variance = np.average((mean - np.average(mean, weights=p)) ** 2, weights=p)
+            wanted = max(wanted, math.sqrt(variance) / STEPS_PER_DEVIATION)
+    step = max(wanted, 2 * (reach / MOST_LOSSES)) or 1.0
+    return largest / math.ceil(largest / step) if 0 < largest < LARGEST_LOSS else step
 
 
 def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[Floats, float]:
@@ -123,15 +253,13 @@ def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[Floats, fl
 def _deltas(masses: Floats, infinite: float, step: float) -> Floats:
     """delta at each multiple of the step: D_k = I + sum_{j>k} m_j (1 - e^((k - j) step)), from the last downwards.
 
-    With S_k = sum_{j>k} m_j e^((k-j) step), S_(k-1) = e^-step (S_k + m_k): a filter, whose terms are all positive.
+    The weighed sums are added up as logarithms, since e^(j step) itself may be beyond all floats.
     """
-    from scipy.signal import lfilter  # here, because SciPy takes long to import
-
-    decay = math.exp(-step)
-    above = np.append(np.cumsum(masses[:0:-1])[::-1], 0.0)
-    weighed = np.append(lfilter([decay], [1.0, -decay], masses[:0:-1])[::-1], 0.0)
-    result: Floats = infinite + above - weighed
-    return result
+    at = np.arange(len(masses)) * step
+    with np.errstate(divide="ignore"):
+        weighed = np.logaddexp.accumulate((np.log(masses) - at)[:0:-1])[::-1] + at[:-1]
+    above = np.cumsum(masses[:0:-1])[::-1]
+    return np.append(infinite + above - np.exp(weighed), infinite)
 
 
 def _joined(deltas: Floats, step: float) -> tuple[Floats, float]:

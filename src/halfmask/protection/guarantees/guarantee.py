@@ -8,17 +8,27 @@ from typing import Any
 import numpy as np
 
 from halfmask.errors import OptionError
-from halfmask.mechanisms.base import whole_steps
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.bins import edge
 from halfmask.profiles.profile import Profile
 from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
-from halfmask.protection.guarantees.hockey_stick import Cells, cells, critical_changes, is_still
+from halfmask.protection.guarantees.hockey_stick import MOST_CHANGES, Cells, cells, critical_changes, is_still, reach_of
+from halfmask.protection.guarantees.lattice import (
+    check_step,
+    lattice_cells,
+    lattice_steps,
+    points,
+    rounded_masses,
+    rounded_up,
+)
 from halfmask_device.decimals import number_text
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
 REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
-CHANGES = 16  # sizes of the change tried first, where the largest need not be the worst
+CHANGES = 16  # sizes of the change tried first, in the noise's reach, where the largest need not be the worst
+NEAR_OVERLAP = tuple(place * (1 - 2.0**-k) for place in (1, 2) for k in (6, 10, 14))
+"""Shares of the reach just below those at which peaks at the noise's ends, or at 0, meet again."""
+MOST_SUMS = 2**22  # values of a lattice times changes
 HALVINGS = 6  # then so often half way from the worst to its neighbours
 DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
 REPEATS = 5  # of equal draws that rounding may give
@@ -34,6 +44,7 @@ class Guarantee:
     ``delta``     epsilon -> an upper bound on delta(epsilon) of one report
     ``composed``  number of reports -> the same, for a change in every one of them
     ``label``     the same in plain words
+    ``step``      of the lattice that the noise is drawn on; None for the continuous law, which no device draws
     """
 
     setting: PrivacySetting
@@ -42,6 +53,7 @@ class Guarantee:
     delta: Deltas
     composed: Mapping[int, Deltas]
     label: str
+    step: float | None = None
     loss: LossDistribution | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -59,10 +71,11 @@ class Guarantee:
         return epsilon if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers and words; epsilon null where there is none, infinity as the key ``"inf"``."""
+        """Plain numbers and words; epsilon and step null where there is none, infinity as the key ``"inf"``."""
         return {
             "setting": str(self.setting),
             "sensitivity": self.sensitivity,
+            "step": self.step,
             "epsilon": self.epsilon,
             "delta": _plain(self.delta),
             "composed": {str(reports): _plain(deltas) for reports, deltas in self.composed.items()},
@@ -70,29 +83,42 @@ class Guarantee:
         }
 
 
-def guarantee(setting: PrivacySetting, sensitivity: float | None = None, reports: Sequence[int] = REPORTS) -> Guarantee:
+def guarantee(
+    setting: PrivacySetting,
+    sensitivity: float | None = None,
+    reports: Sequence[int] = REPORTS,
+    *,
+    step: float | None = None,
+) -> Guarantee:
     """The guarantee of one setting, for a change of a reading by up to ``sensitivity``, in the readings' unit.
 
-    ``clip:lo,hi/inner`` lets no change through that is wider than hi - lo, which is then the default. Where a larger
-    change may be the easier to hide, the bound is the largest over sizes of the change: all that matter for
-    ``tabulated``, and for sine and plug-ins 16, then closer and closer ones around the worst. A setting without a law
-    that is known gets delta = 1, the only bound that holds, and a label that says why. Composition takes the noise of
-    every report as independent, and every reading as changed.
+    With a ``step`` it is that of the noise which a device draws on this lattice, for a change of ceil(sensitivity/step)
+    steps; without one that of the continuous law. ``clip:lo,hi/inner`` lets no change through that is wider than hi -
+    lo, which is then the default. Where a larger change may be the easier to hide, the bound is the largest over sizes
+    of the change: all of them on a lattice, all that matter for ``tabulated``, and for continuous sine and plug-ins
+    some, then closer and closer ones around the worst. A setting without a law that is known gets delta = 1, the only
+    bound that holds, and a label that says why. Composition takes the noise of every report as independent, and every
+    reading as changed.
     """
     change = _change(setting, sensitivity)
     counts = [_count(number) for number in reports]
     noise = setting.noise
+    if step is not None:
+        check_step(noise, step)
+    lattice = noise.law.lattice(noise.parameters) or step
+    moved = change if lattice is None else rounded_up(change, lattice)
     reason = _unprotected(noise)
-    if reason is not None:
-        ones = dict.fromkeys(EPSILONS, 1.0)
-        return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), f"no epsilon guarantee: {reason}")
-    epsilon = pure_epsilon(noise, change)
+    epsilon = pure_epsilon(noise, moved)
     largest = math.inf if epsilon is None else epsilon
-    every = _every_change(noise, change, largest)
+    every = [] if reason else _every_change(noise, moved, largest, lattice)
+    if not every:
+        ones = dict.fromkeys(EPSILONS, 1.0)
+        label = f"no epsilon guarantee: {reason or _too_many(noise)}"
+        return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), label, step)
     delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
     loss = loss_distribution(every, largest)
     composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
-    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, epsilon, delta), loss)
+    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, epsilon, delta), step, loss)
 
 
 def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
@@ -174,12 +200,36 @@ def _contradicted(setting: PrivacySetting) -> str | None:
     return None
 
 
-def _every_change(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
-    """Cells of the sizes of the change to look at."""
+def _every_change(setting: PrivacySetting, change: float, largest: float, step: float | None) -> list[Cells]:
+    """Cells of the sizes of the change to look at; none where a table has more than can be looked at."""
+    if step is not None:
+        found = _every_step(setting, step, lattice_steps(change, step), largest)
+        if found:
+            return found
     if setting.law.falling:
-        return [cells(setting, _on_lattice(setting, change), largest)]
-    sizes = critical_changes(setting, change) or [change * (k + 1) / CHANGES for k in range(CHANGES)]
-    found = {size: cells(setting, size, largest) for size in sizes}
+        return [cells(setting, change, largest)]
+    sizes = critical_changes(setting, change)
+    if sizes is not None:
+        return [cells(setting, size, largest) for size in sizes] if len(sizes) <= MOST_CHANGES else []
+    return _searched(setting, change, largest)
+
+
+def _every_step(setting: PrivacySetting, step: float, steps: int, largest: float) -> list[Cells]:
+    """Cells of all changes up to so many steps that matter; none where the lattice is too fine to sum over."""
+    if setting.law.falling:
+        one = lattice_cells(setting, step, steps, largest)
+        return [] if one is None else [one]
+    masses = rounded_masses(setting, step)
+    if masses is None or len(masses) * min(steps, len(masses)) > MOST_SUMS:
+        return []
+    return [points(masses, apart, largest) for apart in range(1, min(steps, len(masses)) + 1)]
+
+
+def _searched(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
+    """Cells at fixed shares of the noise's reach up to ``change``, at ``change``, and closer around the worst."""
+    reach = reach_of(setting)
+    shares = np.append(np.arange(1, 2 * CHANGES + 1) / CHANGES, NEAR_OVERLAP)
+    found = {size: cells(setting, size, largest) for size in {*(shares * reach)[shares * reach < change], change}}
     deltas = {size: [one.delta(value) for value in EPSILONS] for size, one in found.items()}
     for _ in range(HALVINGS):
         sizes = sorted(found)
@@ -193,10 +243,11 @@ def _every_change(setting: PrivacySetting, change: float, largest: float) -> lis
     return list(found.values())
 
 
-def _on_lattice(setting: PrivacySetting, change: float) -> float:
-    """The change, rounded up to the lattice where readings have to lie on one, so that no other change is possible."""
-    step = setting.law.lattice(setting.parameters)
-    return change if step is None else whole_steps(change, step) * step
+def _too_many(setting: PrivacySetting) -> str:
+    return (
+        f"a table of {len(setting.parameters) // 2} points has too many differences to look at: give the step of the "
+        "lattice that it is drawn on, or take at most 40 points"
+    )
 
 
 def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[float, float]:

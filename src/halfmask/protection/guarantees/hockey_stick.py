@@ -10,21 +10,29 @@ largest divergence that masses p_i and q_i allow, at every epsilon at once, has 
 these is an upper bound, exact where a cell has one loss and off by the square of the cells' width elsewhere:
 within 2 parts in 10,000 of the closed forms wherever delta is above 1e-6, and never below them by more than 1e-12, or
 1e-8 for sine, whose distribution function is so steep at its ends that floats tell no more of it.
+This is about continuous laws; `lattice` has those that a device draws.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfmask.mechanisms.base import Floats
+from halfmask.mechanisms.base import Floats, Mechanism
 from halfmask.mechanisms.estimated import StatedNoise
+from halfmask.mechanisms.ours.gaussian import Gaussian
+from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.setting import PrivacySetting
 
 NEGLIGIBLE = 2.0**-47  # mass of both tails that is not looked into: all of it counts as the largest loss
 MOST_CHANGES = 4000  # a table of 40 points has 3,280 differences
+SMOOTH_CELLS = 2**13
+FURTHEST = 1e150  # scales or deviations that readings lie apart; further would be beyond all floats, and tells no more
+WIDEST = 12.0  # deviations, beyond which a Gaussian has 4e-33
+LONGEST = 80.0  # scales, beyond which a Laplace law has 2e-35
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Cells:
 
         From x e^-high + (1 - x) e^-low = e^-mean: x = (1 - e^(low - mean)) / (1 - e^(low - high)).
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             share = np.expm1(low - self.mean) / np.expm1(low - high)
         return np.clip(np.where((high > low) & (low > -np.inf), share, 1.0), 0.0, 1.0)
 
@@ -60,7 +68,8 @@ class Cells:
 
 def _above(loss: Floats, epsilon: float) -> Floats:
     """(1 - e^(epsilon - loss))+."""
-    result: Floats = -np.expm1(np.minimum(epsilon - loss, 0.0))
+    with np.errstate(over="ignore"):
+        result: Floats = -np.expm1(np.minimum(epsilon - loss, 0.0))
     return result
 
 
@@ -69,12 +78,14 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
 
     ``largest`` is a bound on |loss| that is known otherwise (the pure epsilon), infinite where there is none.
     Assumed: psi is symmetric; between the law's corners log p/q does not turn twice within three cells; atoms lie at 0
-    or on the mechanism's own lattice, of which ``change`` is then a multiple. Else a law may be underrated.
+    alone. Else a law may be underrated.
     """
+    if type(setting.law) in _LOSS_KNOWN:
+        return _LOSS_KNOWN[type(setting.law)](min(change / setting.parameters[0], FURTHEST))
     corners, stepped, bound = _corners(setting)
     both = np.unique(np.concatenate([corners, corners + change]))
     edges = both if stepped else _graded(both[both <= corners[-1]])  # beyond, P has no mass worth a cell
-    p, q = _masses(setting, edges), _masses(setting, edges - change)
+    p, q = masses(setting, edges), masses(setting, edges - change)
     middle = np.concatenate([[-np.inf], (edges[1:] + edges[:-1]) / 2, [np.inf]])
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(p) - np.log(q)
@@ -94,24 +105,65 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
     return Cells(p[held], np.clip(loss[held], low, high), low, high, certain)
 
 
-def critical_changes(setting: PrivacySetting, largest: float) -> list[float]:
+def critical_changes(setting: PrivacySetting, largest: float) -> list[float] | None:
     """Changes up to ``largest`` at which delta may be worst, in order, for a density that is constant between corners.
 
     Such a density's delta(epsilon) is linear in the change from one difference of two corners to the next, at every
-    epsilon. Empty where the density is not of that kind. Of more than `MOST_CHANGES` differences so many are taken.
+    epsilon. None where the density is not of that kind.
     """
     corners, stepped, _ = _corners(setting)
     if not stepped:
-        return []
+        return None
     apart = np.unique(corners - corners[:, None])
-    apart = np.append(apart[(apart > 0) & (apart < largest)], largest)
-    taken = np.linspace(0, len(apart) - 1, min(len(apart), MOST_CHANGES)).round().astype(np.int64)
-    return [float(each) for each in apart[taken]]
+    return [*apart[(apart > 0) & (apart < largest)].tolist(), largest]
+
+
+def _laplace(apart: float) -> Cells:
+    """Losses are |x - d| - |x| in scales: d for all x <= 0, -d for all x >= d, linear between; ``apart`` is d.
+
+    P(x <= 0) = 1/2, P(x > y) = e^-y/2. In a cell between the losses' mean is the middle of both ends.
+    """
+    edges = np.linspace(0, min(apart, LONGEST), SMOOTH_CELLS)
+    p = np.concatenate([[1.0], np.exp(-edges[:-1]) * -np.expm1(-np.diff(edges)), np.exp(-edges[-1:])]) / 2
+    high = apart - 2 * np.append(0.0, edges)
+    low = np.concatenate([high[:1], high[2:], [-apart]])
+    mean = low / 2 + high / 2
+    mean[-1] = high[-1]
+    held = p > 0
+    return Cells(p[held], mean[held], low[held], high[held], 0.0)
+
+
+def _gaussian(apart: float) -> Cells:
+    """Losses are d (d/2 - x) in deviations; ``apart`` is d."""
+    edges = np.linspace(-WIDEST, WIDEST, SMOOTH_CELLS)
+    p, q = normal_masses(edges), normal_masses(edges - apart)
+    high, low = (apart * (apart / 2 - x) for x in (edges[:-1], edges[1:]))
+    with np.errstate(divide="ignore"):
+        mean = np.clip(np.log(p) - np.log(q), low, high)
+    held = p > 0
+    return Cells(p[held], mean[held], low[held], high[held], 0.0)
+
+
+_LOSS_KNOWN: dict[type[Mechanism], Callable[[float], Cells]] = {Laplace: _laplace, Gaussian: _gaussian}
+
+
+def normal_masses(edges: Floats) -> Floats:
+    """Masses of the standard normal law between rising edges, each from the nearer tail."""
+    tail = np.array([math.erfc(abs(x) / math.sqrt(2)) / 2 for x in edges.tolist()])
+    crossing = (edges[:-1] < 0) & (edges[1:] >= 0)
+    return np.where(crossing, 1 - tail[:-1] - tail[1:], np.abs(np.diff(tail)))
+
+
+def reach_of(setting: PrivacySetting) -> float:
+    """sup |psi| of an additive setting, or where it has none the size passed with a probability of `NEGLIGIBLE`."""
+    bound = float(setting.law.support(np.array([setting.parameters]))[0])
+    return bound if bound < np.inf else _end(setting)
 
 
 def is_still(setting: PrivacySetting) -> bool:
     """Whether an additive setting adds nothing: P(psi = 0) = 1."""
-    return _share(setting, 0.0) >= 1
+    ends_at_zero = float(setting.law.support(np.array([setting.parameters]))[0]) == 0
+    return ends_at_zero or (isinstance(setting.law, StatedNoise) and _share(setting, 0.0) >= 1)
 
 
 def _share(setting: PrivacySetting, y: float) -> float:
@@ -119,7 +171,7 @@ def _share(setting: PrivacySetting, y: float) -> float:
     return float(setting.law.cdf(np.array([setting.parameters]), np.array([y]))[0, 0])
 
 
-def _masses(setting: PrivacySetting, edges: Floats) -> Floats:
+def masses(setting: PrivacySetting, edges: Floats) -> Floats:
     """P(a < psi <= b) of the cells between rising edges, and of the two beyond them, each from the nearer tail."""
     tail = np.concatenate([[0.0], _tail(setting, np.abs(edges)), [0.0]])
     side = np.concatenate([[-1.0], np.where(edges < 0, -1.0, 1.0), [1.0]])
@@ -168,7 +220,7 @@ def _stepped_loss(setting: PrivacySetting, corners: Floats, bound: float, x: Flo
     """
     beyond = [-np.inf if bound < np.inf else np.nan]
     with np.errstate(divide="ignore", invalid="ignore"):
-        inner = np.log(_masses(setting, corners)[1:-1] / np.diff(corners))
+        inner = np.log(masses(setting, corners)[1:-1] / np.diff(corners))
         heights = np.concatenate([beyond, inner, beyond])
         loss: Floats = heights[np.searchsorted(corners, x)] - heights[np.searchsorted(corners, x - change)]
     return loss

@@ -1,0 +1,256 @@
+"""The law that a device draws: bounds against sums written out over its probabilities."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee, guarantee
+from halfmask.protection.guarantees.lattice import lattice_masses, lattice_steps, rounded_up
+
+Floats = NDArray[np.float64]
+FINITE = EPSILONS[:-1]
+MECHANISMS = [
+    "laplace:1",
+    "gaussian:1",
+    "uniform:1",
+    "staircase:1,1,0.3",
+    "sine:1",
+    "sine:0,0.9,0.7",
+    "tabulated:0.5,0.3,0.8,0.3,1.5,1",
+]
+SLACK = 1e-11
+
+
+def of(text: str, change: float, step: float, reports: tuple[int, ...] = ()) -> Guarantee:
+    return guarantee(PrivacySetting.parse(text), change, reports, step=step)
+
+
+def drawn(text: str, step: Fraction) -> tuple[Floats, int]:
+    """P(k) for k = -K..K of a device's noise and K, from the definitions in `halfmask_device.laws` by another route.
+
+    Discrete laws by their formula; rounded ones by P((k - 1/2) step < X <= (k + 1/2) step), with the distribution
+    function of X written out.
+    """
+    name, _, numbers = text.partition(":")
+    parameters = [Fraction(number) for number in numbers.split(",")]
+    if name in ("laplace", "gaussian"):
+        scale = float(parameters[0] / step)
+        last = math.ceil(40 * scale) + 1 if name == "laplace" else math.ceil(9 * scale) + 1
+        k = np.arange(-last, last + 1)
+        weight = np.exp(-np.abs(k) / scale) if name == "laplace" else np.exp(-((k / scale) ** 2) / 2)
+        return weight / weight.sum(), last
+    ends = {
+        "uniform": lambda: parameters[0],
+        "staircase": lambda: parameters[1] * 40,
+        "sine": lambda: sum((p ** (2 * i + 1) for i, p in enumerate(parameters)), Fraction(0)),
+        "tabulated": lambda: parameters[-2],
+    }
+    last = math.floor(ends[name]() / step + Fraction(1, 2)) + 1
+    below = [size_below(name, parameters, float((k + Fraction(1, 2)) * step)) for k in range(last + 1)]
+    sizes = np.diff([0.0, *below])
+    return np.concatenate([sizes[:0:-1] / 2, sizes[:1], sizes[1:] / 2]), last
+
+
+def size_below(name: str, parameters: list[Fraction], y: float) -> float:
+    """P(|X| <= y), by formulas of their own."""
+    p = [float(each) for each in parameters]
+    if name == "uniform":
+        return min(y / p[0], 1.0)
+    if name == "staircase":
+        epsilon, width, gamma = p
+        whole, part = divmod(y / width, 1)
+        first = gamma / (gamma + math.exp(-epsilon) * (1 - gamma))
+        within = first * part / gamma if part < gamma else first + (1 - first) * (part - gamma) / (1 - gamma)
+        return 1 - math.exp(-epsilon * whole) * (1 - (1 - math.exp(-epsilon)) * within)
+    if name == "tabulated":
+        return float(np.interp(y, [0.0, *p[::2]], [0.0, *p[1::2]]))
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum((t * middle) ** (2 * i + 1) for i, t in enumerate(p)) < y else (low, middle)
+    return 2 / math.pi * math.asin(high)
+
+
+def exact(p: Floats, apart: int, epsilon: float) -> float:
+    """max over changes of 1 to ``apart`` steps of the sum of (P(k) - e^epsilon P(k - d))+."""
+    found = 0.0
+    for d in range(1, min(apart, len(p)) + 1):
+        q = np.concatenate([np.zeros(d), p[: len(p) - d]])
+        beyond = p[len(p) - d :].sum() if d < len(p) else 1.0  # where only the other reading reports: nothing is added
+        assert beyond >= 0
+        with np.errstate(invalid="ignore"):
+            found = max(found, float(np.sum(np.where(q > 0, np.maximum(p - math.exp(epsilon) * q, 0), p))))
+    return found
+
+
+def test_the_counter_examples() -> None:
+    """Step 1, change 1: what the device draws tells more than the continuous law would."""
+    laplace = of("laplace:1", 1, 1, (48,))
+    assert laplace.delta[0.5] == pytest.approx(0.288, abs=5e-4)
+    assert laplace.composed[48][5.0] >= 0.9937
+    assert of("gaussian:0.5", 1, 1).delta[5.0] == pytest.approx(0.0676, abs=5e-5)
+    assert guarantee(PrivacySetting.parse("laplace:1"), 1, ()).delta[0.5] == pytest.approx(0.221, abs=5e-4)
+    assert guarantee(PrivacySetting.parse("laplace:1"), 2, ()).epsilon == 2, (
+        "the law of d + step is no bound on epsilon"
+    )
+    assert guarantee(PrivacySetting.parse("gaussian:0.5"), 1, ()).delta[5.0] == pytest.approx(0.0323, abs=5e-5)
+
+
+@pytest.mark.parametrize("text", MECHANISMS)
+@pytest.mark.parametrize("step", ["0.001", "0.02", "0.3", "1", "3", "10"])
+@pytest.mark.parametrize("change", [0.1, 1.0])
+def test_one_report_is_bounded_by_the_sum_over_the_drawn_law(text: str, step: str, change: float) -> None:
+    p, _ = drawn(text, Fraction(step))
+    if step == "0.001" and not text.startswith(("laplace", "gaussian")):
+        change /= 10  # the sum written out is over all changes
+    apart = lattice_steps(change, float(step))
+    found = of(text, change, float(step))
+    discrete = text.startswith(("laplace", "gaussian", "uniform", "staircase"))  # there the largest change is the worst
+    for epsilon in FINITE:
+        if discrete:
+            q = np.concatenate([np.zeros(apart), p])[: len(p)]
+            least = float(np.sum(np.maximum(p - math.exp(epsilon) * q, 0)))
+        else:
+            least = exact(p, apart, epsilon)
+        assert found.delta[epsilon] >= least * (1 - 1e-9) - SLACK
+        assert found.delta[epsilon] <= least * (1 + 2e-3) + 1e-7
+
+
+def test_the_check_rejects_the_continuous_law() -> None:
+    p, _ = drawn("laplace:1", Fraction(1))
+    q = np.concatenate([[0.0], p[:-1]])
+    least = float(np.sum(np.maximum(p - math.exp(0.5) * q, 0)))
+    assert guarantee(PrivacySetting.parse("laplace:1"), 1, ()).delta[0.5] < least - SLACK
+
+
+def composed_exactly(p: Floats, apart: int, reports: int, epsilon: float) -> float:
+    """delta of n independent reports, by adding up losses one report at a time and keeping every distinct sum."""
+    q = np.concatenate([np.zeros(apart), p])[: len(p)]
+    infinite = float(p[q == 0].sum())
+    losses: dict[float, float] = {}
+    for mass, other in zip(p[q > 0], q[q > 0], strict=True):
+        if mass > 1e-18:
+            loss = round(math.log(mass / other), 9)
+            losses[loss] = losses.get(loss, 0.0) + float(mass)
+    total = {0.0: 1.0}
+    for _ in range(reports):
+        grown: dict[float, float] = {}
+        for one, mass in total.items():
+            for other, more in losses.items():
+                key = round(one + other, 9)
+                grown[key] = grown.get(key, 0.0) + mass * more
+        total = grown
+    finite = sum(mass * max(-math.expm1(epsilon - loss), 0.0) for loss, mass in total.items())
+    return 1 - (1 - infinite) ** reports + finite
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "reports"),
+    [
+        ("laplace:1", "1", 48),
+        ("laplace:1", "0.5", 12),
+        ("gaussian:0.5", "1", 6),
+        ("gaussian:1", "2", 4),
+        ("uniform:1", "0.3", 5),
+        ("staircase:1,1,0.3", "1", 3),
+        ("sine:1", "0.5", 5),
+        ("tabulated:1,0.3,2,1", "1", 4),
+    ],
+)
+def test_several_reports_are_bounded_by_every_sum_written_out(text: str, step: str, reports: int) -> None:
+    p, _ = drawn(text, Fraction(step))
+    found = of(text, float(step), float(step), (reports,)).composed[reports]
+    for epsilon in FINITE:
+        least = composed_exactly(p, 1, reports, epsilon)
+        assert least * (1 - 1e-7) - SLACK <= found[epsilon] <= least * 1.01 + 1e-6
+    assert found[0.5] > composed_exactly(p, 1, reports - 1, 0.5), "one report fewer is told apart"
+
+
+def by_transform(p: Floats, apart: int, reports: int, epsilon: float) -> float:
+    """A lower bound on delta of n reports: losses rounded down to a fine grid, added up by a transform without tilt."""
+    q = np.concatenate([np.zeros(apart), p])[: len(p)]
+    held = (p > 0) & (q > 0)
+    loss = np.log(p[held]) - np.log(q[held])
+    infinite = float(p[(p > 0) & (q == 0)].sum())
+    deviation = math.sqrt(float(np.average((loss - np.average(loss, weights=p[held])) ** 2, weights=p[held]))) or 1.0
+    width = max(deviation / 500, float(np.abs(loss).max()) / 2**19)
+    place = np.floor(loss / width).astype(np.int64)
+    size = 2**21
+    spectrum = np.fft.rfft(np.bincount(place % size, weights=p[held], minlength=size)) ** reports
+    sums = np.fft.irfft(spectrum, size)
+    centre = round(reports * float(p[held] @ place) / float(p[held].sum()))
+    index = centre - size // 2 + np.arange(size)
+    losses = index * width
+    finite = float(np.sum(sums[index % size] * -np.expm1(np.minimum(epsilon - losses, 0))))
+    return 1 - (1 - infinite) ** reports + finite
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", MECHANISMS)
+@pytest.mark.parametrize("step", ["0.001", "0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("reports", [1, 48, 1440])
+@pytest.mark.parametrize("change", [0.02, 0.5])
+def test_many_reports_are_never_below_the_drawn_law(text: str, step: str, reports: int, change: float) -> None:
+    p, _ = drawn(text, Fraction(step))
+    if step == "0.001" and not text.startswith(("laplace", "gaussian")):
+        change = 0.02
+    found = of(text, change, float(step), (reports,)).composed[reports]
+    apart = lattice_steps(change, float(step))
+    for epsilon in FINITE:
+        assert found[epsilon] >= by_transform(p, apart, reports, epsilon) * (1 - 1e-6) - 1e-9
+
+
+def test_lattice_masses_are_those_of_the_device() -> None:
+    for text in MECHANISMS:
+        for step in ("0.1", "1", "3"):
+            p, last = drawn(text, Fraction(step))
+            found = lattice_masses(PrivacySetting.parse(text), float(step))
+            middle = len(found) // 2
+            width = min(middle, last)
+            assert found[middle - width : middle + width + 1] == pytest.approx(
+                p[last - width : last + width + 1], abs=1e-12
+            )
+            assert found.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_a_change_is_counted_in_rounded_up() -> None:
+    assert [lattice_steps(change, 0.1) for change in (0.3, 0.30001, 0.01, 1.0)] == [3, 4, 1, 10]
+    assert rounded_up(0.21, 0.1) == 0.3
+    assert of("laplace:1", 0.21, 0.1).epsilon == pytest.approx(0.3)
+    assert of("laplace:1", 0.21, 0.1).sensitivity == 0.21
+
+
+def test_a_finer_lattice_comes_to_the_continuous_law() -> None:
+    for text in ("laplace:1", "gaussian:1", "uniform:1", "staircase:1,1,0.3", "sine:1"):
+        smooth = guarantee(PrivacySetting.parse(text), 0.5, (48,))
+        fine = of(text, 0.5, 1e-6, (48,))
+        for epsilon in EPSILONS:
+            assert fine.delta[epsilon] == pytest.approx(smooth.delta[epsilon], rel=2e-4, abs=1e-8)
+            assert fine.composed[48][epsilon] == pytest.approx(smooth.composed[48][epsilon], rel=2e-3, abs=1e-8)
+
+
+@pytest.mark.parametrize("text", [*MECHANISMS, "geometric:1,0.1"])
+@pytest.mark.parametrize("step", [None, 0.1])
+def test_a_change_beyond_all_noise_has_an_answer_or_a_reason(text: str, step: float | None) -> None:
+    setting = PrivacySetting.parse(text)
+    if step is not None or text.startswith("geometric"):
+        with pytest.raises(OptionError, match="take a coarser step"):
+            guarantee(setting, 1e308, (48,), step=step)
+        step = 1e305
+    if not text.startswith("geometric"):
+        found = guarantee(setting, 1e308, (48,), step=step)
+        assert [found.delta[5.0], found.composed[48][5.0]] == pytest.approx([1, 1])
+
+
+def test_bad_lattices_are_refused() -> None:
+    with pytest.raises(OptionError, match="step is 0"):
+        of("laplace:1", 1, 0.0)
+    with pytest.raises(OptionError, match=r"a step of its own, 0\.1"):
+        of("geometric:1,0.1", 1, 0.2)
+    with pytest.raises(OptionError, match="too many values"):
+        lattice_masses(PrivacySetting.parse("sine:1"), 1e-9)
