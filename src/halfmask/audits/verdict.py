@@ -181,6 +181,6 @@ def _promise(found: Guarantee) -> str:
     if found.certain > 0:
         return f"no epsilon guarantee: one report in {1 / found.certain:,.0f} gives {change} away for certain"
     epsilon = found.epsilon_at(SMALL_DELTA)
-    if epsilon is None:
+    if epsilon is None or epsilon > LARGE_EPSILON:
         return f"no useful guarantee against {change}"
     return f"each report hides {change} up to epsilon {epsilon:.2g}, but for a chance of {SMALL_DELTA:g}"
