@@ -1,0 +1,72 @@
+"""Alternating offers between the consumer and the producers' vote."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, Options, command, held
+from halfmask.commands.reward import AnyModel, read_model
+
+if TYPE_CHECKING:
+    from halfmask.rewards.bargain import Bargain as Found
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Bargain(Options):
+    """Options of `bargain`.
+
+    Parameters
+    ----------
+    menu
+        A menu or offer.
+    current
+        The setting that holds now.
+    model
+        What producers choose at which rewards: a file that 'halfmask reward fit' wrote.
+    delta
+        How much more privacy producers ask for at first.
+    c
+        The change of utility that the consumer asks for at first; below 0 it would give some up.
+    reward
+        The most that the consumer pays per report in the end.
+    least_delta
+        What producers ask for at last.
+    least_c
+        What the consumer asks for at last.
+    rounds
+        Rounds of offers.
+    rule
+        How producers elect their answer: plurality, borda, approval, condorcet or median.
+    seed
+        The same seed gives the same producers.
+    """
+
+    menu: AnyMenu
+    _: KW_ONLY
+    current: Annotated[str, Parameter(name="--from")]
+    model: AnyModel
+    delta: float
+    c: float
+    reward: float = 0.0
+    least_delta: float = 0.0
+    least_c: float = 0.0
+    rounds: int = 10
+    rule: Literal["plurality", "borda", "approval", "condorcet", "median"] = "median"
+    seed: int = 7
+
+
+@command(Bargain)
+def bargain(options: Bargain) -> "Found":
+    """Offers and answers, ending in a setting and a reward, or in what stood between the two sides."""
+    import numpy as np
+
+    from halfmask.menus.menu import Menu
+    from halfmask.rewards.bargain import bargain as negotiate
+
+    return negotiate(
+        held(Menu, options.menu), options.current, read_model(options.model), delta=options.delta, c=options.c,
+        reward=options.reward, least_delta=options.least_delta, least_c=options.least_c, rounds=options.rounds,
+        rule=options.rule, rng=np.random.default_rng(options.seed),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Bargaining ends in a deal that both sides accept, or says what stood between them."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from halfmask.errors import OptionError
+from halfmask.rewards.bargain import Bargain, bargain
+from halfmask.rewards.model import ChoiceModel
+from tests.choice.cases import menu
+
+MODEL = ChoiceModel(0.0, 5.0, 1.0, spread=1.0)
+
+
+def settled(**asked: Any) -> Bargain:
+    wish: dict[str, Any] = {"delta": 0.1, "c": 0.0, "reward": 0.0} | asked
+    return bargain(menu(), "C", MODEL, rng=np.random.default_rng(1), **wish)
+
+
+def test_a_deal_meets_the_demands_of_its_round() -> None:
+    found = settled(delta=0.3, c=0.1, least_delta=-0.3, least_c=-0.3)
+    assert found.deal is not None
+    last, now = found.rounds[-1], menu()["C"]
+    assert found.deal.setting.utility.median > now.utility.median + last.c
+    assert all(one.delta >= later.delta for one, later in pairwise(found.rounds))
+
+
+def test_money_buys_a_deal_that_there_was_none_for() -> None:
+    without = settled(delta=0.0, c=0.1, least_c=0.1)
+    assert without.deal is None
+    paid = settled(delta=0.0, c=0.1, least_c=0.1, reward=5.0)
+    assert paid.deal is not None
+    assert paid.deal.accepted_by == "producers"
+    assert 0 < paid.deal.reward <= 5.0
+
+
+def test_no_deal_says_why() -> None:
+    assert "useful enough" in settled(delta=0.0, c=0.9, least_c=0.9).reason
+    assert "private enough" in settled(delta=0.9, least_delta=0.9, c=0.1, least_c=0.1).reason
+
+
+def test_demands_can_only_fall() -> None:
+    with pytest.raises(OptionError, match="only concede"):
+        settled(delta=0.0, least_delta=0.5)
