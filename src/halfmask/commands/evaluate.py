@@ -38,7 +38,8 @@ class Evaluate(Options):
     output
         The study to write (Parquet).
     grid
-        paper (default), full, laplace, sine, or ranges such as 'laplace:b=0.01..1/0.01;gaussian:sigma=0.1|0.2'.
+        auto (default; the paper's in the data's own scale), paper, full, laplace, sine, or ranges such as
+        'laplace:b=0.01..1/0.01;gaussian:sigma=0.1|0.2'.
     settings
         A single setting such as laplace:0.5; may be repeated.
     settings_file
@@ -119,15 +120,16 @@ def evaluate(options: Evaluate) -> "Study":
     return study
 
 
-def _settings(options: Evaluate) -> "Grid":
-    """The grid asked for; single settings and those of a file are added to it. The paper's where none is."""
-    from halfmask.mechanisms.grid import Grid, grid, read_settings
+def _settings(options: Evaluate) -> "Grid | str":
+    """The grid asked for, as text; single settings and those of a file are added to it. ``auto`` where none is."""
+    from halfmask.mechanisms.grid import AUTO, Grid, read_settings
     from halfmask.mechanisms.setting import PrivacySetting
 
     single = [PrivacySetting.parse(each) if isinstance(each, str) else each for each in options.settings]
     if options.settings_file is not None:
         single += read_settings(options.settings_file)
     if not single:
-        return grid(options.grid or "paper")
-    named = list(grid(options.grid).settings()) if options.grid else []
-    return Grid.from_settings([*named, *single], options.grid or "settings")
+        return options.grid or AUTO
+    if options.grid:
+        return ";".join([options.grid, *map(str, single)])
+    return Grid.from_settings(single)

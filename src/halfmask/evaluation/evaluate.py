@@ -10,12 +10,15 @@ import numpy as np
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.run import METRICS, Notes, evaluate_analytic
+from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
+from halfmask.evaluation.scores import Constraint, passing, pooled
 from halfmask.evaluation.study import Study
-from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.grid import Grid, asks_for_auto
+from halfmask.mechanisms.grid import grid as named_grid
 from halfmask.profiles.profile import Profile
 
 EngineName = Literal["analytic", "direct"]
@@ -24,7 +27,7 @@ MOST_BYTES = 2_500_000_000
 
 def evaluate_grid(
     profile: Profile,
-    grid: Grid,
+    grid: Grid | str,
     *,
     sizes: str = "default",
     repeats: int = 3,
@@ -41,12 +44,17 @@ def evaluate_grid(
 ) -> Study:
     """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
 
+    A grid given as text may hold the word ``auto``, which stands for `auto_grid` of this profile and these subsets.
+
     ``advance(done, all)`` hears of settings (analytic) or readings (direct).
     """
     people = population(profile)
     if not people:
         raise OptionError("the profile has no usable reading")
     subsets = draw_subsets(profile, parse_sizes(sizes, people), repeats, seed)
+    if isinstance(grid, str):
+        data = auto_grid(profile, subsets, aggregate=aggregate, error=error, seed=seed) if asks_for_auto(grid) else None
+        grid = named_grid(grid, data)
     _check_memory(len(grid), len(subsets), summary)
     notes = Notes()
     if engine == "analytic":
@@ -74,6 +82,7 @@ def evaluate_grid(
         "engine": engine,
         "grid": grid.name,
         "settings": len(grid),
+        "scale": grid.scale,
         "sizes": sorted({subset.size for subset in subsets}),
         "repeats": repeats,
         "seed": seed,
@@ -100,6 +109,11 @@ def findings(study: Study) -> list[str]:
         if (by_size > 0).all() and np.isfinite(by_size).all():
             exponent = decay_exponent(sizes, by_size).exponent
             told.append(verdict(study.about["aggregate"], exponent))
+    broken = ~passing(study.metrics, Constraint())
+    if noisy.any() and not broken.any():
+        told.append(_grids_own(study))
+    elif broken.all():
+        told.append("every setting breaks the constraint on the global error: add settings with less noise")
     if study.about.get("excluded_periods"):
         told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
@@ -112,6 +126,17 @@ def findings(study: Study) -> list[str]:
         names = ", ".join(study.about["estimated"])
         told.append(f"the law of {names} was estimated from draws, for want of a distribution function")
     return told
+
+
+def _grids_own(study: Study) -> str:
+    """That no setting breaks the constraint; and by how much the noise could grow, as errors grow in proportion."""
+    limit, (mean, std) = Constraint(), pooled(study.metrics)
+    with np.errstate(divide="ignore"):
+        room = float(min(np.min(limit.max_mean / mean), np.min(limit.max_std / std)))
+    return (
+        "no setting breaks the constraint on the global error, so scores are relative to the noisiest setting of this "
+        f"grid and would differ with another; noise {room:.3g} times as large would still keep it (grid auto does that)"
+    )
 
 
 def _samples(subsets: list[Subset]) -> tuple[Any, Any]:

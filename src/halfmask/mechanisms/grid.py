@@ -8,6 +8,7 @@ The named grids, and how their numbers add up:
               two fine coefficients, the others 0: 10 * 9 * 9                            810
                                                                                       17,661
     paper     laplace and sine                                                        27,661
+    auto      paper in the data's own scale, extended upwards (`halfmask.evaluation.auto`)
     full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 without all-zero:
               16^5 - 1 = 1,048,575                                                 1,058,575
 """
@@ -30,6 +31,11 @@ PAPER = ("laplace", "sine")
 """The mechanisms of the paper."""
 WELL_KNOWN = (*PAPER, "gaussian")
 """What other noise is compared with."""
+TYPICAL = (4225 * 0.497 + 485 * 2.09 + 1735 * 0.747) / (4225 + 485 + 1735)
+"""Mean |s| of the paper's data, 0.684 file units: the published means of its residential, small business and other
+meters, each as often as there are such meters. The paper's grids are written in numbers that suit it."""
+AUTO = "auto"
+DIGITS = 6
 REFERENCE = "laplace"
 """Noise with a guarantee to name beside noise without one."""
 
@@ -73,6 +79,8 @@ class Grid:
 
     blocks: tuple[Block, ...]
     name: str
+    scale: float = 1.0
+    """What the noise of a grid in the data's own scale is multiplied by, beside the paper's."""
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
@@ -101,31 +109,42 @@ class Grid:
         return cls(tuple(blocks), name)
 
 
-def grid(text: str) -> Grid:
+def grid(text: str, auto: Grid | None = None) -> Grid:
     """The grid that ``text`` asks for: parts joined with ``;``, each a named grid, a setting, or ranges.
 
+    ``auto`` is what the word stands for, since that takes data.
     ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2``, ``sine:k=5,values=0|0.3``.
     A setting that several parts hold is kept once, where it stood first.
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if not parts:
-        raise SettingError(f"the grid {text!r} is empty; named grids are {', '.join(NAMED)}")
-    return Grid(_joined([block for part in parts for block in _blocks(part)]), ";".join(parts))
+        raise SettingError(f"the grid {text!r} is empty; named grids are {AUTO}, {', '.join(NAMED)}")
+    blocks = [block for part in parts for block in _blocks(part, auto)]
+    return Grid(joined(blocks), ";".join(parts), 1.0 if auto is None else auto.scale)
 
 
-def _blocks(part: str) -> tuple[Block, ...]:
+def asks_for_auto(text: str) -> bool:
+    """Whether a part of the text is the grid that takes data."""
+    return AUTO in (part.strip() for part in text.split(";"))
+
+
+def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
+    if part == AUTO and auto is not None:
+        return auto.blocks
+    if part == AUTO:
+        raise SettingError("the grid auto is scaled to data, and there is none here: name another, such as paper")
     if part in NAMED:
         return NAMED[part]()
     if "=" in part:
         return (Block(*parse_block(part)),)
     name = part.partition(":")[0].strip()
     if name not in mechanisms():
-        known = f"named grids are {', '.join(NAMED)}; mechanisms are {', '.join(mechanisms())}"
+        known = f"named grids are {AUTO}, {', '.join(NAMED)}; mechanisms are {', '.join(mechanisms())}"
         raise SettingError(f"unknown grid or mechanism {name[:40]!r}; {known}")
     return Grid.from_settings([PrivacySetting.parse(part)]).blocks
 
 
-def _joined(blocks: list[Block]) -> tuple[Block, ...]:
+def joined(blocks: list[Block]) -> tuple[Block, ...]:
     """Blocks of the same kind made one, without repetitions."""
     groups: dict[tuple[str, int, PrivacySetting | None], list[Floats]] = {}
     for block in blocks:
@@ -176,6 +195,25 @@ NAMED: dict[str, Callable[[], tuple[Block, ...]]] = {
     "laplace": _laplace,
     "sine": _sine,
 }
+
+
+def scaled(block: Block, factor: float) -> Block:
+    """The same settings with ``factor`` times the noise, parameters to `DIGITS` digits.
+
+    Readings in another unit need just that, but for relative noise, which has none and stays as it is.
+    """
+    law = mechanism(block.mechanism)
+    grown = block.parameters if law.kind == "relative" else law.grown(block.parameters, factor)
+    if grown is None:
+        raise SettingError(f"{law.name} does not say how its parameters grow its noise: state grown(...)")
+    return Block(block.mechanism, to_digits(grown), block.inner)
+
+
+def to_digits(values: Floats) -> Floats:
+    """Rounded to `DIGITS` significant digits, to the float nearest to the decimal, so that texts stay short."""
+    distinct, place = np.unique(values, return_inverse=True)
+    short = np.array([float(f"{value:.{DIGITS}g}") for value in distinct.tolist()])
+    return np.asarray(short[place].reshape(values.shape))
 
 
 def read_settings(path: str | Path) -> list[PrivacySetting]:
