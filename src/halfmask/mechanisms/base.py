@@ -182,7 +182,7 @@ class Mechanism(ABC):
         """The step of the lattice on which psi lies, and readings have to; None for continuous noise."""
         return None
 
-    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         """P(K = k) of the noise in steps of a published lattice, psi = K step, as a device draws it.
 
         round(psi/step), which is what rounding the masked reading would give, unless a law has a discrete form of its
@@ -192,7 +192,7 @@ class Mechanism(ABC):
         inner, outer = (self.tail(parameters, np.maximum(size + side, 0.0) * step) for side in (-0.5, 0.5))
         return np.where(k == 0, 1 - 2 * outer, inner - outer)
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         """P(K >= k) for k >= 1."""
         return self.tail(parameters, np.asarray((k - 0.5) * step, np.float64))
 

@@ -22,10 +22,6 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
 
 NODES = 24
-SCALED = ("laplace", "gaussian", "uniform")
-"""Laws whose one parameter scales the noise: everything depends on it smoothly."""
-UNBOUNDED = ("laplace", "gaussian", "staircase", "geometric")
-"""Laws that give every report whatever the reading, so that every window keeps a finite epsilon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +59,9 @@ class Facts:
         """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
         found = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks():
-            if name == "none":
+            if all(self.settings[row].silent for row in rows):
                 found[rows] = 0.0
-            elif name in SCALED:
+            elif _scaled(name):
                 found[rows] = self._interpolated(name, parameters[:, 0], self._guess)
             else:
                 found[rows] = [self._guess(self.settings[row]) for row in rows]
@@ -77,7 +73,7 @@ class Facts:
         found = np.full(len(self.settings), np.inf)
         for name, rows, parameters in self.blocks():
             rows, parameters = rows[self.promising[rows]], parameters[self.promising[rows]]
-            if name in SCALED and len(rows):
+            if _scaled(name) and len(rows):
                 found[rows] = np.exp(self._interpolated(name, parameters[:, 0], self._log_epsilon))
             else:
                 found[rows] = [np.exp(self._log_epsilon(self.settings[row])) for row in rows]
@@ -94,12 +90,12 @@ class Facts:
         for name, rows, parameters in self.blocks():
             law = mechanism(name)
             simple = np.array([self.settings[row].inner is None for row in rows])
-            if law.kind != "additive" or name == "none" or law.estimated:
-                continue
-            if name in UNBOUNDED:
-                found[rows] = simple & (law.moments(parameters)[:, 1] > 0)
+            if law.kind != "additive" or law.estimated:
                 continue
             end = law.support(parameters)
+            if law.proven and np.isinf(end).any():  # every report is possible from every reading
+                found[rows] = simple & (law.moments(parameters)[:, 1] > 0)
+                continue
             inside = np.maximum(np.where(np.isfinite(end), end, 0.0) - self.question.change, 0.0)
             certain = (1 - law.cdf(parameters, inside[:, None])[:, 0]) / 2
             window = -np.expm1(self.question.window * np.log1p(-np.minimum(certain, 1 - 1e-16)))
@@ -130,10 +126,11 @@ class Facts:
             law = mechanism(name)
             if law.kind == "direct" or any(self.settings[row].inner is not None for row in rows):
                 continue
-            unit = PrivacySetting("gaussian" if law.kind == "additive" else "relative_gaussian", (1.0,))
+            deviation = np.sqrt(law.moments(parameters)[:, 1])
+            unit = self.settings[rows[int(np.argmax(deviation))]]
             each = total_error(self.profile, unit, producers)
             if each is not None:
-                found[rows] = each * np.sqrt(law.moments(parameters)[:, 1])
+                found[rows] = each * deviation / deviation.max() if deviation.any() else 0.0
         return found
 
     def _interpolated(
@@ -163,3 +160,8 @@ class Facts:
     def _log_epsilon(self, setting: PrivacySetting) -> float:
         found = self.question.epsilon(setting)
         return np.inf if found is None else float(np.log(max(found, 1e-300)))
+
+
+def _scaled(name: str) -> bool:
+    """Whether one parameter scales the noise, so that everything depends on it smoothly."""
+    return mechanism(name).unit_parameters == (1.0,)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
+from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.demands import Demand
 from halfmask.menus.menu import IDS, Menu, MenuSetting, noise_std, none_setting
@@ -118,7 +119,7 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
     """
 
     def reaches(scale: float) -> bool:
-        return (guess_error(PrivacySetting("laplace", (scale,)), people) or 0.0) >= target
+        return (guess_error(PrivacySetting(REFERENCE, (scale,)), people) or 0.0) >= target
 
     low, high = 0.0, question.change
     for _ in range(MOST_TRIES):
@@ -135,7 +136,7 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
     scale = float(f"{high:.{DIGITS}g}")
     while not reaches(scale):
         scale = float(f"{scale * (1 + 10.0 ** (1 - DIGITS)):.{DIGITS}g}")
-    return PrivacySetting("laplace", (scale,))
+    return PrivacySetting(REFERENCE, (scale,))
 
 
 def _guarded(study: Any, profile: Profile, question: Question) -> Optimum:

@@ -106,11 +106,12 @@ class Protection:
 
 def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:
     """Guess and epsilons of one setting; the error of totals and the share recognised are the caller's to add."""
-    if setting.mechanism == "none":
+    if setting.silent:
         return Protection(guess=0.0)
     found = question.asked(setting)
     reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
-    per_unit = 1 / setting.parameters[0] if setting.mechanism == "laplace" and setting.parameters[0] else None
+    even = setting.law.epsilon_width(setting.parameters) is None  # epsilon grows with the change
+    per_unit = setting.law.pure_epsilon(setting.parameters, 1.0) if even and setting.inner is None else None
     return Protection(
         guess=guess_error(setting, population),
         reading=reading,
@@ -126,7 +127,7 @@ def guess_error(setting: PrivacySetting, population: Population) -> float | None
     None where the setting has no noise law: its reports would have to be drawn.
     """
     if setting.kind != "additive" or setting.inner is not None:
-        return 0.0 if setting.mechanism == "none" else None
+        return None
     found = lattice_errors(setting, population)
     return min(found.best_absolute / found.prior_absolute, 1.0) if found.prior_absolute else 0.0
 

@@ -78,33 +78,9 @@ def lattice_noise(setting: str, step: Fraction) -> LatticeNoise:
 
 
 def _tail(device: DeviceSetting, step: Fraction) -> Callable[[Floats], Floats]:
-    """P(K >= k), k >= 1: of the discrete law, or of round(psi/step), which is P(|psi| >= (k - 1/2) step)/2."""
-    if device.mechanism == "none":
-        return np.zeros_like
-    if device.mechanism in ("laplace", "geometric"):
-        rate = float(step / device.parameters[0])
-        return lambda k: np.exp(-rate * k) / (1 + math.exp(-rate))
-    if device.mechanism == "gaussian":
-        return _gaussian_tail(float(device.parameters[0] / step))
-    setting = PrivacySetting.parse(device.text)
-    parameters, unit = np.array([setting.parameters]), float(step)
-    return lambda k: np.maximum((1 - setting.law.cdf(parameters, (k - 0.5) * unit)[0]) / 2, 0.0)
-
-
-def _gaussian_tail(scale: float) -> Callable[[Floats], Floats]:
-    """sum_{j >= k} exp(-j^2 / (2 scale^2)) over the same sum from -inf to inf.
-
-    Above a scale of 50 both sums equal their integrals, from k - 1/2 on, to a relative 1e-4 in the far tail and far
-    better elsewhere (Euler-Maclaurin's first term is (k/scale^2)^2/24).
-    """
-    from scipy.special import ndtr
-
-    if scale > 50:
-        return lambda k: ndtr(-(k - 0.5) / scale)
-    weights = np.exp(-0.5 * (np.arange(int(40 * scale) + 2) / scale) ** 2)
-    beyond = np.cumsum(weights[::-1])[::-1] / (2 * weights.sum() - 1)
-    padded = np.append(beyond, 0.0)
-    return lambda k: padded[np.minimum(np.ceil(k).astype(np.int64), beyond.size)]
+    """P(K >= k), k >= 1, of the law that the device draws."""
+    setting, unit = PrivacySetting.parse(device.text), float(step)
+    return lambda k: np.maximum(setting.law.lattice_tail(setting.parameters, unit, k), 0.0)
 
 
 def check_reach(noise: LatticeNoise, ends: tuple[int, int]) -> None:

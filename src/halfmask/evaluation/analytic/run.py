@@ -96,11 +96,10 @@ def global_part(
     """The same with the global metrics alone, which cost far less; the local ones are NaN."""
     law = mechanism(block.mechanism)
     kind = _kind(law, block)
-    a, shift = coefficients(law.moments(block.parameters), aggregate, kind)
     out = np.full((len(block), len(subsets), len(METRICS)), np.nan)
     for index, each in enumerate(zip(subsets, period_sums(profile, subsets), strict=True)):
         totals = subset_totals(*each, aggregate, kind, error)
-        _global_part(law, block, totals, index, a, shift, aggregate, seed, out)
+        _global_part(law, block, totals, index, aggregate, seed, out)
     return out
 
 

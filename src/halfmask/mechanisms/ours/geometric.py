@@ -102,10 +102,10 @@ class Geometric(Noise):
         """b and the step alike: the noise is the same in steps."""
         return parameters * factor
 
-    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         return self._discrete.pmf(self._on(parameters, step), step, k)
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         return self._discrete.lattice_tail(self._on(parameters, step), step, k)
 
     def lattice_variance(self, parameters: Parameters, step: float) -> float:

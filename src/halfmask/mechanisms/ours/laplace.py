@@ -54,14 +54,14 @@ class Laplace(ScaledNoise):
         epsilon = change / parameters[0] if parameters[0] else math.inf
         return epsilon if math.isfinite(epsilon) else None
 
-    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law of the same epsilon."""
         x = step / parameters[0] if parameters[0] else math.inf
         if x == math.inf:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(math.tanh(x / 2) * np.exp(-np.abs(k) * x))
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
         """exp(-k x) / (1 + exp(-x))."""
         x = step / parameters[0] if parameters[0] else math.inf
         return np.asarray(np.exp(-k * x) / (1 + math.exp(-x)))

@@ -33,5 +33,5 @@ class NoNoise(Noise):
     def grown(self, parameters: Floats, factor: float) -> Floats:  # noqa: ARG002
         return parameters
 
-    def pmf(self, parameters: Parameters, step: float, k: Integers) -> Floats:  # noqa: ARG002
+    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:  # noqa: ARG002
         return np.where(k == 0, 1.0, 0.0)
