@@ -69,7 +69,7 @@ def own_sums(law: Mechanism, parameters: Floats, n: int, seed: int) -> Floats:
 def totals(n: int) -> SubsetTotals:
     each, ones = np.full(PERIODS, float(n)), np.ones(PERIODS)
     subset = Subset(rows=np.arange(1), size=1, repeat=0, users=1)
-    return SubsetTotals(subset, ones[None], 0 * ones, each, each, 0)
+    return SubsetTotals(subset, np.stack([each, *[ones] * 4], axis=1), ones, ones, each, 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])

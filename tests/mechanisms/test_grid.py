@@ -76,9 +76,9 @@ def test_a_range_is_the_named_grid_bit_by_bit() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "empty; named grids are paper, full, laplace, sine"),
+        ("", "empty; named grids are auto, paper, full, laplace, sine"),
         (" ; ", "empty"),
-        ("papper", "unknown grid or mechanism 'papper'; named grids are paper.*mechanisms are clip.*none"),
+        ("papper", "unknown grid or mechanism 'papper'; named grids are auto, paper.*mechanisms are clip.*none"),
         ("gauss:sigma=1", "unknown mechanism 'gauss'"),
         ("laplace:b=1..0/0.1", "is empty: 0 lies below 1"),
         ("laplace:b=0..1/-0.1", "has step -0.1"),
