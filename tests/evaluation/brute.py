@@ -126,3 +126,9 @@ def dusty(users: int = 12, days: int = 20) -> Floats:
     values = rng.gamma(2, 0.5, (users, days, 12)) + 0.01
     values.reshape(-1)[rng.choice(values.size, 5, replace=False)] = 1e-17 * rng.random(5)
     return values
+
+
+def decimals(users: int = 12, days: int = 20) -> Floats:
+    """Two decimals, as most meters give them."""
+    rng = np.random.default_rng(35)
+    return np.round(rng.gamma(1.2, 0.4, (users, days, 24)), 2) + 0.01

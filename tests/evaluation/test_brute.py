@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from halfmask.evaluation.analytic.lattice import reading_step
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import Subset, draw_subsets
@@ -110,6 +111,12 @@ CASES = {
     "variance on both sides of zero": Case(
         brute.temperatures(8), "gaussian:1", brute.gaussian(1), {**SCALED, **VARIANCE}, 150
     ),
+    "lattice noise on few decimals": Case(brute.decimals(), "geometric:0.3,0.01", brute.geometric(0.3, 0.01), {}, 100),
+    "coarse lattice on few decimals": Case(brute.decimals(), "geometric:0.5,0.1", brute.geometric(0.5, 0.1), {}, 100),
+    "lattice noise on any readings": Case(brute.heavy(), "geometric:0.3,0.1", brute.geometric(0.3, 0.1)),
+    "lattice noise, scaled error": Case(
+        brute.temperatures(12), "geometric:1,0.1", brute.geometric(1, 0.1), SCALED, 100
+    ),
     "sums that cancel": Case(brute.temperatures(4, 30), "laplace:1", brute.laplace(1)),
 }
 
@@ -117,6 +124,22 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_analytic_method_is_brute_force(name: str) -> None:
     assert CASES[name].held_to_it() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        (brute.decimals(), 0.01),
+        (brute.temperatures(), 0.1),
+        (1000 * brute.decimals(), 10.0),
+        (np.full((3, 4, 24), 0.5), 0.5),
+        (brute.heavy(), None),
+        (brute.decimals() + 1e-5 * brute.heavy(12, 20, 24), None),
+    ],
+)
+def test_the_step_of_readings_shows_in_their_profile(values: Floats, step: float | None) -> None:
+    found = reading_step(opened(brute.panel(values))[1])
+    assert found == (step if step is None else pytest.approx(step))
 
 
 def test_a_wrong_answer_is_told() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
+from halfmask.evaluation.analytic.lattice import reading_step
 from halfmask.evaluation.analytic.run import METRICS, Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_exponent, verdict
@@ -91,6 +92,7 @@ def evaluate_grid(
         "period": profile.period.text,
         "fingerprint": profile.fingerprint(),
         "readings": profile.readings,
+        "reading_step": reading_step(profile),
         "excluded_periods": notes.excluded_periods,
         "estimated": sorted(notes.estimated),
         "numpy": np.__version__,
@@ -117,10 +119,10 @@ def findings(study: Study) -> list[str]:
     if study.about.get("excluded_periods"):
         told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
-    if study.about["engine"] == "analytic" and stepped:
+    if study.about["engine"] == "analytic" and stepped and study.about.get("reading_step") is None:
         told.append(
-            f"{' and '.join(stepped)} noise lies on a lattice: where readings have few decimals too, its local entropy "
-            "is overstated here; --engine direct measures it"
+            f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the profile: "
+            "where most have few decimals its local entropy is overstated here; --engine direct measures it"
         )
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])

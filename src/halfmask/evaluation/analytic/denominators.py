@@ -7,13 +7,14 @@ relative   relative   1                              non-zero readings
 relative   scaled     the user's mean |s| / |s|      the same; a zero reading has error 0
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
+from halfmask.evaluation.analytic.lattice import reading_step
 from halfmask.evaluation.sampling import Subset
 from halfmask.profiles.bins import BINS_PER_OCTAVE, bin_of, centre
 from halfmask.profiles.profile import Counts, Profile
@@ -31,6 +32,8 @@ class Denominators:
     ``share``    (S, K) probability of each
     ``inverse``  (S, 4) mean of z^-k, k = 1..4
     ``n``        (S,) errors in the subset, ``zero`` of them 0 whatever the noise (share of all)
+    ``step``     of which all z are multiples (readings of few decimals); 0 where ``size`` are the very values; None
+                 where z lies anywhere in the bins that ``size`` stand for
     """
 
     size: FloatArray
@@ -38,6 +41,7 @@ class Denominators:
     inverse: FloatArray
     n: FloatArray
     zero: FloatArray
+    step: float | None = None
 
 
 def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:
@@ -49,7 +53,8 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
         rows = profile.rows
         inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
         size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
-        return _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
+        law = _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
+        return replace(law, step=reading_step(profile))
     if noise == "additive" and not profile.buckets:
         return _own_means(profile, members)
     if noise == "additive":
@@ -93,7 +98,8 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
     size, place = np.unique(sizes[users] / readings[users], return_inverse=True)
     counts = Counts.gather(users, place, readings[users])
     inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
-    return _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
+    law = _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
+    return replace(law, step=0.0)
 
 
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:

@@ -7,8 +7,7 @@ takes few values (readings of few decimals), and where z has hardly any values a
 `corrections`  for many: what a grid 128 times as fine adds to the average subset's entropy. It is computed for
                `SAMPLED` settings; those between are interpolated along the noise's size and shape.
 
-Lattice noise (geometric) on readings of few decimals stays beyond both: errors then fall on few fractions, and the
-entropy is overstated. The direct engine is for that.
+Lattice noise (geometric) on readings of few decimals falls on few fractions, which are counted (`lattice`).
 """
 
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropy, lookup
+from halfmask.evaluation.analytic.lattice import error_bins
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
 from halfmask.mechanisms.base import Mechanism
 
@@ -42,7 +42,8 @@ def exactly(
     moments = law.moments(parameters)
     entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
     for row, setting in enumerate(parameters):
-        of_value = np.stack([np.diff(law.cdf(setting[None], edges * size)[0]) for size in z.size])
+        # an atom on an edge belongs to the bin it opens
+        of_value = np.stack([np.diff(law.cdf(setting[None], edges * (size * (1 - 1e-10)))[0]) for size in z.size])
         of_value[:, 0] += float(law.cdf(setting[None], np.zeros(1))[0, 0])
         for subset, (share, kept, n) in enumerate(zip(z.share, keep, z.n, strict=True)):
             alone = share @ of_value
@@ -107,19 +108,27 @@ def fine_entropy(
 
     ``keep`` is the share of errors that are not 0 whatever the noise.
     """
-    position = PER_OCTAVE * np.log2(z.size)
+    out = np.empty((len(parameters), len(n)))
+    low, share = _gridded(z.size, base)
+    for row, setting in enumerate(parameters):
+        counted = error_bins(z.size, base, z.step, law, setting)
+        p, holds = _fine(share, low, law, setting[None]) if counted is None else (counted, np.ones(len(counted)))
+        p = keep * p
+        p[0] += 1 - keep
+        filled = p > 0
+        out[row] = [expected_entropy(p[filled], errors, holds[filled]) for errors in n]
+    return out
+
+
+def _gridded(size: FloatArray, base: FloatArray) -> tuple[int, FloatArray]:
+    """The law of z on the fine grid: its first place, and shares from there on."""
+    position = PER_OCTAVE * np.log2(size)
     low, high = int(np.floor(position[0])), int(np.floor(position[-1])) + 1
     below = np.floor(position).astype(int)
     share = np.zeros(high - low + 1)
     np.add.at(share, below - low, (1 - (position - below)) * base)
     np.add.at(share, below - low + 1, (position - below) * base)
-    out = np.empty((len(parameters), len(n)))
-    for row, setting in enumerate(parameters):
-        p, holds = _fine(share, low, law, setting[None])
-        p = keep * p
-        p[0] += 1 - keep
-        out[row] = [expected_entropy(p, errors, holds) for errors in n]
-    return out
+    return low, share
 
 
 def _fine(share: FloatArray, low: int, law: Mechanism, setting: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -86,14 +86,24 @@ def global_summaries(
         return variance_summaries(law, parameters, totals.sums, totals.divisor, _rng(seed, totals.subset))
     with np.errstate(over="ignore"):
         sigma = np.sqrt(law.moments(parameters)[:, 1])
-    if not needs_single_draws(law, totals):
+    steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
+    if not needs_single_draws(law, totals) and steps == [None]:
         scale, place = np.unique(sigma, return_inverse=True)
         return scaled_summaries(np.abs(standard_sums(law, totals, seed)) * totals.unit, scale)[place]
     out = np.empty((len(parameters), 3))
     for row, setting in enumerate(parameters):
-        x = sums_one_by_one(law, setting, totals, seed)
+        x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, totals, seed), sigma[row])
         out[row] = scaled_summaries(np.abs(x) * totals.unit, sigma[row : row + 1])[0]
     return out
+
+
+def _to_lattice(law: Mechanism, setting: FloatArray, totals: SubsetTotals, x: FloatArray, sigma: float) -> FloatArray:
+    """X_t rounded to where sums of lattice noise lie; as it is for continuous noise."""
+    step = law.lattice(tuple(setting.tolist()))
+    if step is None or not sigma or law.kind != "additive":
+        return x
+    unit = step / (sigma * np.sqrt(totals.n))
+    return np.asarray(np.round(x / unit) * unit)
 
 
 def standard_sums(law: Mechanism, totals: SubsetTotals, seed: int) -> FloatArray:
