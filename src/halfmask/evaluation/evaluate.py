@@ -121,8 +121,8 @@ def findings(study: Study) -> list[str]:
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
     if study.about["engine"] == "analytic" and stepped and study.about.get("reading_step") is None:
         told.append(
-            f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the profile: "
-            "where most have few decimals its local entropy is overstated here; --engine direct measures it"
+            f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the "
+            "profile: where most have few decimals its local entropy is overstated here; --engine direct measures it"
         )
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])

@@ -85,7 +85,7 @@ def error_bins(
     bins = np.zeros(MOST_BINS)
     _count(values, shares, np.diff(law.cdf(setting[None], half)[0], prepend=0.0), noise_step, bins)
     for z, of_z in zip(size[~low], share[~low], strict=True):
-        edges = np.arange(min(int(reach / z / WIDTH) + 2, MOST_BINS + 1)) * (WIDTH * z * (1 - 1e-10))
+        edges: FloatArray = np.arange(min(int(reach / z / WIDTH) + 2, MOST_BINS + 1)) * (WIDTH * z * (1 - 1e-10))
         of_bins = np.diff(law.cdf(setting[None], edges)[0])
         of_bins[0] += law.cdf(setting[None], np.zeros(1))[0, 0]
         bins[: len(of_bins)] += of_z * of_bins
