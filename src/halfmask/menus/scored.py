@@ -56,19 +56,28 @@ class Scored:
 
 
 def score(
-    table: pa.Table, about: Mapping[str, Any], weights: Weights | None = None, constraint: Constraint | None = None
+    table: pa.Table,
+    about: Mapping[str, Any],
+    weights: Weights | None = None,
+    constraint: Constraint | None = None,
+    largest: FloatArray | None = None,
 ) -> Scored:
-    """Scores of a study; of a summary they are as they were made, and other weights or constraints are refused."""
+    """Scores of a study; of a summary they are as they were made, and other weights or constraints are refused.
+
+    ``largest`` are other normalisers than the study's own, for a scale that several studies share.
+    """
     missing = [name for name in ("setting", "mechanism", *METRICS) if name not in table.column_names]
     if missing or not table.num_rows:
         what = f"no column '{missing[0]}'" if missing else "no rows"
         raise FileFormatError(f"the study has {what}: make it anew with 'halfmask evaluate'")
     if about.get("form") == "summary":
+        if largest is not None:
+            raise OptionError("the study is a summary, whose scores cannot be put on another scale: keep every sample")
         return _of_summary(table, about, weights, constraint)
-    return _of_samples(table, weights or Weights(), constraint or Constraint())
+    return _of_samples(table, weights or Weights(), constraint or Constraint(), largest)
 
 
-def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint) -> Scored:
+def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, largest: FloatArray | None) -> Scored:
     first, order, samples = _groups(table)
     metrics = np.moveaxis(np.empty((len(METRICS), len(first), samples)), 0, -1)  # each metric's values lie together
     for index, name in enumerate(METRICS):
@@ -77,7 +86,7 @@ def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint) -> Sc
     if np.isnan(metrics).any():
         raise FileFormatError("the study holds metrics that are no numbers: make it anew with 'halfmask evaluate'")
     passes = passing(metrics, constraint)
-    largest = normalisers(metrics, passes)
+    largest = normalisers(metrics, passes) if largest is None else largest
     kept = np.flatnonzero(passes)
     found = {name: np.full(len(first), np.nan) for name in SCORES}
     for what, formula in (("privacy", privacy), ("utility", utility)):
