@@ -53,7 +53,7 @@ class Evaluate(Options):
     aggregate
         sum, mean or variance; with --engine direct also max, min, median, quantile:0.9 or module:function.
     error
-        relative (the paper's) or scaled (for data with zeros or mixed signs).
+        relative (the paper's), scaled, or auto: scaled where more than 5 % of readings are zero or signs are mixed.
     engine
         analytic (from the profile alone) or direct (masks every reading of --panel).
     panel
@@ -84,7 +84,7 @@ class Evaluate(Options):
     repeats: int = 3
     seed: int = 7
     aggregate: str = "sum"
-    error: Literal["relative", "scaled"] = "relative"
+    error: Literal["auto", "relative", "scaled"] = "auto"
     engine: Literal["analytic", "direct"] = "analytic"
     panel: AnySource | None = None
     engine_direct: Literal["duckdb", "spark"] = "duckdb"
@@ -99,6 +99,7 @@ class Evaluate(Options):
 @command(Evaluate)
 def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
+    from halfmask.evaluation.error_kind import error_function
     from halfmask.evaluation.evaluate import evaluate_grid
     from halfmask.evaluation.study import write_study, write_summary
     from halfmask.profiles.profile import Profile
@@ -111,7 +112,8 @@ def evaluate(options: Evaluate) -> "Study":
         readings = reopen(options.panel, made, engine=options.engine_direct, master=options.master)
     study = evaluate_grid(
         made, wanted, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
-        error=options.error, engine=options.engine, panel=readings, summary=options.summary, threads=options.threads,
+        error=error_function(options.error, made), engine=options.engine, panel=readings, summary=options.summary,
+        threads=options.threads,
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint), resume=options.resume,
         advance=options.advance,
     )  # fmt: skip

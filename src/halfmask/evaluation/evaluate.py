@@ -14,6 +14,7 @@ from halfmask.evaluation.analytic.run import METRICS, Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.error_kind import taken, unfit_for_relative
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
 from halfmask.evaluation.scores import Constraint, passing, pooled
@@ -89,6 +90,7 @@ def evaluate_grid(
         "seed": seed,
         "aggregate": aggregate,
         "error": error,
+        "unfit_for_relative": unfit_for_relative(profile),
         "period": profile.period.text,
         "fingerprint": profile.fingerprint(),
         "readings": profile.readings,
@@ -102,7 +104,8 @@ def evaluate_grid(
 
 def findings(study: Study) -> list[str]:
     """What a reader should know of a study besides its numbers."""
-    told = []
+    choice = taken(study.about["error"], study.about.get("unfit_for_relative"))
+    told = [] if choice is None else [choice]
     sizes = np.unique(study.users)
     noisy = study.metrics[..., 3].max(axis=1) > 0
     if len(sizes) > 2 and noisy.any():

@@ -11,6 +11,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError
+from halfmask.evaluation.error_kind import forced
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
@@ -112,6 +113,11 @@ class Menu:
     def with_setting(self, changed: MenuSetting) -> "Menu":
         """The same menu with the setting of that id changed."""
         return replace(self, settings=tuple(changed if each.id == changed.id else each for each in self.settings))
+
+    def warnings(self) -> list[str]:
+        """What goes with every result of this menu: that relative errors were forced on data they do not suit."""
+        why = self.provenance.get("unfit_for_relative")
+        return [forced(why)] if why and self.provenance.get("error", "relative") == "relative" else []
 
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
         """Raise an OptionError where the menu was made from other data than the profile, unless that is meant."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
-    *("settings", "readings", "forced"),
+    *("settings", "readings", "unfit_for_relative"),
 )
 
 
@@ -300,7 +300,7 @@ def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require:
 
 def _notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     names = scored.mechanisms.unique().to_pylist()
-    notes = []
+    notes = menu.warnings()
     if len(set(names) - {"none"}) == 1:
         only = next(iter(set(names) - {"none"}))
         notes.append(f"the study has one mechanism only, {only}: the menu compares it with no other")

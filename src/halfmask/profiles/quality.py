@@ -82,7 +82,7 @@ def advice(profile: Profile) -> list[str]:
     share_zero = found["zeros"] / found["readings"]
     if share_zero > SPARSE or found["negatives"]:
         reason = f"{share_zero:.1%} of the readings are zero" if share_zero > SPARSE else "signs are mixed"
-        notes.append(f"{reason}: relative errors have denominators near zero; consider --error scaled when evaluating")
+        notes.append(f"{reason}: relative errors have denominators near zero, so errors are scaled by default")
     if found["missing_share"] > 0.5 and profile.step:
         notes.append(f"more readings are missing than present: is the sampling step really {found['step']}?")
     if found["tiny"]:
