@@ -48,10 +48,18 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
         print_rows(found.refined.rows(), "Refined" if floor is None else f"Refined, with {floor} or more")
     names = ["setting", *(brief(each.setting) for each in menu.settings)]
     print_rows([[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)], "Menu")
+    if found.costs is not None:
+        print_rows(found.costs.rows(), "\nWhat requirements cost: median utility of the best setting of each level")
     if people is not None:
-        _words(menu, people, unit)
+        _words(menu, people, unit or people.unit or "")
     for empty in menu.empty_bins if floor else ():  # without a floor they are among the notes
         note(f"bin {empty.bin[0]:g} to {empty.bin[1]:g} is empty: {empty.reason}")
+    if menu.question is not None:
+        asked = menu.question
+        note(
+            "guess: error of the best guess of a reading from its report, over that without a report; epsilon: for a "
+            f"change of up to {asked.size} in one reading; of {asked.window:,}: {asked.words()}"
+        )
     note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
 
 

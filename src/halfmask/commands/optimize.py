@@ -1,7 +1,7 @@
 """A study to a menu."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -18,6 +18,7 @@ from halfmask.commands._options import (
     held,
 )
 from halfmask.commands._panel import reopen
+from halfmask.commands._question import asked
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from halfmask.menus.optimize import Optimum
     from halfmask.menus.refine import Refined
     from halfmask.profiles.profile import Profile
+    from halfmask.protection.evidence import Evidence
 
 
 @Parameter(name="*")
@@ -63,7 +65,20 @@ class Optimize(Options):
         How much predictable noise loses of its privacy, 0 to 1: errors that follow from those before count for less.
         Needs --profile; concerns rules and plug-ins, since noise drawn anew for each reading is white.
     panel
-        With --colour: the readings, whose series are masked to see the colour (drawn readings that stay for a while).
+        The readings: with --colour their series are masked to see the colour (drawn readings that stay for a while),
+        and --by recognised and --require recognised=... see on them who is recognised from a masked day.
+    by
+        What is cut in levels: score (the paper's), guess (error of the best guess of a reading from its report, over
+        that without a report), epsilon (on a log scale), recognised (share of producers named from a masked day).
+    require
+        What every setting must meet: guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
+        total of 500 producers); may be repeated. A table says what each costs in utility.
+    change
+        What an epsilon is about: a change of a reading by up to this, in its unit; a typical reading's size by default.
+    window
+        In how many readings in a row; those of a day by default.
+    delta
+        At which delta (1e-6).
     advance
         Hears of bins that are refined, and of all.
     """
@@ -81,6 +96,11 @@ class Optimize(Options):
     floor: str | None = None
     colour: float | None = None
     panel: AnySource | None = None
+    by: Literal["score", "guess", "epsilon", "recognised"] = "score"
+    require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    change: float | None = None
+    window: int | None = None
+    delta: float = 1e-6
     advance: Progress = None
 
     def check(self) -> None:
@@ -90,6 +110,10 @@ class Optimize(Options):
             raise OptionError("`refine` evaluates further settings: name the study's `profile`")
         if self.floor and not self.refine:
             raise OptionError("`floor` looks for other settings than the grid's: add `refine`")
+        if self.refine and self.by != "score":
+            raise OptionError("`refine` continues within levels of the score: leave it out, or take `by=score`")
+        if self.profile is None and (self.by != "score" or self.require):
+            raise OptionError("other axes than the score, and requirements, look at readings: name `profile`")
         if self.colour is not None and (self.profile is None or self.refine):
             raise OptionError("`colour` masks readings to see the noise: name `profile`, and leave `refine` out")
 
@@ -101,19 +125,25 @@ def optimize(options: Optimize) -> "Optimum":
     The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
     """
     from halfmask.evaluation.scores import parse_weights
+    from halfmask.menus.demands import parse_demand
     from halfmask.menus.optimize import optimize as find_menu
     from halfmask.profiles.profile import Profile
 
     people = None if options.profile is None else held(Profile, options.profile)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     found = find_menu(
-        options.study,  # type: ignore[arg-type]
+        options.study,
         bins=options.bins,
         omega=options.omega,
         weights=weights,
         max_mean=options.max_mean,
         max_std=options.max_std,
         factor=None if options.colour is None or people is None else _colour(options.colour, people, options.panel),
+        by=options.by,
+        require=[parse_demand(each) for each in options.require],
+        profile=people,
+        question=None if people is None else asked(people, options.change, options.window, options.delta),
+        evidence=_evidence(options, people),
     )
     if options.colour is not None:
         menu = replace(found.menu, provenance={**found.menu.provenance, "colour": options.colour})
@@ -124,6 +154,15 @@ def optimize(options: Optimize) -> "Optimum":
     if options.output is not None:
         found.menu.write(options.output)
     return found
+
+
+def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
+    """Series of readings, where there are some to see producers recognised on."""
+    from halfmask.protection.evidence import evidence_from_panel
+
+    if people is None or options.panel is None or options.colour is not None:
+        return None
+    return evidence_from_panel(reopen(options.panel, people), people)
 
 
 def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[PrivacySetting], float]":

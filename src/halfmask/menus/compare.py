@@ -11,22 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
-from halfmask.evaluation.study import read_study
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, Score, read_menu
 from halfmask.menus.placed import place
-from halfmask.menus.scored import Scored, score
+from halfmask.menus.scored import AnyStudy, Read, Scored, opened, score
 from halfmask.profiles.profile import Profile
 
 BINS = 5
 EQUAL = 1e-9
-Read = tuple[pa.Table, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -96,8 +93,8 @@ class Compared:
 
 
 def compare(
-    one: Menu | Read | str | Path,
-    other: Menu | Read | str | Path,
+    one: Menu | AnyStudy,
+    other: Menu | AnyStudy,
     *,
     profile: Profile | None = None,
     bins: int = BINS,
@@ -117,10 +114,10 @@ def compare(
     return Compared(names, tuple(rounds), normalisers, (standings[0][1], standings[1][1]))
 
 
-def _opened(side: Menu | Read | str | Path) -> Menu | Read:
-    if isinstance(side, str | Path):
-        return read_menu(side) if str(side).endswith(".json") else read_study(side)
-    return side
+def _opened(side: Menu | AnyStudy) -> Menu | Read:
+    if isinstance(side, Menu):
+        return side
+    return read_menu(side) if isinstance(side, str | Path) and str(side).endswith(".json") else opened(side)
 
 
 def _about(side: Menu | Read) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ class Facts:
         from halfmask.menus.recognised import recognised_shares
 
         if self.evidence is None or self.evidence.resolution != "readings":
-            raise OptionError("who is recognised from a masked day is seen on readings: name them with --panel SOURCE")
+            raise OptionError("who is recognised from a masked day is seen on readings: name them, `panel`")
         deviations = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks():
             law = mechanism(name)

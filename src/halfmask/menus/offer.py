@@ -10,11 +10,8 @@ producers as there are, says how many it takes: the error falls with the square 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import population
@@ -27,6 +24,7 @@ from halfmask.menus.placed import OUTSIDE, Placed, place
 from halfmask.menus.promise import Question, default_question, guess_error, protection_of
 from halfmask.menus.public import EPSILON, public_summary
 from halfmask.menus.recognised import recognised_shares
+from halfmask.menus.scored import AnyStudy
 from halfmask.menus.words import total_error, total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
@@ -66,7 +64,7 @@ class Offer:
 
 def offer(
     profile: Profile,
-    study: str | Path | tuple[pa.Table, Mapping[str, Any]],
+    study: AnyStudy,
     *,
     levels: int = LEVELS,
     question: Question | None = None,
@@ -91,12 +89,13 @@ def offer(
     targets = [(number + 1) / (levels + 1) for number in range(levels)]
     settings = [least_laplace(target, people, asked) for target in targets]
     placed = place(settings, profile, paper)
-    named = _recognised(evidence, settings)
+    *named, unmasked = _recognised(evidence, [*settings, PrivacySetting("none")])
     entries = [
         _level(number, targets, setting, placed[setting], named[number], (profile, people, asked, within, paper))
         for number, setting in enumerate(settings)
     ]
-    open_ = replace(none_setting(), name=OPEN, protection=protection_of(PrivacySetting("none"), people, asked))
+    shown = replace(protection_of(PrivacySetting("none"), people, asked), recognised=unmasked)
+    open_ = replace(none_setting(), name=OPEN, protection=shown)
     cost = guarded.costs.largest if guarded.costs else None
     made = {"step": 1 / (levels + 1), "within": within, "producers": population(profile), "guarantee_costs": cost}
     kept = {name: value for name, value in paper.provenance.items() if name not in ("require", "bins")}
@@ -139,7 +138,7 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
     return PrivacySetting(REFERENCE, (scale,))
 
 
-def _guarded(study: Any, profile: Profile, question: Question) -> Optimum:
+def _guarded(study: AnyStudy, profile: Profile, question: Question) -> Optimum:
     """The paper's menu among settings with a guarantee: its cost in utility, and the study's scale."""
     return optimize(study, profile=profile, question=question, require=(Demand("guarantee"),))
 
@@ -186,19 +185,19 @@ def _level(
 def offer_rows(menu: Menu) -> list[list[str]]:
     """An offer as a table, headings first: what is hidden, promised and paid."""
     asked = menu.question
-    window = f"epsilon, {asked.window:,} readings" if asked else "epsilon, window"
+    window = f"of {asked.window:,}" if asked else "of window"
     first = next((each.protection for each in menu.settings if each.protection), None)
     crowds = list(first.errors) if first else []
-    head = ["id", "level", "setting", "guess", "epsilon, one reading", window]
-    head += ["recognised"] if first and first.recognised is not None else []
-    head += [f"total of {users:,}" for users in crowds] + ["producers needed", "privacy", "utility"]
+    head = ["id", "level", "setting", "guess", "epsilon", window]
+    head += ["named"] if first and first.recognised is not None else []
+    head += [f"{users:,}" for users in crowds] + ["needs", "privacy", "utility"]
     rows = [head]
     for each in menu.settings:
         found = each.protection
         row = [each.id, each.name, str(each.setting)]
         row += ["-" if found is None or found.guess is None else f"{found.guess:.0%}"]
         row += [_epsilon(found.reading if found else None), _epsilon(found.window if found else None)]
-        if "recognised" in head:
+        if "named" in head:
             row.append("-" if found is None or found.recognised is None else f"{found.recognised:.0%}")
         row += [f"{(found.errors if found else {}).get(users, 0.0):.2%}" for users in crowds]
         row.append("-" if each.needed is None else f"{each.needed:,}")
@@ -213,18 +212,24 @@ def offer_notes(menu: Menu) -> list[str]:
     notes = []
     if asked:
         notes.append(
-            f"epsilon: {asked.words()}; of one reading at delta 0. Of any other change of one reading it is in "
-            "proportion to the change"
+            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0, and in proportion for any other "
+            f"change; of {asked.window:,}: {asked.words()}"
         )
     if made:
         notes.append(
             f"guess: the best guess of a reading from its report errs by this share of guessing without a report; each "
             f"level up buys {made['step']:.0%} of it or more"
         )
+        if any(each.protection and each.protection.recognised is not None for each in menu.settings):
+            notes.append("named: share of producers recognised from a masked day by who knows their days before")
+        notes.append(
+            "100 and so on: mean error of a period's total of so many producers; needs: producers for an error of "
+            f"{made['within']:.2%}"
+        )
         short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
         notes += [
-            f"{each.id} ({each.name}) needs {each.needed:,} producers for totals within {made['within']:.2g} on "
-            f"average: there are {made['producers']:,}"
+            f"{each.id} ({each.name}) needs {each.needed:,} producers for a mean error of {made['within']:.2%}: "
+            f"there are {made['producers']:,}"
             for each in short
         ]
     return notes

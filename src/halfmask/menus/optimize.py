@@ -1,27 +1,25 @@
 """From a study to a menu: the best setting of each privacy bin (method: section 4)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from halfmask import __version__
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
-from halfmask.evaluation.study import read_study
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.axes import Axis, By, axis_of
 from halfmask.menus.demands import BinCost, Costs, Demand
 from halfmask.menus.facts import Facts
 from halfmask.menus.menu import IDS, EmptyBin, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.promise import Question, default_question, protection_of
-from halfmask.menus.scored import BoolArray, Scored, score
+from halfmask.menus.scored import AnyStudy, BoolArray, Scored, opened, score
 from halfmask.menus.words import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of
@@ -68,7 +66,7 @@ class Optimum:
 
 
 def optimize(
-    study: str | Path | tuple[pa.Table, Mapping[str, Any]],
+    study: AnyStudy,
     *,
     bins: int = 5,
     omega: float = 0.1,
@@ -82,7 +80,7 @@ def optimize(
     question: Question | None = None,
     evidence: Evidence | None = None,
 ) -> Optimum:
-    """The menu of a study, given as a path or as what `read_study` returns.
+    """The menu of a study, in hand, as a path or as what `read_study` returns.
 
     Settings that keep the constraint on the global error (default 0.1 and 0.1) fall into equal bins of privacy by
     their median; in each, the admissible setting with the largest perc(U, 50) + perc(U, 10) wins. Ties go to the larger
@@ -94,7 +92,7 @@ def optimize(
     for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects.
     """
     _check_bins(bins, omega)
-    table, about = read_study(study) if isinstance(study, str | Path) else study
+    table, about = opened(study)
     scored = score(table, about, weights, _constraint(max_mean, max_std))
     if factor is not None:
         of = np.array([factor(scored.setting(row)) if kept else 1.0 for row, kept in enumerate(scored.passes)])
@@ -169,8 +167,8 @@ def _facts(
     if by == "score" and not require and evidence is None:
         return None
     if profile is None:
-        asked = f"--by {by}" if by != "score" else f"--require {require[0]}" if require else "--panel"
-        raise OptionError(f"{asked} looks at the readings' sizes: name the study's profile with --profile")
+        asked = f"`by={by}`" if by != "score" else f"requirement {require[0]}" if require else "`panel`"
+        raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`")
     return Facts(scored, profile, question or default_question(profile), evidence)
 
 
@@ -216,7 +214,7 @@ def _check_bins(bins: int, omega: float) -> None:
         raise OptionError(f"bins {bins} is not between 1 and {len(IDS)}")
     if not 0 < omega <= 1 / bins:
         raise OptionError(
-            f"omega {omega} is not above 0 and at most the width of a bin, {1 / bins:.4g}: lower --omega or --bins"
+            f"omega {omega} is not above 0 and at most the width of a bin, {1 / bins:.4g}: lower `omega` or `bins`"
         )
 
 
@@ -291,10 +289,10 @@ def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require:
         asked = ", ".join(map(str, require))
         return f"no setting is admissible and meets {asked}: ask for less, or evaluate more settings"
     if scored.spread[nearest] < omega:
-        return f"no setting has a finite {axis.name}: evaluate other settings, or take another --by"
+        return f"no setting has a finite {axis.name}: evaluate other settings, or take another `by`"
     return (
         f"no setting is admissible: the privacy of the steadiest, {scored.setting(nearest)}, varies by "
-        f"{scored.spread[nearest]:.4g}, omega is {omega}: raise --omega, take fewer --bins or evaluate more settings"
+        f"{scored.spread[nearest]:.4g}, omega is {omega}: raise `omega`, take fewer `bins` or evaluate more settings"
     )
 
 
@@ -317,7 +315,7 @@ def _notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> l
         if each.protection is not None and each.protection.hides_next_to_nothing
     ]
     if profile is None:
-        notes.append("what a setting hides is judged on the readings' sizes: name --profile to have it said")
+        notes.append("what a setting hides is judged on the readings' sizes: name `profile` to have it said")
     notes += [
         f"{other.id} has more privacy and more utility than {each.id}: nobody need choose {each.id}"
         for each, other in combinations(masking, 2)

@@ -132,9 +132,12 @@ def guess_error(setting: PrivacySetting, population: Population) -> float | None
     return min(found.best_absolute / found.prior_absolute, 1.0) if found.prior_absolute else 0.0
 
 
-def default_question(profile: Profile, unit: str = "") -> Question:
+def default_question(profile: Profile) -> Question:
     """A change of a typical reading's size in every reading of a day."""
-    return Question(typical_reading(profile), reports_a_day(profile), unit=unit)
+    size = typical_reading(profile)
+    if not size:
+        raise OptionError("every reading of the profile is zero, so no change can be read from it: give `change`")
+    return Question(float(f"{size:.3g}"), reports_a_day(profile), unit=profile.unit or "")
 
 
 def typical_reading(profile: Profile) -> float:

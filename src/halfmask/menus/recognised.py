@@ -38,7 +38,7 @@ def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
     """Columns of the days before, and of the day itself, for each of the last whole days."""
     step = evidence.step
     if evidence.resolution != "readings" or DAY % step or DAY // step < 2:
-        raise OptionError("a masked day needs readings at steps that divide a day: name them with --panel SOURCE")
+        raise OptionError("a masked day needs readings at steps that divide a day: name them, `panel`")
     a_day = DAY // step
     first = int((-evidence.times[0] // step) % a_day)
     whole = (evidence.series.shape[1] - first) // a_day

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
+from halfmask.evaluation.study import Study, read_study
 from halfmask.mechanisms.setting import PrivacySetting
 
 BoolArray = npt.NDArray[np.bool_]
@@ -53,6 +55,30 @@ class Scored:
     def objective(self) -> FloatArray:
         """perc(U, 50) + perc(U, 10)."""
         return self.utility_median + self.utility_p10
+
+
+Read = tuple[pa.Table, Mapping[str, Any]]
+AnyStudy = Study | str | Path | Read
+
+
+def opened(study: AnyStudy) -> Read:
+    """A study's table and what it says about itself: from its file, or of one in hand."""
+    if isinstance(study, str | Path):
+        return read_study(study)
+    if not isinstance(study, Study):
+        return study
+    samples, texts = study.metrics.shape[1], study.grid.texts()
+    names = np.repeat([block.mechanism for block in study.grid.blocks], [len(block) for block in study.grid.blocks])
+    rows = pa.array(np.repeat(np.arange(len(texts), dtype=np.int32), samples))
+    columns = {
+        "setting": pa.DictionaryArray.from_arrays(rows, pa.array(texts)),
+        "mechanism": pa.array(names).take(rows),
+        "users": pa.array(np.tile(study.users, len(texts))),
+        "repeat": pa.array(np.tile(study.repeat, len(texts))),
+    }
+    flat = study.metrics.reshape(-1, len(METRICS))
+    columns |= {name: pa.array(flat[:, number].astype(float)) for number, name in enumerate(METRICS)}
+    return pa.table(columns), {**study.about, "form": "samples"}
 
 
 def score(
@@ -114,7 +140,7 @@ def _of_summary(
         if asked is not None and asked != held:
             raise OptionError(
                 f"the study is a summary made with the {what} {held}, not {asked}: take those, "
-                "or evaluate anew without --summary"
+                "or evaluate anew without `summary`"
             )
     scores = {name: _numbers(table, name) for name in SCORES}
     return Scored(

@@ -92,18 +92,12 @@ class Solved:
         crowds = list(self.solutions[0].errors) if self.solutions else []
         scored = any(each.placed for each in self.solutions)
         guessed = any(each.guess is not None for each in self.solutions)
-        head = [
-            "mechanism",
-            "setting",
-            f"noise std{unit}",
-            "epsilon, one reading",
-            f"epsilon, {self.question.window:,}",
-        ]
-        head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,} producers" for users in crowds]
+        head = ["setting", f"noise std{unit}", "epsilon", f"of {self.question.window:,}"]
+        head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
         rows = [head]
         for each in self.solutions:
             one = "none" if each.reading is None else f"{each.reading:.3g}" + ("" if each.pure else " *")
-            row = [each.mechanism, str(each.setting), f"{each.noise_std:.3g}", one, f"{each.window:.3g}"]
+            row = [str(each.setting), f"{each.noise_std:.3g}", one, f"{each.window:.3g}"]
             row += ["-" if each.guess is None else f"{each.guess:.0%}"] * guessed
             row += (each.placed.words() if each.placed else ["-", "-"]) if scored else []
             rows.append([*row, *(f"{error:.2%}" for error in each.errors.values())])
@@ -112,11 +106,16 @@ class Solved:
     def notes(self) -> list[str]:
         """What the columns are."""
         asked = self.question
-        told = [f"epsilon, {asked.window:,}: {asked.words()}; epsilon, one reading: the same change in one, at delta 0"]
+        told = [
+            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; "
+            f"of {asked.window:,}: {asked.words()}"
+        ]
         if any(each.reading is not None and not each.pure for each in self.solutions):
             told.append(f"* at delta {asked.delta:g}, as this noise has no epsilon at delta 0")
         if any(each.guess is not None for each in self.solutions):
             told.append("guess: error of the best guess of a reading from its report, over that without a report")
+        if any(each.errors for each in self.solutions):
+            told.append("the last columns: mean error of a period's total of so many producers")
         return told + [f"{name} promises no epsilon: {reason}" for name, reason in self.without.items()]
 
 

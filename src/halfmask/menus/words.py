@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu
+from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
 
@@ -117,15 +117,26 @@ def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> lis
     return words
 
 
+def _protection(entry: MenuSetting) -> list[str]:
+    """Guess, and epsilon of one reading and of the window, for a table."""
+    found = entry.protection
+    if found is None:
+        return ["-", "-", "-"]
+    epsilons = ["none" if each is None else f"{each:.3g}" for each in (found.reading, found.window)]
+    return ["-" if found.guess is None else f"{found.guess:.0%}", *epsilons]
+
+
 def menu_rows(
     menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
 ) -> list[list[str]]:
     """The menu as a table, headings first; with a profile also in plain words."""
     rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
+    rows[0] += ["guess", "epsilon", f"of {menu.question.window:,}"] if menu.question else []
     for each in menu.settings:
         std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
         low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
         rows.append([each.id, str(each.setting), f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}", low, std])
+        rows[-1] += _protection(each) if menu.question else []
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)

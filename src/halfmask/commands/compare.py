@@ -1,0 +1,53 @@
+"""Two menus or studies on one scale."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, AnyProfile, Options, command, held
+
+if TYPE_CHECKING:
+    from halfmask.menus.compare import Compared
+
+
+SIDES = ("first", "second")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Compare(Options):
+    """Options of `compare`.
+
+    Parameters
+    ----------
+    one
+        A menu (.json) or a study (.parquet).
+    other
+        Another.
+    profile
+        The readings' profile: settings of menus are evaluated on it.
+    bins
+        Levels of privacy.
+    """
+
+    one: AnyPath
+    other: AnyPath
+    _: KW_ONLY
+    profile: AnyProfile | None = None
+    bins: int = 5
+
+
+@command(Compare)
+def compare(options: Compare) -> "Compared":
+    """Two menus or studies on common normalisers: who has the better setting at each level of privacy."""
+    from halfmask.menus.compare import compare as measure
+    from halfmask.profiles.profile import Profile
+
+    sides: list[Any] = [options.one, options.other]
+    names = [Path(each).name if isinstance(each, str | Path) else side for each, side in zip(sides, SIDES, strict=True)]
+    if names[0] == names[1]:
+        names = [f"{side} {name}" for side, name in zip(SIDES, names, strict=True)]
+    people = None if options.profile is None else held(Profile, options.profile)
+    return measure(*sides, profile=people, bins=options.bins, names=(names[0], names[1]))

@@ -1,0 +1,95 @@
+"""The menu one can sign."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyProfile, AnySource, AnyStudy, Options, Output, Progress, command, held
+from halfmask.commands._panel import reopen
+from halfmask.commands._question import asked
+
+if TYPE_CHECKING:
+    from halfmask.menus.offer import Offer as Offered
+    from halfmask.profiles.profile import Profile
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Offer(Options):
+    """Options of `offer`.
+
+    Parameters
+    ----------
+    profile
+        A file that 'halfmask profile' wrote.
+    output
+        The offer to write: a menu (JSON), taken wherever a menu is.
+    study
+        The study of the same data, whose scale gives the paper's scores; made here where there is none.
+    panel
+        The readings: to see who is recognised from a masked day.
+    levels
+        How many levels; each step up buys an equal part of the guess error.
+    change
+        What the epsilons are about: a change of a reading by up to this, in its unit; a typical reading's size by
+        default.
+    window
+        In how many readings in a row; those of a day by default.
+    delta
+        At which delta.
+    within
+        The error that a period's total may have (1%): a level says how many producers that takes.
+    summary_epsilon
+        Epsilon, for a whole producer, of the coarse summary of all readings that the offer tells households.
+    unit
+        Unit of a reading, for the words; the profile's by default.
+    advance
+        Hears of settings that are evaluated, and of all.
+    """
+
+    profile: AnyProfile
+    _: KW_ONLY
+    output: Output = None
+    study: AnyStudy | None = None
+    panel: AnySource | None = None
+    levels: int = 4
+    change: float | None = None
+    window: int | None = None
+    delta: float = 1e-6
+    within: str = "1%"
+    summary_epsilon: float = 1.0
+    unit: str | None = None
+    advance: Progress = None
+
+
+@command(Offer)
+def offer(options: Offer) -> "Offered":
+    """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error."""
+    from halfmask.menus.demands import parse_share
+    from halfmask.menus.offer import offer as make_offer
+    from halfmask.profiles.profile import Profile
+    from halfmask.protection.evidence import evidence_from_panel
+
+    people = held(Profile, options.profile)
+    made = make_offer(
+        people,
+        _study(options, people),
+        levels=options.levels,
+        question=asked(people, options.change, options.window, options.delta, options.unit),
+        within=parse_share(str(options.within), f"within {options.within}"),
+        evidence=None if options.panel is None else evidence_from_panel(reopen(options.panel, people), people),
+        summary_epsilon=options.summary_epsilon,
+    )
+    if options.output is not None:
+        made.menu.write(options.output)
+    return made
+
+
+def _study(options: Offer, people: "Profile") -> Any:
+    """The study named, or one of the default grid."""
+    from halfmask.commands.evaluate import evaluate
+
+    if options.study is not None:
+        return options.study
+    return evaluate(people, advance=options.advance)

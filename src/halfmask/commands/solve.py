@@ -1,0 +1,81 @@
+"""Noise for a promise, and a promise for an error."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, AnyProfile, Options, command, held
+from halfmask.commands._question import asked
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from halfmask.menus.solve import Solved
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Solve(Options):
+    """Options of `solve`. Ask for a promise (--epsilon) or for an error (--within and --producers).
+
+    Parameters
+    ----------
+    profile
+        The readings' profile: gives errors of totals, and the change and the window where they are not named.
+    epsilon
+        The promise: the least noise of each mechanism that keeps this epsilon.
+    within
+        The error: the strongest promise with a total of so many --producers within this, such as 1%.
+    producers
+        Of how many producers.
+    change
+        The promise is about a change of a reading by up to this, in its unit; a typical reading's size by default.
+    window
+        In how many readings in a row; those of a day by default.
+    delta
+        At which delta.
+    menu
+        A menu of the same data: its scale gives the paper's scores.
+    unit
+        Unit of a reading, for the words; the profile's by default.
+    """
+
+    profile: AnyProfile | None = None
+    _: KW_ONLY
+    epsilon: float | None = None
+    within: str | None = None
+    producers: int | None = None
+    change: float | None = None
+    window: int | None = None
+    delta: float = 1e-6
+    menu: AnyMenu | None = None
+    unit: str | None = None
+
+    def check(self) -> None:
+        """One question at a time."""
+        super().check()
+        if (self.epsilon is None) == (self.within is None):
+            raise OptionError("ask for a promise, `epsilon`, or for an error, `within` with `producers`")
+        if (self.within is None) != (self.producers is None):
+            raise OptionError("an error is that of some producers' total: give `within` and `producers` together")
+        if self.profile is None and (self.within is not None or self.menu is not None):
+            raise OptionError("errors of totals and scores are those of some data: name its profile")
+
+
+@command(Solve)
+def solve(options: Solve) -> "Solved":
+    """The least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
+    from halfmask.menus.demands import parse_share
+    from halfmask.menus.menu import Menu
+    from halfmask.menus.solve import least_noise, strongest
+    from halfmask.profiles.profile import Profile
+
+    people = None if options.profile is None else held(Profile, options.profile)
+    menu = None if options.menu is None else held(Menu, options.menu)
+    question = asked(people, options.change, options.window, options.delta, options.unit)
+    if options.epsilon is not None:
+        return least_noise(options.epsilon, question, profile=people, menu=menu)
+    if people is None or options.within is None or options.producers is None:
+        raise OptionError("an error is that of some producers' total: give a profile, `within` and `producers`")
+    error = parse_share(str(options.within), f"within {options.within}")
+    return strongest(error, options.producers, question, people, menu=menu)
