@@ -17,6 +17,7 @@ from halfmask.choice.personal import (
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 MOST_USERS = 150
 AT_ONCE = 32
@@ -86,7 +87,7 @@ def evaluate_recommendations(
         raise OptionError("held-out users need single users: profile with --buckets 0")
     if not 0 < held_out < 1:
         raise OptionError(f"held out {held_out} is not a share between 0 and 1")
-    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(8,))))
+    rng = stream(seed, "choice.held-out")
     order = rng.permutation(np.flatnonzero(profile.rows["sum_abs"] > 0))
     count = min(max(round(held_out * len(order)), 1), MOST_USERS)
     if len(order) - count < 2:

@@ -25,6 +25,7 @@ from halfmask.evaluation.scores import privacy, utility
 from halfmask.files import about_table, read_table, whole_file
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 FORMAT = "halfmask mix"
 VERSION = 1
@@ -97,7 +98,7 @@ def mix(
 
 
 def _stream(seed: int, repeat: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(4, repeat))))
+    return stream(seed, "choice.assignment", repeat)
 
 
 def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:

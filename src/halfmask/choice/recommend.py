@@ -12,6 +12,7 @@ from halfmask.choice.personal import Prior, interval, own_counts, personal_laws,
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.streams import stream
 
 FEW = 0.8
 """Below this weight of the producer's own readings against the population's, the advice says that they are few."""
@@ -142,7 +143,7 @@ def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: i
         raise OptionError("the producer has no usable reading: there is nothing to judge by")
     for id in wish.rewards or {}:
         menu[id]
-    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(7,))))
+    rng = stream(seed, "choice.advice")
     bins, counts, zeros = own_counts(own.values)
     scores = personal_privacy(menu, personal_laws(bins, counts, zeros, prior, rng), prior.errors)
     peaks = _peaks(menu, own, wish, rng)

@@ -27,6 +27,7 @@ from halfmask.evaluation.analytic.totals import FEW_READINGS
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 
@@ -93,7 +94,7 @@ def build_systems(
     for repeat, hands in enumerate(deals):
         own = slice(repeat * len(hands), (repeat + 1) * len(hands))
         noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
-        draws = _rng(seed, 5, repeat).standard_normal(2)
+        draws = stream(seed, "choice.local", repeat).standard_normal(2)
         yield System(cells[:, own], bins_held, local[:, own], noise, shift, draws)
 
 
@@ -209,7 +210,7 @@ def _noise(
 def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int, int, np.random.Generator]]:
     for g in range(shape[0]):
         for u in range(shape[1]):
-            yield g, u, _rng(key[0], 6, key[1], g, u)
+            yield g, u, stream(key[0], "choice.totals", key[1], g, u)
 
 
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -248,7 +249,3 @@ def _variance_noise(
 
 def _variance(setting: PrivacySetting) -> float:
     return float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
-
-
-def _rng(seed: int, *key: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=key)))

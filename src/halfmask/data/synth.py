@@ -28,6 +28,7 @@ from scipy.special import ndtr, ndtri
 
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
+from halfmask.streams import stream
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -150,16 +151,11 @@ def _check(name: str, value: int, low: int, high: int | None) -> None:
     raise OptionError(f"synth: {name} is {value!r}; give a whole number {span}")
 
 
-def _rng(seed: int, *key: int) -> np.random.Generator:
-    """An independent stream for each key, so that no draw depends on who made the one before."""
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=key)))
-
-
 def _types(users: int, seed: int) -> NDArray[np.intp]:
     """Index into ``TYPES`` for each user: shares rounded cumulatively, in random order."""
     shares = np.cumsum([0, *(kind.allocated for kind in TYPES)])
     counts = np.diff(np.rint(users * shares / shares[-1]).astype(np.intp))
-    return _rng(seed, 0).permutation(np.repeat(np.arange(len(TYPES)), counts))
+    return stream(seed, "synth.types").permutation(np.repeat(np.arange(len(TYPES)), counts))
 
 
 def _levels(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
@@ -211,7 +207,7 @@ class _Population:
 
     @classmethod
     def draw(cls, users: int, days: int, seed: int) -> "_Population":
-        types, rng = _types(users, seed), _rng(seed, 1)
+        types, rng = _types(users, seed), stream(seed, "synth.people")
         levels = np.empty(users)
         for index, kind in enumerate(TYPES):
             of_kind = types == index
@@ -226,7 +222,7 @@ class _Population:
 
     def readings(self, first: int, last: int) -> tuple[Floats, NDArray[np.bool_]]:
         """Values and missing marks of users ``first`` to ``last`` (exclusive), by user then time."""
-        rng, types, levels = _rng(self.seed, 2, first), self.types[first:last], self.levels[first:last]
+        rng, types, levels = stream(self.seed, "synth.readings", first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
         missing = _remembering(rng, shape[:2], OUTAGE_MEMORY) < OUTAGE
         values = _burst(_activity(rng, shape))

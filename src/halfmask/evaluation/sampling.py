@@ -8,6 +8,7 @@ import numpy as np
 from halfmask.arrays import IntArray
 from halfmask.errors import OptionError
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,7 @@ def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int
     subsets = []
     for size in sizes:
         for repeat in range(repeats):
-            stream = np.random.SeedSequence(seed, spawn_key=(0, size, repeat))
-            order = np.random.Generator(np.random.PCG64DXSM(stream)).permutation(len(rows))
+            order = stream(seed, "evaluation.subsets", size, repeat).permutation(len(rows))
             held = np.cumsum(people[order])
             taken = np.sort(order[: np.searchsorted(held, size) + 1])
             subsets.append(Subset(size, repeat, rows[taken], int(people[taken].sum())))

@@ -19,6 +19,7 @@ from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.streams import stream
 
 DRAWN = 256
 ENOUGH = 256
@@ -69,8 +70,7 @@ def drawn_errors(
     few: FewReadings, subset: Subset, law: Mechanism, parameters: FloatArray, seed: int
 ) -> Iterator[FloatArray]:
     """For each setting the drawn errors |psi| w, from the same chances."""
-    stream = np.random.SeedSequence(seed, spawn_key=(7, subset.size, subset.repeat))
-    rng = np.random.Generator(np.random.PCG64DXSM(stream))
+    rng = stream(seed, "evaluation.few", subset.size, subset.repeat)
     state = rng.bit_generator.state
     for setting in parameters:
         rng.bit_generator.state = state

@@ -18,6 +18,7 @@ from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.grid import Block, Grid
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 METRICS = ("local_mean", "local_std", "local_entropy", "global_mean", "global_std", "global_entropy")
 CHUNK = 256
@@ -161,8 +162,7 @@ def _scattered(
     seed: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The expectations with the noise of finitely many readings around them, from the same draws for every setting."""
-    streams = (np.random.SeedSequence(seed, spawn_key=(3, s.size, s.repeat)) for s in subsets)
-    draws = np.array([np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal(3) for stream in streams])
+    draws = np.array([stream(seed, "evaluation.local", s.size, s.repeat).standard_normal(3) for s in subsets])
     noise = np.einsum("quab,ub->qua", found.factor, draws)
     moments = law.moments(parameters)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -27,6 +27,7 @@ from halfmask.evaluation.analytic.variances import variance_summaries
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 FEW_READINGS = 64
 
@@ -134,5 +135,4 @@ def sums_one_by_one(law: Mechanism, parameters: FloatArray, totals: SubsetTotals
 
 
 def _rng(seed: int, subset: Subset) -> np.random.Generator:
-    stream = np.random.SeedSequence(seed, spawn_key=(2, subset.size, subset.repeat))
-    return np.random.Generator(np.random.PCG64DXSM(stream))
+    return stream(seed, "evaluation.totals", subset.size, subset.repeat)

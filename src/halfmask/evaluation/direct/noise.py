@@ -11,6 +11,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Words
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.streams import sequence
 
 PIECE = 2**14
 
@@ -22,7 +23,7 @@ class Stream:
     """
 
     def __init__(self, seed: int, setting_key: int, size: int, repeat: int, block: int) -> None:
-        self._sequence = np.random.SeedSequence(seed, spawn_key=(1, setting_key, size, repeat, block))
+        self._sequence = sequence(seed, "evaluation.direct", setting_key, size, repeat, block)
 
     @cached_property
     def words(self) -> Words:

@@ -18,6 +18,7 @@ from halfmask.protection.attacks.reidentification import reidentification
 from halfmask.protection.attacks.seeds import guessable_seed
 from halfmask.protection.attacks.smoothing import smoothing
 from halfmask.protection.evidence import Evidence
+from halfmask.streams import ATTACK, stream
 
 __all__ = ["ATTACKS", "Finding", "attack", "colour_score", "whiteness"]
 
@@ -48,9 +49,8 @@ def attack(
     """
     findings = []
     for number, each in enumerate(attacks):
-        stream = np.random.SeedSequence(seed, spawn_key=(9, number))
         with np.errstate(over="ignore", invalid="ignore"):  # noise beyond all numbers has infinite errors, and says so
-            findings.append(each(setting, evidence, np.random.Generator(np.random.PCG64DXSM(stream))))
+            findings.append(each(setting, evidence, stream(seed, ATTACK + each.__name__)))
         if advance:
             advance(number + 1, len(attacks))
     return findings

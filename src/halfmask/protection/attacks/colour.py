@@ -24,6 +24,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.masked import mask_rows
 from halfmask.protection.evidence import Evidence
+from halfmask.streams import stream
 
 NAME = "colour"
 METRIC = "share of the noise that cannot be predicted from its past (spectral flatness; 1 = white)"
@@ -95,7 +96,7 @@ def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> floa
     a plug-in may draw noise that is not independent. Noise drawn independently passes the test but for a chance of
     `LEVEL`, and scores 1; rules that repeat their error (rounding a steady value, microaggregation) score lower.
     """
-    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(9, 99))))
+    rng = stream(seed, "attack.colour.trials")
     errors = masking_errors(setting, np.atleast_2d(values), rng)
     return 1.0 if not errors.any() else score(whiteness(errors))
 
@@ -117,8 +118,7 @@ def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacyS
     def factor(setting: PrivacySetting) -> float:
         if white_by_construction(setting):
             return 1.0
-        stream = np.random.SeedSequence(seed, spawn_key=(9, 98))
-        found = colour(setting, evidence, np.random.Generator(np.random.PCG64DXSM(stream))).value
+        found = colour(setting, evidence, stream(seed, "attack.colour.level")).value
         return 1 - weight * (1 - (1.0 if found is None else found))
 
     return factor

@@ -1,0 +1,57 @@
+"""Random streams with names.
+
+A stream is a seed, a name and numbers that tell its parts apart (a size, a repeat). All names stand in `NAMES`. Beside
+each stands the key that its numbers were drawn with before streams had names, so that a study can be repeated to the
+last bit; a name without one is hashed, and so is every attack that has none. So streams have no order: a new attack,
+figure or sample changes no number of another.
+"""
+
+import hashlib
+
+import numpy as np
+
+NAMES: dict[str, tuple[int, ...] | None] = {
+    "synth.types": (0,),
+    "synth.people": (1,),
+    "synth.readings": (2,),
+    "evaluation.subsets": (0,),
+    "evaluation.direct": (1,),
+    "evaluation.totals": (2,),
+    "evaluation.local": (3,),
+    "evaluation.few": (7,),
+    "choice.assignment": (4,),
+    "choice.local": (5,),
+    "choice.totals": (6,),
+    "choice.advice": (7,),
+    "choice.held-out": (8,),
+    "attack.averaging": (9, 0),
+    "attack.intersection": (9, 1),
+    "attack.smoothing": (9, 2),
+    "attack.reconstruction": (9, 3),
+    "attack.reidentification": (9, 4),
+    "attack.floating_point": (9, 5),
+    "attack.guessable_seed": (9, 6),
+    "attack.colour": (9, 7),
+    "attack.colour.level": (9, 98),
+    "attack.colour.trials": (9, 99),
+}
+ATTACK = "attack."
+
+
+def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
+    """The seed sequence of a stream and its part."""
+    if name not in NAMES and not name.startswith(ATTACK):
+        raise KeyError(f"stream {name!r} is not in halfmask.streams.NAMES: add it there")
+    known = NAMES.get(name)
+    return np.random.SeedSequence(seed, spawn_key=(*(hashed(name) if known is None else known), *parts))
+
+
+def stream(seed: int, name: str, *parts: int) -> np.random.Generator:
+    """A generator of its own for everything that draws."""
+    return np.random.Generator(np.random.PCG64DXSM(sequence(seed, name, *parts)))
+
+
+def hashed(name: str) -> tuple[int, ...]:
+    """128 bits of a name's SHA-256 as four words of 32 bits: no two names share them, and none is a small number."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return tuple(int.from_bytes(digest[at : at + 4], "little") for at in range(0, 16, 4))
