@@ -13,7 +13,7 @@ from tests.generated import cases
 settings.register_profile("cases", cases())
 settings.load_profile("cases")
 
-SHARED = ("spark", "postgres")
+SHARED = ("spark", "postgres", "mariadb")
 """What is started once and serves many tests: a test whose name, file or parameter says it uses it."""
 
 

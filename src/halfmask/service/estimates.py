@@ -59,10 +59,10 @@ def _reach(noisy: tuple[tuple[LatticeNoise, int], ...], deviation: float) -> flo
     size = 1 << (2 * half + 1).bit_length()
     spectrum = np.ones(size // 2 + 1)
     for noise, n in noisy:
+        side = noise.masses(width)[: size // 2]
         mass = np.zeros(size)
-        side = noise.masses(width, size // 2)
         mass[: side.size] = side
-        mass[-side.size + 1 :] += side[1:][::-1]
+        mass[size - side.size + 1 :] += side[:0:-1]
         spectrum = spectrum * np.fft.rfft(mass).real ** n  # symmetric, so its transform is real
     law = np.maximum(np.fft.irfft(spectrum, size), 0.0)
     within = np.cumsum(np.concatenate([law[:1], law[1 : size // 2] + law[: size // 2 : -1]]))

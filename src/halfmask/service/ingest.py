@@ -99,98 +99,118 @@ def ingest(
     return answers
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
+class _Period:
+    """A period as one transaction finds it."""
+
+    span: Span
+    rewards: dict[str, int]
+    deadline: Instant
+    closed: bool = False
+    producers: set[int] = field(default_factory=set)
+    """Who added to it."""
+
+
 class _Batch:
     """What one transaction decides for one campaign. The campaign is locked, so that what is read here holds."""
 
-    tx: Transaction
-    campaign: Campaign
-    rows: list[ReportRow] = field(default_factory=list)
-    entries: list[EntryRow] = field(default_factory=list)
-    touched: dict[Span, set[int]] = field(default_factory=dict)
+    def __init__(self, tx: Transaction, campaign: Campaign) -> None:
+        self.tx, self.campaign = tx, campaign
+        budget, committed = tx.lock(campaign.key)
+        self.room = self.before = budget - committed
+        self.schedule = tx.schedule(campaign.key)
+        self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
+        self.plausible, self.span_of = campaign.plausible, campaign.calendar.span_of
+        self.periods: dict[str, _Period] = {}
+        self.standing: dict[tuple[int, Instant], tuple[int, str, int]] = {}
+        self.rows: list[ReportRow] = []
+        self.entries: list[EntryRow] = []
 
     def decide(self, posts: Sequence[tuple[int, Post, Identity]]) -> list[Results]:
-        budget, committed = self.tx.lock(self.campaign.key)
-        self.room = budget - committed
-        self.schedule = self.tx.schedule(self.campaign.key)
         seen = [[self._first(report, post.now) for report in post.reports] for _, post, _ in posts]
-        spans = {each for post in seen for each in post if isinstance(each, Span)}
-        self.closed = self.tx.closed_keys(self.campaign.key, {span.key for span in spans})
+        for key in self.tx.closed_keys(self.campaign.key, self.periods):
+            self.periods[key].closed = True
         keys = [
             (who.subject, report.time)
             for (_, post, who), found in zip(posts, seen, strict=True)
             for report, each in zip(post.reports, found, strict=True)
-            if report is not None and isinstance(each, Span)
+            if report is not None and type(each) is not str
         ]
         self.standing = self.tx.standing(list(dict.fromkeys(keys)))
         answers = [self._post(post, who, found) for (_, post, who), found in zip(posts, seen, strict=True)]
-        self._store(budget - committed - self.room)
+        self._store()
         return answers
 
-    def _first(self, report: Report | None, now: Instant) -> Span | str:
+    def _first(self, report: Report | None, now: Instant) -> _Period | str:
         """What can be said without the store: the code of a refusal, or the period."""
         if report is None:
             return "malformed"
-        if report.setting not in self.campaign.plausible:
+        time, _, setting = report
+        if setting not in self.plausible:
             return "unknown_setting"
-        if not self.campaign.begins <= report.time < self.campaign.ends:
+        if not self.begins <= time < self.ends:
             return "outside_campaign"
-        if report.time > now + self.campaign.skew:
+        if time > now + self.skew:
             return "future"
-        return self.campaign.calendar.span_of(report.time)
+        span = self.span_of(time)
+        return self.periods.get(span.key) or self._period(span)
 
-    def _post(self, post: Post, who: Identity, seen: Sequence[Span | str]) -> Results:
+    def _period(self, span: Span) -> _Period:
+        """Rewards are by the last schedule that began no later than the period."""
+        rewards: dict[str, int] = {}
+        for begins, scheduled in self.schedule:
+            if begins <= span.begins:
+                rewards = scheduled
+        made = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
+        return made
+
+    def _post(self, post: Post, who: Identity, seen: Sequence[_Period | str]) -> Results:
         earned: dict[str, int] = {}
-        results = []
-        for report, each in zip(post.reports, seen, strict=True):
-            if report is None or isinstance(each, str):
-                results.append(refused(str(each)))
-            else:
-                results.append(self._second(report, each, who.subject, post.now, earned))
+        results = [
+            refused(str(period))
+            if report is None or isinstance(period, str)
+            else self._second(report, period, who.subject, post.now, earned)
+            for report, period in zip(post.reports, seen, strict=True)
+        ]
         for period, amount in earned.items():
             entry = EntryRow(secrets.token_hex(8), self.campaign.key, who.subject, amount, period, post.now)
             self.entries.append(entry)
         return results
 
-    def _second(self, report: Report, span: Span, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
+    def _second(self, report: Report, period: _Period, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
         """What the store says: known or conflict, closed, implausible, accepted."""
-        due = self._due(span, report.setting)
-        stands = self.standing.get((producer, report.time))
+        time, steps, setting = report
+        due = period.rewards.get(setting, 0)
+        stands = self.standing.get((producer, time))
         if stands is not None:
-            if stands[:2] != (report.steps, report.setting):
+            if stands[0] != steps or stands[1] != setting:
                 return refused("conflict")
             return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
-        if span.key in self.closed or now >= self.campaign.deadline(span):
+        if period.closed or now >= period.deadline:
             return refused("closed")
-        low, high = self.campaign.plausible[report.setting]
-        if not low <= report.steps <= high:
+        low, high = self.plausible[setting]
+        if not low <= steps <= high:
             return refused("implausible")
         reward = due if due <= self.room else 0
-        self.room -= reward
         if reward:
-            earned[span.key] = earned.get(span.key, 0) + reward
-        self.standing[producer, report.time] = (report.steps, report.setting, reward)
-        self.rows.append(ReportRow(producer, report.time, report.steps, report.setting, reward))
-        if self.campaign.live:
-            self.touched.setdefault(span, set()).add(producer)
+            self.room -= reward
+            key = period.span.key
+            earned[key] = earned.get(key, 0) + reward
+        self.standing[producer, time] = (steps, setting, reward)
+        self.rows.append(ReportRow(producer, time, steps, setting, reward))
+        period.producers.add(producer)
         return result("accepted", "budget_spent" if due and not reward else None, reward)
 
-    def _due(self, span: Span, setting: str) -> int:
-        """What a report of the period earns: by the last schedule that began no later than the period."""
-        due = 0
-        for begins, rewards in self.schedule:
-            if begins > span.begins:
-                break
-            due = rewards.get(setting, 0)
-        return due
-
-    def _store(self, spent: int) -> None:
+    def _store(self) -> None:
         self.tx.add_reports(self.rows)
         self.tx.add_entries(self.entries)
+        spent = self.before - self.room
         if spent and not self.tx.spend(self.campaign.key, spent):
             raise RuntimeError("the budget changed under a lock")
-        for span, producers in self.touched.items():
-            live.changed(self.tx, self.campaign, span, sorted(producers))
+        if self.campaign.live:
+            for period in self.periods.values():
+                if period.producers:
+                    live.changed(self.tx, self.campaign, period.span, sorted(period.producers))
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:

@@ -50,8 +50,8 @@ class Service:
 
     def count(self, campaign: str, results: Results) -> None:
         """Count results for the operator; no value is in them."""
-        for each in results:
-            self.counted[campaign, each["status"], each.get("code", "")] += 1
+        for (status, code), number in Counter((each["status"], each.get("code", "")) for each in results).items():
+            self.counted[campaign, status, code] += number
 
     def identify(self, tx: Transaction, request: Request, roles: tuple[Role, ...]) -> Identity | None:
         """Who asks, if that is one of the roles; None where anyone may."""

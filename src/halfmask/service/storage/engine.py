@@ -79,7 +79,10 @@ def assert_durable(engine: Engine) -> None:
     try:
         with engine.connect() as connection:
             if backend == "postgresql":
-                wrong = connection.execute(text("SHOW synchronous_commit")).scalar() == "off"
+                switches = [
+                    connection.execute(text(f"SHOW {name}")).scalar() for name in ("synchronous_commit", "fsync")
+                ]
+                wrong = "off" in switches
             elif backend == "mysql":
                 wrong = connection.execute(text("SELECT @@innodb_flush_log_at_trx_commit")).scalar() != 1
             else:
@@ -88,8 +91,8 @@ def assert_durable(engine: Engine) -> None:
         raise RunError(f"cannot reach the {backend} database: {headline(error)}") from error
     if wrong:
         raise RunError(
-            f"the {backend} server acknowledges before it has written to disk: set synchronous_commit=on (PostgreSQL) "
-            "or innodb_flush_log_at_trx_commit=1 (MySQL, MariaDB)"
+            f"the {backend} server acknowledges before it has written to disk: set synchronous_commit and fsync "
+            "on (PostgreSQL) or innodb_flush_log_at_trx_commit=1 (MySQL, MariaDB)"
         )
 
 

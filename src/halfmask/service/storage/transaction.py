@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, and_, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Dialect, Table, and_, bindparam, delete, func, insert, select, update
 
 from halfmask.service.instants import Instant
 from halfmask.service.storage import schema as s
@@ -24,8 +24,9 @@ from halfmask.service.storage.base import (
     Transaction,
 )
 
-CHUNK = 400
+CHUNK = 512
 """Keys a statement asks for at once."""
+SIZES = (1, 8, 64, CHUNK)
 FETCH = 10_000
 
 
@@ -35,12 +36,27 @@ def _dump(value: Mapping[Any, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def _insert_text(table: Table, dialect: Dialect) -> str:
-    """The driver's own text of an insert, by position: rows go to it as tuples, without a dictionary for each."""
-    named = insert(table).values(
-        {column: bindparam(column.name) for column in table.c if column.autoincrement is not True}
-    )
-    compiled = named.compile(dialect=dialect)
-    return str(compiled)
+    """The driver's own text of an insert: rows go to it as tuples, without a dictionary for each."""
+    columns = [column.name for column in table.c if column.autoincrement is not True]
+    mark = "?" if dialect.paramstyle == "qmark" else "%s"
+    named = ", ".join(map(dialect.identifier_preparer.quote, columns))
+    return f"INSERT INTO {table.name} ({named}) VALUES ({', '.join([mark] * len(columns))})"
+
+
+@lru_cache(maxsize=64)
+def _standing_text(kind: str, keys: int) -> str:
+    """Reports by so many keys (producer, time), found by the primary key on each kind of database.
+
+    SQLite reads the whole table for a pair that is IN a list, and none of the kinds has all of the others' ways.
+    """
+    wanted = "SELECT r.producer, r.time, r.steps, r.setting, r.reward FROM"
+    if kind == "sqlite":
+        values = ", ".join(["(?, ?)"] * keys)
+        return f"{wanted} (VALUES {values}) AS k JOIN reports AS r ON r.producer = k.column1 AND r.time = k.column2"
+    if kind == "postgresql":
+        values = ", ".join(["(%s::bigint, %s::bigint)"] * keys)
+        return f"{wanted} (VALUES {values}) AS k(p, t) JOIN reports AS r ON r.producer = k.p AND r.time = k.t"
+    return f"{wanted} reports AS r WHERE (r.producer, r.time) IN ({', '.join(['(%s, %s)'] * keys)})"
 
 
 class SqlTransaction(Transaction):
@@ -143,8 +159,11 @@ class SqlTransaction(Transaction):
     def standing(self, keys: Sequence[tuple[int, Instant]]) -> dict[tuple[int, Instant], tuple[int, str, int]]:
         found: dict[tuple[int, Instant], tuple[int, str, int]] = {}
         for part in _chunks(keys):
-            for producer, time, *rest in self._do(_STANDING, {"keys": part}):
-                found[producer, time] = (rest[0], rest[1], rest[2])
+            size = next(size for size in SIZES if size >= len(part))
+            padded = [*part, *[part[-1]] * (size - len(part))]  # few texts, so that drivers keep them prepared
+            text = _standing_text(self._connection.dialect.name, size)
+            rows = self._connection.exec_driver_sql(text, tuple(number for key in padded for number in key))
+            found |= {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
         return found
 
     def add_reports(self, rows: Sequence[ReportRow]) -> None:
@@ -180,7 +199,7 @@ class SqlTransaction(Transaction):
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
         if rows:
-            self._do(insert(s.entries), [row._asdict() for row in rows])
+            self._connection.exec_driver_sql(_insert_text(s.entries, self._connection.dialect), list(rows))
 
     def ledger_of_producer(self, producer: int) -> list[EntryRow]:
         return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.producer == producer))]
@@ -352,9 +371,6 @@ _SCHEDULE = (
     select(s.schedules.c.begins, s.schedules.c.rewards)
     .where(s.schedules.c.campaign == bindparam("campaign"))
     .order_by(s.schedules.c.begins)
-)
-_STANDING = select(*s.reports.c).where(
-    tuple_(s.reports.c.producer, s.reports.c.time).in_(bindparam("keys", expanding=True))
 )
 _CLOSED_KEYS = select(s.closed.c.period).where(
     s.closed.c.campaign == bindparam("campaign"), s.closed.c.period.in_(bindparam("keys", expanding=True))

@@ -1,0 +1,109 @@
+"""Real servers of PostgreSQL and MariaDB, started on free ports; each test gets a database of its own."""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+PATIENCE = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_port(port: int, server: "subprocess.Popen[Any]") -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        assert server.poll() is None, "the server ended"
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the server does not listen")
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server with its own settings for durability, which the service insists on."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        pytest.skip("no PostgreSQL server on this machine: `make system` installs it")
+    # The server refuses to run as root, and its own user could not reach into pytest's folders.
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory(prefix="halfmask-postgres-") as folder:
+        if as_user:
+            shutil.chown(folder, "postgres")
+        data, port = Path(folder) / "data", free_port()
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        subprocess.run(
+            [*as_user, found[-1], "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"], check=True, **quiet
+        )
+        options = [
+            f"-cport={port}",
+            "-clisten_addresses=127.0.0.1",
+            "-cunix_socket_directories=",
+            "-cmax_connections=200",
+        ]
+        server = subprocess.Popen([*as_user, found[-1].parent / "postgres", "-D", data, *options], **quiet)
+        try:
+            wait_for_port(port, server)
+            yield f"postgresql://postgres:secret@127.0.0.1:{port}/postgres"
+        finally:
+            server.terminate()
+            server.wait(PATIENCE)
+
+
+@contextmanager
+def mariadb_server() -> Iterator[str]:
+    """The address of a MariaDB server."""
+    program = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin")
+    install = shutil.which("mariadb-install-db")
+    if program is None or install is None:
+        pytest.skip("no MariaDB server on this machine: `make system` installs it")
+    me = "root" if os.geteuid() == 0 else os.environ.get("USER", "mysql")
+    with tempfile.TemporaryDirectory(prefix="halfmask-mariadb-") as folder:
+        data, port = Path(folder) / "data", free_port()
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        own = [f"--datadir={data}", f"--user={me}"]
+        make = [install, "--no-defaults", *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run(make, check=True, **quiet)
+        where = [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
+        server = subprocess.Popen([program, "--no-defaults", *own, *where, "--skip-name-resolve"], **quiet)
+        try:
+            wait_for_port(port, server)
+            with create_engine(f"mysql+pymysql://root@127.0.0.1:{port}").begin() as connection:
+                connection.execute(text("CREATE USER tests@'%' IDENTIFIED BY 'secret'"))
+                connection.execute(text("GRANT ALL ON *.* TO tests@'%'"))
+            yield f"mysql://tests:secret@127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(PATIENCE)
+
+
+def fresh_database(server: str) -> str:
+    """The address of a new, empty database on a server."""
+    name = f"service_{secrets.token_hex(6)}"
+    if server.startswith("postgresql"):
+        engine = create_engine(server.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return server.rpartition("/")[0] + f"/{name}"
+    engine = create_engine(server.replace("mysql://", "mysql+pymysql://"))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return f"{server}/{name}"
