@@ -5,6 +5,7 @@ resolution of the readings themselves, of a bounded sample of users over a bound
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -68,6 +69,12 @@ class Population:
     def variance(self) -> float:
         square = float(self.share @ (self.low**2 + self.low * self.high + self.high**2)) / 3
         return max(square - self.mean**2, 0.0)
+
+    @cached_property
+    def prior_absolute(self) -> float:
+        """E|s - median|: the mean error of the best guess of a reading by somebody who has no report of it."""
+        middle = self.quantiles((np.arange(2**18) + 0.5) / 2**18)
+        return float(np.mean(np.abs(middle - np.median(middle))))
 
     @property
     def typical(self) -> float:

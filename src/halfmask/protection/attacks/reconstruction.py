@@ -76,8 +76,7 @@ def lattice_errors(setting: PrivacySetting, population: Population) -> Errors:
     span = max(high, 0.0) - min(low, 0.0)
     step = min(sigma, population.typical) / FINENESS
     first = float(setting.law.moments(np.array(setting.parameters)[None])[0, 0])
-    middle = population.quantiles((np.arange(DRAWS) + 0.5) / DRAWS)
-    prior_absolute = float(np.mean(np.abs(middle - np.median(middle))))
+    prior_absolute = population.prior_absolute
     if sigma == 0 or span / step > MOST_STEPS:
         return Errors(sigma, sigma, spread, first, first, prior_absolute)
     if reach / step > MOST_STEPS:

@@ -1,0 +1,109 @@
+"""Error of the best guess of a reading from its report, over that of the best guess without one.
+
+`guess_error` is of one setting, by quadrature (`attacks.reconstruction`). `guess_errors` is of tens of thousands: the
+population in some hundred pieces, the noise's distribution function in a table, the mean over a fixed set of reports.
+"""
+
+from math import isfinite, nan, sqrt
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.evidence import Population
+
+SMALL = 0.02
+"""Noise below this share of a typical reading leaves the report itself the best guess, to within 2 % of its error."""
+PIECES = 256
+REPORTS = 192
+TABLE = 1024
+AT_ONCE = 512
+WIDE = 12.0
+"""Deviations at which a table of unbounded noise ends."""
+
+
+def guess_error(setting: PrivacySetting, population: Population) -> float:
+    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN without a law of additive noise."""
+    if setting.kind != "additive" or setting.inner is not None:
+        return nan
+    prior = population.prior_absolute
+    first, second = setting.law.moments(np.array([setting.parameters]))[0, :2]
+    if not prior or not first:
+        return 0.0
+    if not isfinite(second):
+        return 1.0
+    if sqrt(second) < SMALL * population.typical:
+        return min(float(first) / prior, 1.0)
+    return min(lattice_errors(setting, population).best_absolute / prior, 1.0)
+
+
+def guess_errors(name: str, parameters: FloatArray, population: Population) -> FloatArray:
+    """`guess_error` of many settings of one mechanism, rows of ``parameters``, to within about 0.03.
+
+    NaN where the mechanism has no law of additive noise.
+    """
+    law = mechanism(name)
+    found = np.full(len(parameters), np.nan)
+    if law.kind != "additive":
+        return found
+    moments = law.moments(parameters)
+    sigma, prior = np.sqrt(moments[:, 1]), population.prior_absolute
+    if not prior:
+        return np.zeros(len(parameters))
+    edges, share = _pieces(population)
+    middle = (edges[1:] + edges[:-1]) / 2
+    median = population.quantiles(np.array([0.5]))[0]
+    blind = float(share @ np.abs(middle - median))  # as `prior`, of readings in pieces
+    found[:] = np.minimum(moments[:, 0] / prior, 1.0)  # no guess is worse than the report itself
+    rows = np.flatnonzero((sigma >= SMALL * population.typical) & np.isfinite(sigma))
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        errors = _errors(name, parameters[some], sigma[some], population, (edges, share))
+        found[some] = np.minimum(found[some], errors / blind)
+    return found
+
+
+def _errors(
+    name: str, parameters: FloatArray, sigma: FloatArray, population: Population, pieces: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    from halfmask.protection.guess_kernel import median_errors  # here, because numba takes long to import
+
+    law = mechanism(name)
+    reach = law.support(parameters)
+    reach = np.where(np.isfinite(reach), reach, WIDE * sigma)
+    tables = law.cdf(parameters, reach[:, None] * np.linspace(0, 1, TABLE + 1))
+    at, sign = _spread(REPORTS)
+    readings = population.quantiles(at)
+    noises = _quantiles(tables, reach, sign)
+    out = np.empty(len(parameters))
+    median_errors(*pieces, np.ascontiguousarray(tables), reach, readings, noises, out)
+    return out
+
+
+def _pieces(population: Population) -> tuple[FloatArray, FloatArray]:
+    """Cells of nearly equal mass or equal ratio that hold all readings; zeros are in the cell around 0."""
+    quantiles = population.quantiles(np.linspace(0, 1, PIECES // 2 + 1))
+    low, high = float(quantiles[0]), float(quantiles[-1])
+    evenly = np.linspace(low, high, PIECES // 2 + 1)
+    tiny = 1e-3 * population.typical
+    edges = np.unique(np.concatenate([quantiles, evenly, [-tiny, tiny] if population.zero else []]))
+    edges = edges[np.append(True, np.diff(edges) > 1e-6 * (high - low))]
+    edges[0] = min(edges[0], low) - tiny
+    edges[-1] = max(edges[-1], high) + tiny
+    return edges, np.diff(population.cdf(edges))
+
+
+def _spread(count: int) -> tuple[FloatArray, FloatArray]:
+    """Points that fill the unit square evenly: Kronecker's sequence of the plastic number."""
+    plastic = 1.32471795724474602596
+    n = np.arange(1, count + 1)
+    return (0.5 + n / plastic) % 1, (0.5 + n / plastic**2) % 1
+
+
+def _quantiles(tables: FloatArray, reach: FloatArray, u: FloatArray) -> FloatArray:
+    """psi at probabilities u of each table's symmetric law."""
+    size, sign = np.abs(2 * u - 1), np.sign(2 * u - 1)
+    y = np.linspace(0, 1, tables.shape[1])
+    return np.asarray(sign * reach[:, None] * np.array([np.interp(size, table, y) for table in tables]))
