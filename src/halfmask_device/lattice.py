@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count
+from math import floor
 
 from halfmask_device.errors import OptionError, ReadingError
 
@@ -30,18 +31,21 @@ class Lattice:
     _unit: Fraction = field(init=False, repr=False, compare=False)
     _ends: tuple[int, int] = field(init=False, repr=False, compare=False)
     _places: int = field(init=False, repr=False, compare=False)
+    _scales: list[tuple[int, int]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        unit = _exact(self.step, "step")
+        unit = exact_decimal(self.step, "step")
         if unit <= 0:
             raise OptionError(f"step {self.step} is not above 0: name the finest difference to be told, like 0.001")
-        ends = [_exact(end, name) / unit for name, end in (("low", self.low), ("high", self.high))]
+        ends = [exact_decimal(end, name) / unit for name, end in (("low", self.low), ("high", self.high))]
         for name, end, steps in zip(("low", "high"), (self.low, self.high), ends, strict=True):
             if steps.denominator != 1:
                 raise OptionError(f"{name} {end} is no multiple of the step {self.step}: round it to one")
         if ends[0] >= ends[1]:
             raise OptionError(f"low {self.low} is not below high {self.high}: readings need a range")
         object.__setattr__(self, "_unit", unit)
+        scales = [(1 / unit / 10**places).as_integer_ratio() for places in range(_MOST_DIGITS + 1)]
+        object.__setattr__(self, "_scales", scales)
         object.__setattr__(self, "_places", next(n for n in count() if (unit * 10**n).denominator == 1))
         object.__setattr__(self, "_ends", (int(ends[0]), int(ends[1])))
         for name, number in (("step", 1), ("low", self._ends[0]), ("high", self._ends[1])):
@@ -58,11 +62,16 @@ class Lattice:
         return self._ends
 
     def steps(self, value: Value, place: str = "the reading") -> int | None:
-        """The reading in steps: the nearest lattice point, halves to the even one, held within the range.
+        """The reading in steps: the nearest lattice point, halves upwards, held within the range.
+
+        Halves go one way, so that readings d apart are at most ceil(d/step) steps apart on the lattice.
 
         None for a missing reading (empty, ``NA``, NaN, infinite). A float counts as the shortest decimal that writes
         it. What is no number is a ReadingError that names ``place`` and never the reading.
         """
+        plain = self._plain_steps(value) if type(value) is str or type(value) is float else None
+        if plain is not None:
+            return plain
         text = "" if value is None else str(value).strip()
         if text.lstrip("+-").lower() in _MISSING:
             return None
@@ -73,7 +82,20 @@ class Lattice:
             return min(max(0, low), high)
         if number.adjusted() > 2 * _MOST_DIGITS:
             return high if number > 0 else low
-        return min(max(round(Fraction(number) / self._unit), low), high)
+        return min(max(floor(Fraction(number) / self._unit + Fraction(1, 2)), low), high)
+
+    def _plain_steps(self, value: str | float) -> int | None:
+        """`steps` of decimals like 12.345, in integers and quick; None for whatever is written in another way."""
+        text = value if type(value) is str else repr(value)
+        whole, _, fraction = text.partition(".")
+        negative = whole.startswith("-")
+        digits = (whole[1:] if negative else whole) + fraction
+        if not (digits.isdigit() and digits.isascii()) or len(digits) > _MOST_DIGITS or whole in ("", "-"):
+            return None
+        numerator, denominator = self._scales[len(fraction)]
+        number = -int(digits) if negative else int(digits)
+        steps, (low, high) = (2 * number * numerator + denominator) // (2 * denominator), self._ends
+        return low if steps < low else high if steps > high else steps
 
     def text(self, steps: int) -> str:
         """So many steps as a decimal, exact, with the digits that the step has."""
@@ -83,7 +105,7 @@ class Lattice:
         return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
 
 
-def _exact(text: str, name: str) -> Fraction:
+def exact_decimal(text: str, name: str) -> Fraction:
     """The exact number; thirty digits on either side of the point are more than any sensor has."""
     number = Decimal(stripped) if _NUMBER.fullmatch(stripped := str(text).strip()) else None
     if number is None:

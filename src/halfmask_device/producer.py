@@ -6,42 +6,51 @@ from pathlib import Path
 
 from halfmask_device.errors import ReadingError
 from halfmask_device.lattice import Lattice, Value
-from halfmask_device.laws import law
+from halfmask_device.laws import law, unmasked_warning
+from halfmask_device.ledger import Guard
+from halfmask_device.masking import PREPARE, Channel, Look, Masked, mask
 from halfmask_device.prf import Bits
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import State
 from halfmask_device.terms import Terms, hold_to
+from halfmask_device.times import UNDATED, moment
 
 Reading = tuple[str, Value] | tuple[str, Value, str]
 """Time, value, and the sensor where a device has several."""
-BATCH = 1024
-PREPARE = 200
-"""Draws that are worth a table."""
+BATCH = 4096
 
 
 class Producer:
     """One producer's device. m = s + psi: s the reading on the lattice, within the range; psi whole steps of noise.
 
     The report m is not clipped: clipping after noise would bias totals. The same reading (sensor, time and lattice
-    value) always gives the same report, by the state; the first draw stays even under another setting, because a
-    second draw would be a second look at the reading. Times are compared as text.
+    value) always gives the same report, by the secret; the first report stays under another setting, by the memory.
+    Another value for the same sensor and time is refused, unless ``revise``: it is one more look. Another setting than
+    the one that the folder has promised needs the consent ``change``. ``notes`` says what a person should know.
     """
 
-    def __init__(self, setting: str, lattice: Lattice, state: str | Path) -> None:
-        parsed = DeviceSetting.parse(setting)
-        self.setting, self.lattice = parsed.text, lattice
-        self._law = law(parsed, lattice.unit)
+    def __init__(
+        self, setting: str, lattice: Lattice, state: str | Path, *, change: bool = False, revise: bool = False
+    ) -> None:
+        channel = Channel.of(setting, lattice)
+        law(channel.setting, lattice.unit)  # refuses before anything is written
         self._state = State(state)
-        hold_to(self._state, Terms(parsed.text, lattice))
+        terms = hold_to(self._state, Terms(channel.setting.text, lattice), change=change)
+        self.setting, self.lattice, self.notes = channel.setting.text, lattice, list[str]()
+        self._channel, self._revise = channel, revise
+        self._past = [Channel.of(each, lattice) for each in terms.past]
+        self._guard = Guard(channel, terms, self._note) if terms.limit else None
+        if warning := unmasked_warning(self.setting, lattice.unit):
+            self._note(warning)
 
     def report(self, time: str, value: Value, sensor: str = "") -> int | None:
         """The report of one reading, in steps; None where the reading is missing."""
-        return next(self.reports([(time, value, sensor)]))
+        return self._batch([(time, value, sensor)], 1, "time", "value")[0]
 
     def reports(
         self, readings: Iterable[Reading], *, first: int = 1, columns: tuple[str, str] = ("time", "value")
     ) -> Iterator[int | None]:
-        """The reports of many readings, in their order; noise is stored by batches, each before its reports go out.
+        """The reports of many readings, in their order; looks are remembered by batches, before their reports go out.
 
         ``first`` and ``columns`` say in errors where a reading stood; no error ever shows the reading itself.
         """
@@ -51,26 +60,51 @@ class Producer:
             first += len(batch)
 
     def _batch(self, batch: list[Reading], first: int, time_column: str, value_column: str) -> list[int | None]:
-        steps, keys = [], []
-        for row, (time, value, *sensor) in enumerate(batch, first):
-            if not time.strip():
-                raise ReadingError(
-                    f"row {row}, column {time_column}: no time, and without one a retry looks like another"
-                )
-            found = self.lattice.steps(value, f"row {row}, column {value_column}: the reading")
-            steps.append(found)
-            if found is not None:
-                keys.append(self._state.key(sensor[0] if sensor else "", time.strip(), found))
-        noise = iter(self._state.noise(keys, self._draws) if keys else [])
-        return [None if each is None else each + next(noise) for each in steps]
+        places, looks = [], []
+        keys, lattice = self._state.keys, self.lattice
+        for row, (time, value, *sensor) in enumerate(batch):
+            try:
+                when, day = moment(time)
+                steps = lattice.steps(value)
+                key = keys.of(day)
+            except ReadingError:  # once more, now with words for where it stood
+                when, day = moment(time, f"row {first + row}, column {time_column}: the time")
+                steps = lattice.steps(value, f"row {first + row}, column {value_column}: the reading")
+                key = keys.of(day, f"row {first + row}, column {time_column}: the time")
+            if steps is not None:
+                places.append(row)
+                looks.append(Look(sensor[0] if sensor else "", when, day, key, steps))
+                if day == UNDATED:
+                    self._note("some times have no date that can be read: they must never come again")
+        reports: list[int | None] = [None] * len(batch)
+        if looks:
+            gate = self._guard.gate if self._guard else None
+            masked = mask(self._state, self._channel, looks, past=self._past, revise=self._revise, gate=gate)
+            self._tell(masked, [first + row for row in places], time_column)
+            for row, report in zip(places, masked.reports, strict=True):
+                reports[row] = report
+        return reports
 
-    def _draws(self, count: int) -> list[int]:
-        source = Bits.fresh()
-        return [self._law.draw(source) for _ in range(count)]
+    def _tell(self, masked: Masked, rows: list[int], column: str) -> None:
+        for i, why in masked.refused.items():
+            raise ReadingError(f"row {rows[i]}, column {column}: {REFUSALS[why]}")
+        if masked.revisions:
+            self._note("readings were revised: each is one more look at the true value, and the ledger charges it")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+REFUSALS = {
+    "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
+    "or a sensor not named?); --revise reports this one too, which is one more look at the true value",
+    "limit": "the ledger's limit is reached for this window, so nothing more is reported; 'halfmask ledger' shows it",
+}
 
 
 def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
-    """Independent draws of psi in steps, from the sampler that devices use; nothing is remembered."""
+    """Independent draws of psi in steps, from the sampler that devices use and a key that nobody keeps."""
     drawn, source = law(DeviceSetting.parse(setting), lattice.unit), Bits.fresh()
     if count > PREPARE:
         drawn.prepare()

@@ -1,165 +1,145 @@
-"""What a device remembers: its secret, and the noise it has drawn, so that a retry never hands out a second draw.
+"""What a device remembers, in a folder that nobody else may read or write; several processes may use it at once.
 
-    noise.sqlite   key = BLAKE2b(sensor, time, lattice value), noise, seal = BLAKE2b(key, noise), under the secret
-    secret         32 bytes of the operating system's
-    terms.json     what `halfmask_device.terms` keeps
+    secret          the keys (`halfmask_device.secret`); the same file stands beside the folder
+    terms.json      what `halfmask_device.terms` keeps, sealed by the secret
+    memory.sqlite   for each sensor, time and law a hash of which value was reported; how many reports each day has
 
-All is secret: noise and report together give the reading. No reading and no time is in it. Files are made in the order
-empty store, secret, terms, each at once and whole, so that a folder that has lost one of them is recognised.
+Noise is not stored: it follows from the secret. The memory may be lost or rolled back without a second look at any
+reading under the same setting; what is lost with it is the notice of revisions and of changed settings, and counts.
 """
 
-import hashlib
 import os
 import sqlite3
-import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from halfmask_device.errors import FileFormatError, RunError
+from halfmask_device.private import create_once, own_folder, private
+from halfmask_device.secret import WAY_OUT, Keys, find_secret, keep, places
 
-SECRET_BYTES = 32
-HASH_BYTES = 16
 TERMS = "terms.json"
-TABLE = "CREATE TABLE IF NOT EXISTS noise (key BLOB PRIMARY KEY, noise TEXT NOT NULL, seal BLOB NOT NULL) WITHOUT ROWID"
+MEMORY = "memory.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS seen (slot INTEGER PRIMARY KEY, tag INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS counts (day INTEGER, law TEXT, reports INTEGER, revisions INTEGER, PRIMARY KEY (day, law))
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS campaigns (id TEXT PRIMARY KEY, plain TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT, time TEXT, steps TEXT,
+    setting TEXT, UNIQUE (campaign, time));
+CREATE TABLE IF NOT EXISTS receipts (campaign TEXT, outcome TEXT, reports INTEGER, reward INTEGER,
+    PRIMARY KEY (campaign, outcome)) WITHOUT ROWID;
+"""
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-_WAY_OUT = "bring the folder back from a copy, or begin a new one and never mask again what was reported from this one"
+_MENDED = "remove it: reports stay the same, but counts and the notice of revisions begin anew"
 
 
 class State:
-    """The memory of one device, in a folder that nobody else may read; several processes may use it at once."""
+    """The memory of one device."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._store, secret = self.folder / "noise.sqlite", self.folder / "secret"
-        with _plainly(self.folder):
-            if not secret.exists():
-                self._begin(secret)
-            self._secret = _private(secret).read_bytes()
-            if len(self._secret) != SECRET_BYTES:
-                raise FileFormatError(f"{secret} is damaged (it has {len(self._secret)} bytes): {_WAY_OUT}")
-            self._check()
+        with self._plainly():
+            own_folder(self.folder)
+            if (self.folder / "noise.sqlite").exists():
+                raise FileFormatError(f"{self.folder} was made by a version that stored its noise: finish it with that")
+            self.secret = find_secret(self.folder, self._in_use)
+            self.keys = Keys(self.secret)
+            self._store = self.folder / MEMORY
+            if not self._store.exists():
+                create_once(self._store, b"")
+            private(self._store)
+            self._connection: sqlite3.Connection | None = None
+            self._process = 0
+            with self.memory() as memory:
+                verdict = memory.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}")
 
-    def key(self, sensor: str, time: str, steps: int) -> bytes:
-        """What the noise of a reading is kept under; without the secret it tells nothing of the reading."""
-        parts = (part.encode("utf-8", "surrogateescape") for part in (sensor, time, str(steps)))
-        return self._hash(b"key", *parts)
+    def forget(self, before: int) -> None:
+        """Delete the keys of days before ``before``, and what is remembered of them stays unreadable hashes."""
+        with self._plainly():
+            self.secret = self.secret.forget(before)
+            keep(self.folder, self.secret)
+            self.keys = Keys(self.secret)
 
-    def noise(self, keys: Sequence[bytes], draws: Callable[[int], list[int]]) -> list[int]:
-        """The noise that each key has, drawn now where it has none; on disk before it is returned.
+    @contextmanager
+    def memory(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is stored, or nothing. A lock keeps other processes out meanwhile."""
+        with self._plainly():
+            memory = self._open()
+            memory.execute("BEGIN IMMEDIATE")
+            try:
+                yield memory
+            except BaseException:
+                memory.execute("ROLLBACK")
+                raise
+            memory.execute("COMMIT")
 
-        The first draw for a key stays: of two processes that draw for it at once, both return the one stored first.
-        """
-        with _plainly(self.folder), closing(self._connect()) as store:
-            known = self._known(store, keys)
-            new = [key for key in dict.fromkeys(keys) if key not in known]
-            if new:
-                drawn = [(key, str(psi)) for key, psi in zip(new, draws(len(new)), strict=True)]
-                store.execute("BEGIN IMMEDIATE")
-                rows = [(key, psi, self._seal(key, psi)) for key, psi in drawn]
-                store.executemany("INSERT OR IGNORE INTO noise VALUES (?, ?, ?)", rows)
-                store.execute("COMMIT")
-                known |= self._known(store, new)
-        return [known[key] for key in keys]
+    def _open(self) -> sqlite3.Connection:
+        """The connection of this process: one that was opened before a fork is left to the parent."""
+        if self._connection is None or self._process != os.getpid():
+            self._connection = sqlite3.connect(
+                self._store.absolute().as_uri() + "?mode=rw",
+                uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
+            )  # fmt: skip
+            self._process = os.getpid()
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")  # whole after a loss of power, if a little behind
+            self._connection.executescript(SCHEMA)
+        return self._connection
 
-    def _known(self, store: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
-        for start in range(0, len(keys), 500):  # SQLite's least limit of parameters is 999
-            part = keys[start : start + 500]
-            marks = ",".join("?" * len(part))
-            rows = store.execute(f"SELECT key, noise, seal FROM noise WHERE key IN ({marks})", part)
-            found.update((key, self._unsealed(key, psi, seal)) for key, psi, seal in rows)
-        return found
+    def durable(self) -> None:
+        """From here on every transaction is on disk when it ends: for what is queued, which nothing else holds."""
+        with self._plainly():
+            self._open().execute("PRAGMA synchronous = FULL")
 
-    def _hash(self, purpose: bytes, *parts: bytes) -> bytes:
-        digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES, person=purpose)
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big") + part)
-        return digest.digest()
+    def close(self) -> None:
+        """Give the store back; it opens again when it is needed."""
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
 
-    def _seal(self, key: bytes, psi: str) -> bytes:
-        return self._hash(b"seal", key, psi.encode())
+    def __del__(self) -> None:
+        if getattr(self, "_connection", None) is not None:
+            self.close()
 
-    def _unsealed(self, key: bytes, psi: str, seal: bytes) -> int:
-        """The noise, if it is what this secret's device drew: SQLite itself does not notice a changed byte."""
-        if not isinstance(psi, str) or seal != self._seal(key, psi):
-            raise FileFormatError(f"{self._store} is damaged, or its secret is another's: {_WAY_OUT}")
-        return int(psi)
+    def _in_use(self) -> bool:
+        return any((self.folder / name).exists() for name in (TERMS, MEMORY)) and not any(
+            path.exists() for path in places(self.folder)
+        )
 
-    def _begin(self, secret: Path) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._store, os.O_CREAT | os.O_RDWR, 0o600))
-        with closing(self._connect()) as store:
-            store.execute(TABLE)
-            used = store.execute("SELECT 1 FROM noise LIMIT 1").fetchone() or (self.folder / TERMS).exists()
-        if used and not secret.exists():  # asked last, since another process may have begun meanwhile
-            raise FileFormatError(f"{secret} is missing, but the device was in use: {_WAY_OUT}")
-        create_once(secret, os.urandom(SECRET_BYTES))
-
-    def _check(self) -> None:
-        if not self._store.exists():
-            raise FileFormatError(f"{self._store} is missing, but the device has a secret: {_WAY_OUT}")
-        _private(self._store)
-        with closing(self._connect()) as store:
-            for row in store.execute("SELECT key, noise, seal FROM noise LIMIT 1"):
-                self._unsealed(*row)
-            verdict = store.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise FileFormatError(f"{self._store} is damaged ({verdict}): {_WAY_OUT}")
-
-    def _connect(self) -> sqlite3.Connection:
-        """A connection for one task: none is kept, so none crosses a fork or a thread."""
-        address = self._store.absolute().as_uri() + "?mode=rw"
-        store = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)
-        store.execute("PRAGMA synchronous = EXTRA")  # a report must not outlive its noise, not even a loss of power
-        return store
-
-
-def create_once(path: Path, content: bytes) -> None:
-    """Write a private file that is whole or absent, unless there is one: of several writers the first wins."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
-    try:
-        write_private(temporary, content)
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """Turn what SQLite and the system say into errors that name the folder."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the rest of the code tells the kind
+                raise FileFormatError(f"{self.folder / MEMORY} is damaged ({error}): {_MENDED}") from error
+            raise RunError(f"the state in {self.folder} cannot be used ({error}): nothing was reported") from error
+        except OSError as error:
+            raise RunError(f"the state in {self.folder} cannot be used ({error.strerror or error})") from error
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """A new file of mode 0600, on disk when this returns."""
-    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def known_tags(memory: sqlite3.Connection, slots: Sequence[int]) -> dict[int, int]:
+    """The tags of those slots that have one."""
+    found: dict[int, int] = {}
+    for start in range(0, len(slots), 500):  # SQLite's least limit of parameters is 999
+        part = slots[start : start + 500]
+        found.update(memory.execute(f"SELECT slot, tag FROM seen WHERE slot IN ({','.join('?' * len(part))})", part))
+    return found
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def add_counts(memory: sqlite3.Connection, law: str, days: Iterable[tuple[int, int, int]]) -> None:
+    """Add (day, reports, revisions) to what is counted of a law."""
+    memory.executemany(
+        "INSERT INTO counts VALUES (?, ?, ?, ?) ON CONFLICT (day, law) DO UPDATE SET "
+        "reports = reports + excluded.reports, revisions = revisions + excluded.revisions",
+        [(day, law, reports, revisions) for day, reports, revisions in days],
+    )
 
 
-def _private(path: Path) -> Path:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them")
-    return path
-
-
-@contextmanager
-def _plainly(folder: Path) -> Iterator[None]:
-    """Turn what SQLite and the system say into errors that name the folder."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the rest of the code tells the kind
-            raise FileFormatError(f"the state in {folder} is damaged ({error}): {_WAY_OUT}") from error
-        raise RunError(f"the state in {folder} cannot be used ({error}): nothing was reported") from error
-    except OSError as error:
-        raise RunError(f"the state in {folder} cannot be used ({error.strerror or error})") from error
+__all__ = ["MEMORY", "TERMS", "WAY_OUT", "State", "add_counts", "known_tags"]

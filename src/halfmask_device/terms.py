@@ -1,9 +1,9 @@
-"""The terms on which a device shares: setting, lattice, columns and menu; kept in its folder as ``terms.json``."""
+"""The terms on which a device shares: setting, lattice, columns, menu and limit; sealed in its ``terms.json``."""
 
+import hmac
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,22 @@ from typing import Any
 from halfmask_device.errors import FileFormatError, OptionError, RunError, SourceError
 from halfmask_device.lattice import Lattice
 from halfmask_device.laws import law
+from halfmask_device.limit import Limit
+from halfmask_device.prf import keyed
+from halfmask_device.private import create_once
+from halfmask_device.private import replace as replace_file
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import TERMS as FILE
-from halfmask_device.state import State, create_once, sync_folder, write_private
+from halfmask_device.state import State
 
 FORMAT = "halfmask device"
-VERSION = 1
+VERSION = 2
 STEP = "0.001"
 MENU = Path("menu.json")
 WIDEST = 10**6
 """Either end of the range where none is published: hardly a range, and guarantees for it are as weak as it is wide."""
+MENU_FORMAT = "halfmask menu"
+MENU_VERSION = 1
 COLUMNS = {"time": "time", "value": "value"}
 
 
@@ -28,13 +34,16 @@ COLUMNS = {"time": "time", "value": "value"}
 class Terms:
     """``setting`` is written out, or an id of ``menu``, which maps ids to settings; a device can draw its noise.
 
-    ``columns`` names those of the roles time, value and, where a device has several, sensor.
+    ``columns`` names those of the roles time, value and, where a device has several, sensor. ``past`` are settings that
+    the device shared by before: what was reported by them stands.
     """
 
     setting: str
     lattice: Lattice
     menu: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
+    past: tuple[str, ...] = ()
+    limit: Limit | None = None
 
     def __post_init__(self) -> None:
         law(DeviceSetting.parse(self.setting_text), self.lattice.unit)
@@ -60,6 +69,7 @@ class Asked:
     low: str | None = None
     high: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    limit: Limit | None = None
 
 
 def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
@@ -68,15 +78,20 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     What is asked for must agree with what is stored. ``change`` takes another setting, menu or columns from here on;
     the lattice never changes, because the noise that is remembered belongs to it.
     """
-    stored = read_terms(folder)
-    if stored is None:
+    if (folder / FILE).exists():
+        state = State(folder)
+        stored = read_terms(state)
+    else:
         first = _first(folder, asked)
-        stored = hold_to(State(folder), first)
+        state = State(folder)
+        stored = hold_to(state, first)
+    stored = stored or _first(folder, asked)
     menu = read_menu_settings(asked.menu) if asked.menu else stored.menu
     old = stored.lattice
     lattice = Lattice(asked.step or old.step, asked.low or old.low, asked.high or old.high)
     _same_lattice(folder, old, lattice)
-    new = Terms(_chosen(asked.setting or stored.setting, menu), lattice, menu, {**stored.columns, **asked.columns})
+    chosen, columns = _chosen(asked.setting or stored.setting, menu), {**stored.columns, **asked.columns}
+    new = replace(stored, setting=chosen, menu=menu, columns=columns, limit=asked.limit or stored.limit)
     if new == stored:
         return stored
     if not change:
@@ -84,8 +99,20 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
             f"{folder} shares {_shown(stored)}, not {_shown(new)}: "
             "leave these options out, or say --change to share so from here on"
         )
-    _replace(folder, new)
-    return new
+    return _changed(state, stored, new)
+
+
+def _changed(state: State, stored: Terms, new: Terms) -> Terms:
+    """Other terms from here on; what was reported by the old setting stays known by it."""
+    past = dict.fromkeys((*stored.past, stored.setting_text))
+    past.pop(new.setting_text, None)
+    changed = replace(new, past=tuple(past))
+    path = state.folder / FILE
+    try:
+        replace_file(path, _written(changed, state))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}; the old terms hold") from error
+    return changed
 
 
 def _first(folder: Path, asked: Asked) -> Terms:
@@ -98,7 +125,7 @@ def _first(folder: Path, asked: Asked) -> Terms:
     step = asked.step or STEP
     widest = _widest(step)
     lattice = Lattice(step, asked.low or f"-{widest}", asked.high or widest)
-    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
+    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns}, limit=asked.limit)
 
 
 def _widest(step: str) -> str:
@@ -115,18 +142,29 @@ def _menu_at_hand(setting: str) -> dict[str, str]:
     return read_menu_settings(MENU) if named and MENU.is_file() else {}
 
 
-def hold_to(state: State, terms: Terms) -> Terms:
-    """Store terms where there are none; return those that are stored, whose lattice must be the same."""
+def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
+    """Store terms where there are none; return those that are stored, whose lattice must be the same.
+
+    Another setting than the stored one needs the consent ``change``: readers of the reports rely on it, and so may the
+    producer, who was promised noise.
+    """
     path = state.folder / FILE
-    stored = read_terms(state.folder)
+    stored = read_terms(state)
     if stored is None:
         try:
-            create_once(path, _written(terms))
+            create_once(path, _written(terms, state))
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror or error}") from error
-        stored = read_terms(state.folder) or terms
+        stored = read_terms(state) or terms
     _same_lattice(state.folder, stored.lattice, terms.lattice)
-    return stored
+    if stored.setting_text == terms.setting_text:
+        return stored
+    if not change:
+        raise OptionError(
+            f"{state.folder} shares by {stored.setting_text}, not by {terms.setting_text}: "
+            "say change (on the command line --change) to share so from here on"
+        )
+    return _changed(state, stored, replace(stored, setting=terms.setting))
 
 
 def _same_lattice(folder: Path, stored: Lattice, asked: Lattice) -> None:
@@ -163,6 +201,7 @@ def read_menu_settings(path: Path) -> dict[str, str]:
     """Id and setting of each entry of a ``menu.json``; nothing else of it concerns a device."""
     try:
         plain = json.loads(path.read_bytes())
+        _check_menu(plain, path)
         settings = {each["id"]: each["setting"] for each in plain["settings"]}
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}; --menu names a file of 'halfmask optimize'") from error
@@ -173,9 +212,18 @@ def read_menu_settings(path: Path) -> dict[str, str]:
     return settings
 
 
-def read_terms(folder: Path) -> Terms | None:
-    """The stored terms, or None where there are none."""
-    path = folder / FILE
+def _check_menu(plain: Any, path: Path) -> None:
+    """A menu that names a format must name ours, in a version that is known; one written by hand may name none."""
+    if not isinstance(plain, dict) or plain.get("format", MENU_FORMAT) != MENU_FORMAT:
+        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'")
+    version = plain.get("version", MENU_VERSION)
+    if version != MENU_VERSION:
+        raise FileFormatError(f"{path} is a menu of version {version}, this program reads {MENU_VERSION}: update it")
+
+
+def read_terms(state: State) -> Terms | None:
+    """The stored terms, or None where there are none; terms that this device did not write are refused."""
+    path = state.folder / FILE
     try:
         plain = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -184,39 +232,36 @@ def read_terms(folder: Path) -> Terms | None:
         raise RunError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy") from error
-    return _read(plain, path)
-
-
-def _read(plain: Any, path: Path) -> Terms:
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise FileFormatError(f"{path} does not hold the terms of a device: take another --state")
     if plain.get("version") != VERSION:
         raise FileFormatError(f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it")
-    words = _texts({name: plain.get(name) for name in ("setting", "step", "low", "high")})
-    menu, columns = _texts(plain.get("menu")), _texts(plain.get("columns"))
-    if words is None or menu is None or columns is None or columns.keys() - {"sensor"} != COLUMNS.keys():
-        raise FileFormatError(f"{path} is damaged (a term is missing): bring it back from a copy")
-    return Terms(words["setting"], Lattice(words["step"], words["low"], words["high"]), menu, columns)
+    seal = plain.pop("seal", None)
+    if not isinstance(seal, str) or not hmac.compare_digest(seal, _seal(plain, state)):
+        raise FileFormatError(f"{path} was changed by somebody without this device's secret: bring it back from a copy")
+    return _read(plain)
 
 
-def _texts(table: Any) -> dict[str, str] | None:
-    whole = isinstance(table, dict) and all(isinstance(word, str) for word in table.values())
-    return table if whole else None
+def _read(plain: dict[str, Any]) -> Terms:
+    """Terms whose seal is right, so that they are as this program wrote them."""
+    limit = plain["limit"]
+    return Terms(
+        plain["setting"],
+        Lattice(plain["step"], plain["low"], plain["high"]),
+        plain["menu"],
+        plain["columns"],
+        tuple(plain["past"]),
+        Limit(**limit) if limit else None,
+    )
 
 
-def _written(terms: Terms) -> bytes:
+def _written(terms: Terms, state: State) -> bytes:
     lattice = {"step": terms.lattice.step, "low": terms.lattice.low, "high": terms.lattice.high}
-    tables = {"columns": dict(terms.columns), "menu": dict(terms.menu)}
-    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **tables}
-    return (json.dumps(plain, indent=2) + "\n").encode()
+    rest = {"columns": dict(terms.columns), "menu": dict(terms.menu), "past": list(terms.past)}
+    limit = asdict(terms.limit) if terms.limit else None
+    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **rest, "limit": limit}
+    return (json.dumps({**plain, "seal": _seal(plain, state)}, indent=2) + "\n").encode()
 
 
-def _replace(folder: Path, terms: Terms) -> None:
-    temporary = folder / f".{FILE}.{os.getpid()}.part"
-    try:
-        temporary.unlink(missing_ok=True)
-        write_private(temporary, _written(terms))
-        temporary.replace(folder / FILE)
-        sync_folder(folder)
-    except OSError as error:
-        raise RunError(f"cannot write {folder / FILE}: {error.strerror or error}; the old terms hold") from error
+def _seal(plain: dict[str, Any], state: State) -> str:
+    return keyed(state.keys.seal, b"terms", json.dumps(plain, sort_keys=True).encode()).hex()

@@ -29,12 +29,12 @@ def test_a_reading_goes_to_the_nearest_point_within_the_range(value: Decimal) ->
 @pytest.mark.parametrize(
     ("value", "steps"),
     [
-        ("0.0005", 0), ("0.0015", 2), ("0.0025", 2), (0.0015, 2), ("-3", 0), ("1e9", 10_000), (3, 3000),
+        ("0.0005", 1), ("0.0015", 2), ("0.0025", 3), ("0.00049", 0), (0.0015, 2), ("-3", 0), ("1e9", 10_000), (3, 3000),
         (" 1.5 ", 1500),
         ("1e-999999999", 0), ("-1e999999999", 0), ("9" * 5000, 10_000), ("0." + "3" * 5000, 333), ("+.5e1", 5000),
     ],
 )  # fmt: skip
-def test_halves_go_to_the_even_point_and_far_readings_to_the_ends(value: str | float, steps: int) -> None:
+def test_halves_go_upwards_and_far_readings_to_the_ends(value: str | float, steps: int) -> None:
     assert WATT_HOURS.steps(value) == steps
 
 
@@ -140,3 +140,18 @@ def test_what_depends_on_the_value_is_not_for_devices(text: str) -> None:
     PrivacySetting.parse(text)
     with pytest.raises(SettingError, match="not for devices"):
         DeviceSetting.parse(text)
+
+
+@given(st.decimals("-12", "12", places=5), st.decimals("0", "3", places=5), st.sampled_from(["0.001", "0.3", "0.25"]))
+def test_readings_d_apart_are_at_most_ceil_d_steps_apart(one: Decimal, d: Decimal, step: str) -> None:
+    lattice = Lattice(step, "-15", "15")
+    moved = [lattice.steps(str(each)) or 0 for each in (one, one + d)]
+    assert 0 <= moved[1] - moved[0] <= math.ceil(Fraction(d) / lattice.unit)
+
+
+@given(st.decimals("-30", "30", places=6), st.sampled_from(["0.001", "0.3", "0.25", "7"]))
+def test_the_quick_way_reads_as_the_general_one(value: Decimal, step: str) -> None:
+    lattice = Lattice(step, "-21", "21")
+    exact = math.floor(Fraction(value) / lattice.unit + Fraction(1, 2))
+    held = min(max(exact, lattice.ends[0]), lattice.ends[1])
+    assert lattice.steps(f"{value:f}") == lattice.steps(f"{value:e}") == lattice.steps(float(value)) == held

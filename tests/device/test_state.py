@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,12 +13,15 @@ from pathlib import Path
 import pytest
 
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, ReadingError, RunError
-from halfmask_device import Lattice, Producer, State
+from halfmask_device import Lattice, Producer, State, read_ledger
+from halfmask_device.secret import Secret
+from halfmask_device.times import day_of
 from tests.device.laws import TESTS
 from tests.statistics import fair_coin
 
 LATTICE = Lattice("0.001", "0", "10")
 READINGS = [(f"2026-01-01 {hour:02}:00", f"0.{hour:03}") for hour in range(24)]
+FILES = {"secret", "memory.sqlite", "memory.sqlite-wal", "memory.sqlite-shm", "terms.json"}
 STREAM = """
 import io, sys
 from halfmask_device import Lattice, Producer, mask_csv
@@ -28,8 +30,8 @@ mask_csv(open(0, "rb", closefd=False), sys.stdout.buffer, device, time="time", v
 """
 
 
-def device(folder: Path, setting: str = "laplace:1") -> Producer:
-    return Producer(setting, LATTICE, folder / "state")
+def device(folder: Path, setting: str = "laplace:1", **consent: bool) -> Producer:
+    return Producer(setting, LATTICE, folder / "state", **consent)
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
@@ -41,8 +43,12 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
 def test_the_same_reading_gives_the_same_report(tmp_path: Path) -> None:
     first = list(device(tmp_path).reports(READINGS))
     assert list(device(tmp_path).reports(READINGS)) == first
-    assert list(device(tmp_path, "gaussian:5").reports(READINGS)) == first  # a second draw would be a second look
-    assert list(device(tmp_path, "none").reports(READINGS)) == first
+    again = list(device(tmp_path, "gaussian:5", change=True).reports(READINGS))  # a new draw would be a second look
+    assert again == first
+    assert list(device(tmp_path, "none", change=True).reports(READINGS)) == first
+    later = [(f"2026-01-02 {hour:02}:00", 1) for hour in range(24)]
+    assert list(device(tmp_path, "none").reports(later)) == [1000] * 24
+    assert list(device(tmp_path, "laplace:1", change=True).reports(later)) == [1000] * 24  # told already
     assert [device(tmp_path).report(*each) for each in reversed(READINGS)] == first[::-1]
     assert list(device(tmp_path / "other").reports(READINGS)) != first
 
@@ -52,7 +58,7 @@ def test_equal_readings_at_other_times_or_of_other_sensors_have_their_own_noise(
     assert len({ours.report(str(number), 5) for number in range(30)}) > 25
     assert len({ours.report("1", 5, str(sensor)) for sensor in range(30)}) > 25
     assert ours.report("1", "5.0") == ours.report(" 1 ", 5.0) == ours.report("1", 5.0001)  # one lattice point
-    twice = list(ours.reports([("7", 1), ("7", 1), ("7", None), ("7", 1)]))
+    twice = list(ours.reports([("77", 1), ("77", 1), ("77", None), ("77", 1)]))
     assert twice[0] == twice[1] == twice[3]
     assert twice[2] is None
 
@@ -127,20 +133,18 @@ def test_reports_are_not_clipped(tmp_path: Path) -> None:
 
 def test_the_folder_is_private_and_holds_nothing_raw(tmp_path: Path) -> None:
     ours = Producer("laplace:1", Lattice("0.00001", "0", "10"), tmp_path / "state")
-    for number in range(50):
-        ours.report(f"2031-07-{number:02}", "7.77123")
+    for number in range(28):
+        ours.report(f"2031-07-{number + 1:02}", "7.77123")
     ours.report("2031-08-01", "")
     folder = tmp_path / "state"
-    assert {path.name for path in folder.iterdir()} == {"secret", "noise.sqlite", "terms.json"}
+    files = {path.name for path in folder.iterdir()}
+    assert {"secret", "memory.sqlite", "terms.json"} <= files <= FILES
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    for path in folder.iterdir():
+    for path in (*folder.iterdir(), tmp_path / "state.secret"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         content = path.read_bytes()
-        for raw in (b"7.77123", b"777123", b"2031-0"):
+        for raw in (b"7.77123", b"777123", b"2031-0", (777123).to_bytes(3, "big"), (777123).to_bytes(3, "little")):
             assert raw not in content
-    with sqlite3.connect(folder / "noise.sqlite") as store:
-        assert store.execute("SELECT count(*) FROM noise").fetchone() == (50,)
-    store.close()
 
 
 def flip(path: Path, old: bytes, new: bytes) -> None:
@@ -149,33 +153,25 @@ def flip(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(content.replace(old, new))
 
 
-def drop_table(folder: Path) -> None:
-    with sqlite3.connect(folder / "noise.sqlite") as store:
-        store.execute("DROP TABLE noise")
-    store.close()
-
-
-def change_noise(folder: Path) -> None:
-    with sqlite3.connect(folder / "noise.sqlite") as store:
-        store.execute("UPDATE noise SET noise = noise + 1")
-    store.close()
+def write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    path.chmod(0o600)
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "no secret": lambda folder: (folder / "secret").unlink(),
+    "no secret": lambda folder: ((folder / "secret").unlink(), folder.with_name("state.secret").unlink()),
     "an empty secret": lambda folder: (folder / "secret").write_bytes(b""),
-    "half a secret": lambda folder: (folder / "secret").write_bytes(b"x" * 16),
-    "another secret": lambda folder: (folder / "secret").write_bytes(b"x" * 32),
-    "no store": lambda folder: (folder / "noise.sqlite").unlink(),
-    "an empty store": lambda folder: (folder / "noise.sqlite").write_bytes(b""),
-    "half a store": lambda folder: os.truncate(folder / "noise.sqlite", 5000),
-    "a foreign store": lambda folder: (folder / "noise.sqlite").write_bytes(b"nothing of the kind" * 500),
-    "no table": drop_table,
-    "changed noise": change_noise,
+    "half a secret": lambda folder: os.truncate(folder / "secret", 60),
+    "another digit in the secret": lambda folder: flip(folder / "secret", b'"day": 0', b'"day": 1'),
+    "a foreign memory": lambda folder: (folder / "memory.sqlite").write_bytes(b"nothing of the kind" * 500),
+    "half a memory": lambda folder: os.truncate(folder / "memory.sqlite", 5000),
     "broken terms": lambda folder: (folder / "terms.json").write_text('{"format": '),
     "foreign terms": lambda folder: (folder / "terms.json").write_text("[]"),
-    "terms of a newer version": lambda folder: flip(folder / "terms.json", b'"version": 1', b'"version": 2'),
+    "terms of a newer version": lambda folder: flip(folder / "terms.json", b'"version": 2', b'"version": 3'),
     "terms without a step": lambda folder: flip(folder / "terms.json", b'"step"', b'"stop"'),
+    "terms with less noise": lambda folder: flip(folder / "terms.json", b"laplace:1", b"laplace:0.1"),
+    "terms without a seal": lambda folder: flip(folder / "terms.json", b'"seal"', b'"deal"'),
+    "an older version's folder": lambda folder: write(folder / "noise.sqlite", b""),
 }
 
 
@@ -184,26 +180,131 @@ def test_a_damaged_folder_is_told_and_left_as_it_is(tmp_path: Path, damage: str)
     folder = tmp_path / "state"
     list(device(tmp_path).reports(READINGS))
     DAMAGE[damage](folder)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in ("", ".json")}
     with pytest.raises(FileFormatError) as told:
         list(device(tmp_path).reports(READINGS))
     assert str(folder) in str(told.value)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in ("", ".json")} == before
 
 
-def test_a_begun_folder_without_a_secret_is_begun_anew(tmp_path: Path) -> None:
-    """What a process leaves that is killed before its secret is there: nothing was drawn, so nothing is lost."""
-    State(tmp_path / "state")
-    (tmp_path / "state" / "secret").unlink()
-    assert device(tmp_path, "none").report("1", 2) == 2000
+def test_two_secrets_that_are_not_of_one_chain_are_told_apart(tmp_path: Path) -> None:
+    device(tmp_path)
+    device(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "state" / "secret", tmp_path / "state" / "secret")
+    with pytest.raises(OptionError, match="are of two devices"):
+        device(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["secret", "noise.sqlite"])
+@pytest.mark.parametrize("file", ["state/secret", "state/memory.sqlite", "state.secret"])
 def test_what_others_can_read_is_refused(tmp_path: Path, file: str) -> None:
     device(tmp_path)
-    (tmp_path / "state" / file).chmod(0o644)
+    (tmp_path / file).chmod(0o644)
     with pytest.raises(RunError, match="chmod 600"):
         device(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> None:
+    device(tmp_path)
+    (tmp_path / "state").chmod(mode)
+    with pytest.raises(RunError, match="can be written by others"):
+        device(tmp_path)
+
+
+LOSSES: dict[str, Callable[[Path, Path], object]] = {
+    "restored from a copy": lambda folder, copy: (shutil.rmtree(folder), shutil.copytree(copy, folder)),
+    "rolled back file by file": lambda folder, copy: shutil.copytree(copy, folder, dirs_exist_ok=True),
+    "emptied": lambda folder, _: [path.unlink() for path in folder.iterdir()],
+    "removed": lambda folder, _: shutil.rmtree(folder),
+    "without its memory": lambda folder, _: [path.unlink() for path in folder.glob("memory*")],
+    "without its terms": lambda folder, _: (folder / "terms.json").unlink(),
+    "without the secret inside": lambda folder, _: (folder / "secret").unlink(),
+    "without the secret beside": lambda folder, _: folder.with_name("state.secret").unlink(),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_whatever_happens_to_the_folder_no_reading_gets_a_second_draw(tmp_path: Path, loss: str) -> None:
+    folder, copy = tmp_path / "state", tmp_path / "copy"
+    early = list(device(tmp_path).reports(READINGS[:12]))
+    shutil.copytree(folder, copy)
+    first = list(device(tmp_path).reports(READINGS))
+    assert first[:12] == early
+    LOSSES[loss](folder, copy)
+    assert list(device(tmp_path).reports(READINGS)) == first
+
+
+def test_a_cloned_device_gives_the_same_reports(tmp_path: Path) -> None:
+    device(tmp_path)
+    shutil.copytree(tmp_path / "state", tmp_path / "clone" / "state")
+    ours, clone = device(tmp_path), device(tmp_path / "clone")
+    assert [ours.report(*each) for each in READINGS] == [clone.report(*each) for each in READINGS]
+    assert list(device(tmp_path / "other").reports(READINGS)) != list(ours.reports(READINGS))
+
+
+def test_another_value_for_a_time_is_refused_and_counted_when_it_is_asked_for(tmp_path: Path) -> None:
+    ours = device(tmp_path)
+    first = ours.report("2026-01-01 00:30", "1.5")
+    for when in ("2026-01-01 00:30", "2026-01-01T00:30", "2026-01-01T00:30:00.000", "20260101T0030"):
+        with pytest.raises(ReadingError, match="the first report stands"):
+            ours.report(when, "1.6")
+        assert ours.report(when, "1.5") == first
+    assert ours.report("2026-01-01T00:30Z", "1.6") is not None  # another time: naive ones name no instant
+    revising = device(tmp_path, revise=True)
+    revised = revising.report("2026-01-01 00:30", "1.6")
+    assert revised == revising.report("2026-01-01 00:30", "1.6")
+    assert any("one more look" in note for note in revising.notes)
+    with pytest.raises(ReadingError, match="the first report stands"):
+        ours.report("2026-01-01 00:30", "1.5")  # what was revised stays so
+    (day,) = read_ledger(State(tmp_path / "state"), "1").days
+    assert (day.window, day.reports, day.revisions) == ("2026-01-01", 3, 1)
+
+
+def test_one_batch_with_two_values_for_a_time_is_refused_as_well(tmp_path: Path) -> None:
+    with pytest.raises(ReadingError, match="row 3, column time"):
+        list(device(tmp_path).reports([("2026-01-01", 1), ("2026-01-02", 1), ("2026-01-01", 2)]))
+
+
+@pytest.mark.parametrize("time", ["00:30", "7:15", "23:59:59", "12.30", "1:05 pm"])
+def test_a_time_of_day_is_refused(tmp_path: Path, time: str) -> None:
+    with pytest.raises(ReadingError, match="names no single reading"):
+        device(tmp_path).report(time, 1)
+
+
+def test_times_without_a_date_are_masked_and_noted(tmp_path: Path) -> None:
+    ours = device(tmp_path)
+    assert ours.report("t1", 5) == ours.report("t1", 5)
+    assert any("no date" in note for note in ours.notes)
+    dated = device(tmp_path / "dated")
+    assert dated.report("1767225600", 5) == dated.report("2026-01-01T00:00:00Z", 5)  # seconds since 1970
+    assert dated.report("1767225600000", 5) == dated.report("2026-01-01T01:00:00+01:00", 5)
+    assert dated.notes == []
+
+
+def test_deleted_days_cannot_be_masked_again_and_later_ones_go_on_as_they_would(tmp_path: Path) -> None:
+    device(tmp_path)
+    shutil.copytree(tmp_path / "state", tmp_path / "twin" / "state")
+    state = State(tmp_path / "state")
+    state.forget(day_of("2026-01-01"))
+    stolen = (tmp_path / "state" / "secret").read_bytes()
+    assert stolen == (tmp_path / "state.secret").read_bytes()
+    assert Secret.read(tmp_path / "twin" / "state" / "secret").chain.hex().encode() not in stolen
+    ours, twin = device(tmp_path), device(tmp_path / "twin")
+    assert ours.report("2026-01-01", 5) == twin.report("2026-01-01", 5)
+    with pytest.raises(ReadingError, match="before 2026-01-01: the keys of earlier days were deleted"):
+        ours.report("2025-12-31", 5)
+    shutil.copy(tmp_path / "twin" / "state" / "secret", tmp_path / "state" / "secret")  # rolled back
+    with pytest.raises(ReadingError, match="keys of earlier days were deleted"):
+        device(tmp_path).report("2025-12-31", 5)
+
+
+def test_no_noise_on_a_folder_that_promised_some_needs_consent(tmp_path: Path) -> None:
+    device(tmp_path)
+    for setting in ("none", "laplace:0.01"):
+        with pytest.raises(OptionError, match=f"shares by laplace:1, not by {setting}: say change"):
+            device(tmp_path, setting)
+    assert device(tmp_path, "none", change=True).report("2026-01-01", 2) == 2000
+    assert device(tmp_path, "none").report("2026-01-01", 2) == 2000
 
 
 def test_a_copy_of_the_folder_gives_the_same_reports(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""The privacy ledger of a device: what its reports have told so far, over all campaigns, and the limit on it."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from halfmask_device.errors import OptionError
+from halfmask_device.limit import WARN_FROM, WINDOWS, Window
+from halfmask_device.losses import epsilon_of, per_unit
+from halfmask_device.masking import Channel
+from halfmask_device.state import State
+from halfmask_device.terms import Terms
+from halfmask_device.times import UNDATED, day_text
+
+Counts = dict[tuple[str, str], int]
+"""Reports of each setting and step."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One window: ``epsilon`` at ``delta`` bounds what its reports tell of a change of ``change`` in every reading of
+    it; ``one`` is that of one reading alone; ``unit`` is pure epsilon per unit of change in every reading."""
+
+    window: str
+    reports: int
+    revisions: int
+    epsilon: float
+    one: float
+    unit: float
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Entries by day, week and month. It counts from when the folder's memory begins: a lost memory is not counted."""
+
+    change: str
+    delta: float
+    days: tuple[Entry, ...]
+    weeks: tuple[Entry, ...]
+    months: tuple[Entry, ...]
+    total: Entry
+
+
+def read_ledger(state: State, change: str, delta: float = 1e-6) -> Ledger:
+    """The ledger of a device for a change of a reading, like ``"1"``, in the readings' unit."""
+    if not 0 < delta < 1:
+        raise OptionError("delta must lie between 0 and 1, like 1e-6")
+    with state.memory() as memory:
+        rows = list(memory.execute("SELECT day, law, reports, revisions FROM counts ORDER BY day"))
+    kinds = {kind: _entries(rows, kind, change, delta) for kind in WINDOWS}
+    return Ledger(change, delta, kinds["day"], kinds["week"], kinds["month"], _entry("all", rows, change, delta))
+
+
+def _entries(rows: list[tuple[int, str, int, int]], kind: Window, change: str, delta: float) -> tuple[Entry, ...]:
+    groups: dict[str, list[tuple[int, str, int, int]]] = {}
+    for row in rows:
+        groups.setdefault(window_of(row[0], kind), []).append(row)
+    return tuple(_entry(name, group, change, delta) for name, group in groups.items())
+
+
+def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta: float) -> Entry:
+    counts = _counted((law, reports) for _, law, reports, _ in rows)
+    revisions = sum(row[3] for row in rows)
+    looks = 1 + (1 if revisions else 0)
+    one = max((epsilon_of({law: looks}, change, delta) for law in counts), default=0.0)
+    return Entry(
+        name, sum(counts.values()), revisions, epsilon_of(counts, change, delta), one, per_unit(counts)
+    )  # fmt: skip
+
+
+def _counted(pairs: Iterable[tuple[str, int]]) -> Counts:
+    counts: Counts = {}
+    for law, reports in pairs:
+        setting, _, lattice = law.rpartition("@")
+        key = (setting, lattice.split(",")[0])
+        counts[key] = counts.get(key, 0) + reports
+    return counts
+
+
+def window_of(day: int, kind: Window) -> str:
+    """The name of the window that a day is in: 2026-11-16, 2026-W47 or 2026-11."""
+    text = day_text(day)
+    if day == UNDATED or kind == "day":
+        return text
+    if kind == "month":
+        return text[:7]
+    year, week, _ = date.fromisoformat(text).isocalendar()
+    return f"{year}-W{week:02}"
+
+
+def window_days(day: int, kind: Window) -> tuple[int, int]:
+    """The first and the last day of the window that a day is in."""
+    if day == UNDATED or kind == "day":
+        return day, day
+    if kind == "week":  # 1970 began on a Thursday
+        first = day - (day + 3) % 7
+        return first, first + 6
+    found = date.fromisoformat(day_text(day))
+    first = day - found.day + 1
+    after = date(found.year + found.month // 12, found.month % 12 + 1, 1)
+    return first, first + (after - found.replace(day=1)).days - 1
+
+
+class Guard:
+    """Holds a device to its limit: which channel a new report of a day may still use."""
+
+    def __init__(self, channel: Channel, terms: Terms, note: Callable[[str], None]) -> None:
+        if terms.limit is None:
+            raise OptionError("there is no limit to hold to")
+        self._limit, self._note = terms.limit, note
+        coarser = [Channel.of(text, channel.lattice) for text in terms.menu.values() if text != "none"]
+        wider = [each for each in coarser if each.law.variance > channel.law.variance]
+        after = sorted(wider, key=lambda each: each.law.variance) if terms.limit.then == "coarser" else []
+        self._channels = [channel, *after]
+
+    def gate(self, memory: sqlite3.Connection, day: int) -> Channel | None:
+        """The first channel, from the asked one to the coarsest, with which one more report stays within the limit."""
+        limit = self._limit
+        first, last = window_days(day, limit.window)
+        rows = memory.execute("SELECT law, reports FROM counts WHERE day BETWEEN ? AND ?", (first, last))
+        counts, where = _counted(rows), window_of(day, limit.window)
+        for channel in self._channels:
+            key = (channel.setting.text, channel.lattice.step)
+            spent = epsilon_of({**counts, key: counts.get(key, 0) + 1}, limit.change, limit.delta)
+            if spent <= limit.epsilon:
+                self._warn(spent, where, channel)
+                return channel
+        if limit.then == "warn":
+            self._note(f"the ledger's limit of epsilon {limit.epsilon:g} is exceeded in {where}, and only warned of")
+            return self._channels[0]
+        return None
+
+    def _warn(self, spent: float, where: str, channel: Channel) -> None:
+        limit = self._limit
+        if channel != self._channels[0]:
+            self._note(f"in {where} the ledger's limit is near: readings are reported by {channel.setting.text}")
+        elif spent > WARN_FROM * limit.epsilon:
+            self._note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit, epsilon {limit.epsilon:g}")

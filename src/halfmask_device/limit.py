@@ -1,0 +1,39 @@
+"""A producer's own limit on what the reports of a window may tell."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from halfmask_device.errors import OptionError
+from halfmask_device.lattice import exact_decimal
+
+Window = Literal["day", "week", "month"]
+WINDOWS: tuple[Window, ...] = ("day", "week", "month")
+WARN_FROM = 0.8
+"""The share of a limit from which on it is warned of."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most ``epsilon`` at ``delta`` for a change of ``change`` in each of the readings of a window.
+
+    What would exceed it is not reported (``stop``), or is reported by a coarser setting of the menu while one fits
+    (``coarser``), or is reported all the same (``warn``). From `WARN_FROM` of it on, it is warned of.
+    """
+
+    epsilon: float
+    change: str
+    window: Window = "day"
+    delta: float = 1e-6
+    then: Literal["warn", "stop", "coarser"] = "stop"
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise OptionError("a limit's epsilon must be above 0")
+        if not 0 < self.delta < 1:
+            raise OptionError("a limit's delta must lie between 0 and 1")
+        if self.window not in WINDOWS:
+            raise OptionError("a limit's window is day, week or month")
+        if self.then not in ("warn", "stop", "coarser"):
+            raise OptionError("what follows a limit is warn, stop or coarser")
+        if exact_decimal(self.change, "change") <= 0:
+            raise OptionError("a limit's change must be above 0")

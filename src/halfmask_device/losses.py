@@ -1,0 +1,92 @@
+"""What reports tell, added up: a sound upper bound on epsilon, in closed forms of the standard library.
+
+For a change of D = ceil(change/step) steps in each reading, a report by a law p has the Renyi divergence
+
+    R_a = log(sum_k p(k)^a p(k - D)^(1-a)) / (a - 1)
+
+of order a > 1. Divergences of independent reports add up, and epsilon at delta is at most
+
+    min over a of  R_a + log(1 - 1/a) - log(delta a) / (a - 1)   (Canonne, Kamath and Steinke 2020, proposition 12)
+
+Where every report has a pure epsilon, their sum is a bound too, at any delta; the smaller one counts. It bounds what
+an attacker learns who knows everything but the readings of the window; a privacy loss distribution is tighter.
+"""
+
+import math
+from collections.abc import Mapping
+
+from halfmask_device.lattice import exact_decimal
+from halfmask_device.setting import DeviceSetting
+
+ORDERS = (
+    *(1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0),
+    *(12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 40.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0, 512.0, 1024.0, 4096.0, 65536.0),
+)
+
+
+def steps_apart(change: str, step: str) -> int:
+    """How far a change of a reading can move it on the lattice."""
+    return math.ceil(exact_decimal(change, "change") / exact_decimal(step, "step"))
+
+
+def pure(setting: DeviceSetting, change: str, step: str) -> float:
+    """The pure epsilon of one report; infinite where there is none."""
+    moved = float(steps_apart(change, step) * exact_decimal(step, "step"))
+    if moved == 0:
+        return 0.0
+    if setting.mechanism in ("laplace", "geometric"):
+        return moved / float(setting.parameters[0])
+    if setting.mechanism == "staircase":  # epsilon for every delta, begun or whole: rounding is post-processing
+        epsilon, delta, _ = setting.parameters
+        return float(epsilon) * math.ceil(moved / float(delta) - 1e-12)
+    return math.inf
+
+
+def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> float:
+    """R of one report at an order."""
+    moved = steps_apart(change, step) * exact_decimal(step, "step")
+    if moved == 0:
+        return 0.0
+    if setting.mechanism == "gaussian":
+        return order * float(moved / setting.parameters[0]) ** 2 / 2  # exact for whole steps
+    if setting.mechanism in ("laplace", "geometric"):
+        x = float(exact_decimal(step, "step") / setting.parameters[0])
+        return _laplace_divergence(x, float(moved / setting.parameters[0]), order)
+    epsilon = pure(setting, change, step)
+    return min(epsilon, order * epsilon * epsilon / 2)  # Bun and Steinke 2016
+
+
+def _laplace_divergence(x: float, epsilon: float, order: float) -> float:
+    """Of the discrete Laplace with p(k) ~ exp(-x |k|), moved by epsilon/x steps.
+
+    The sum is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q): the k before both centres,
+    beyond both, and between them, with r = exp(-(2a - 1) x) and q = exp(-x).
+    """
+    q, r, high = math.exp(-x), -(2 * order - 1) * x, (order - 1) * epsilon
+    between = (math.exp(r) - math.exp((2 * order - 1) * -epsilon)) / -math.expm1(r)
+    inside = (1 + math.exp(-order * epsilon - high) + (1 - q) * between) / (1 + q)
+    return (high + math.log(inside)) / (order - 1)
+
+
+def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float) -> float:
+    """The bound for so many reports of each (setting, step), at ``delta``."""
+    laws = [(DeviceSetting.parse(setting), step, count) for (setting, step), count in reports.items() if count]
+    if not laws:
+        return 0.0
+    added = sum(count * pure(setting, change, step) for setting, step, count in laws)
+    best = added
+    for order in ORDERS:
+        total = sum(count * divergence(setting, change, step, order) for setting, step, count in laws)
+        bound = total + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+        best = min(best, max(bound, 0.0))
+    return best
+
+
+def per_unit(reports: Mapping[tuple[str, str], int]) -> float:
+    """Metric privacy: pure epsilon for each unit by which each reading may change; infinite where a law has none."""
+    total = 0.0
+    for (text, _), count in reports.items():
+        setting = DeviceSetting.parse(text)
+        fits = setting.mechanism in ("laplace", "geometric")
+        total += count / float(setting.parameters[0]) if fits else math.inf if count else 0.0
+    return total

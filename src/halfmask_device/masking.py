@@ -1,0 +1,169 @@
+"""One reading, one look: noise is a function of the secret, the law, sensor, time and value, and of nothing else.
+
+    message = lattice and setting, sensor, time, reading in steps
+    slot    = day, and BLAKE2s("slot") of the message without the reading under the day's key: where it is remembered
+    noise   = the law's draw from the `Bits` of the message under the key of the day; the first block ends with a tag
+
+Lattice and setting are in the message, so that two settings draw independent noise: were it the same uniform number
+through two laws, two reports would give the reading away. So is the reading: were it not, the difference of two reports
+of one time would be the difference of the readings. What follows is that a changed reading gets new noise, which is one
+more look at the true value; `seen` remembers the tag of the first, so that this is noticed.
+"""
+
+import sqlite3
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2s
+from typing import NamedTuple
+
+from halfmask_device.lattice import Lattice
+from halfmask_device.law import GAP
+from halfmask_device.laws import Law, law
+from halfmask_device.prf import Bits
+from halfmask_device.setting import DeviceSetting
+from halfmask_device.state import State, add_counts, known_tags
+
+HASH = 47
+"""Bits of a slot's hash, below those of its day: days lie together on disk, and a million readings a day collide with
+a chance of 1 in 300, which would refuse one of them as a revision."""
+PREPARE = 200
+"""Draws that are worth a table."""
+
+
+class Look(NamedTuple):
+    """A reading on its way: where and when it was taken, the key of its day, and its value in steps."""
+
+    sensor: str
+    time: str
+    day: int
+    key: bytes
+    steps: int
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A lattice and a setting: what noise is of. All who ask for the same one are served by one draw."""
+
+    setting: DeviceSetting
+    lattice: Lattice
+
+    @classmethod
+    def of(cls, setting: str, lattice: Lattice) -> "Channel":
+        return cls(DeviceSetting.parse(setting), lattice)
+
+    @cached_property
+    def name(self) -> str:
+        """As the ledger counts it."""
+        return f"{self.setting.text}@{self.lattice.step},{self.lattice.low},{self.lattice.high}"
+
+    @cached_property
+    def law(self) -> Law:
+        return law(self.setting, self.lattice.unit)
+
+    @cached_property
+    def head(self) -> bytes:
+        return f"1:{len(self.name)}:{self.name}".encode()
+
+    def drawn(self, looks: Sequence[Look]) -> list[tuple[int, int, int]]:
+        """Slot, tag and noise of each look."""
+        if len(looks) > PREPARE:
+            self.law.prepare()
+        head, table = self.head, self.law.table or []
+        last, found = len(table), []
+        for look in looks:
+            sensor, time, key = look.sensor, look.time, look.key
+            place = head + f"{len(sensor)}:{sensor}{len(time)}:{time}".encode("utf-8", "surrogateescape")
+            slot = blake2s(place, key=key, person=b"slot", digest_size=8).digest()
+            message = place + b"=%d" % look.steps
+            block = blake2s(message + b"\0\0\0\0", key=key, person=b"noise").digest()
+            u = int.from_bytes(block[:8], "big")
+            size = bisect_right(table, u)
+            if size == last or (size and u - table[size - 1] < GAP):
+                noise = self.law.draw(Bits(key, message))
+            else:
+                noise = -size if block[8] & 128 else size
+            tag = int.from_bytes(block[24:], "big", signed=True)
+            found.append(((look.day << HASH) + (int.from_bytes(slot, "big") >> (64 - HASH)), tag, noise))
+        return found
+
+
+Gate = Callable[[sqlite3.Connection, int], Channel | None]
+"""The channel that a new report of a day may use: the asked one, a coarser one, or None where the limit is reached."""
+
+
+@dataclass
+class Masked:
+    """Reports of a batch by position. ``revisions`` were asked for and are looks beyond the first; ``refused`` names
+    why a position has no report; ``others`` the channel where it is not the one asked for."""
+
+    reports: list[int | None]
+    revisions: list[int] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+    others: dict[int, Channel] = field(default_factory=dict)
+
+
+def mask(
+    state: State, channel: Channel, looks: Sequence[Look], *, past: Sequence[Channel] = (), revise: bool = False,
+    gate: Gate | None = None,
+) -> Masked:  # fmt: skip
+    """Reports of the looks, each remembered before it is returned.
+
+    ``past`` are channels that the same readings may have been reported by before: their reports stand.
+    """
+    drawn = channel.drawn(looks)
+    with state.memory() as memory:
+        if not past and gate is None and len({slot for slot, _, _ in drawn}) == len(drawn):
+            memory.execute("SAVEPOINT quick")
+            rows = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted((s, t) for s, t, _ in drawn))
+            if rows.rowcount == len(drawn):
+                add_counts(memory, channel.name, [(d, n, 0) for d, n in Counter(look.day for look in looks).items()])
+                return Masked([look.steps + psi for look, (_, _, psi) in zip(looks, drawn, strict=True)])
+            memory.execute("ROLLBACK TO quick")
+        return _Careful(memory, channel, past, revise, gate).masked(looks, drawn)
+
+
+@dataclass
+class _Careful:
+    """Look by look, where some of them may have been reported before or a limit is near."""
+
+    memory: sqlite3.Connection
+    channel: Channel
+    past: Sequence[Channel]
+    revise: bool
+    gate: Gate | None
+
+    def masked(self, looks: Sequence[Look], drawn: Sequence[tuple[int, int, int]]) -> Masked:
+        earlier = [each.drawn(looks) for each in self.past]
+        known = known_tags(self.memory, [slot for each in (drawn, *earlier) for slot, _, _ in each])
+        found = Masked([None] * len(looks))
+        for i, look in enumerate(looks):
+            places = [(self.channel, drawn[i]), *((c, d[i]) for c, d in zip(self.past, earlier, strict=True))]
+            seen = next(((c, d) for c, d in places if d[0] in known), None)
+            if seen is not None and known[seen[1][0]] == seen[1][1]:
+                self._put(found, i, look, *seen)
+            elif seen is not None and not self.revise:
+                found.refused[i] = "revision"
+            else:
+                self._new(found, i, look, known, revision=seen is not None)
+        return found
+
+    def _new(self, found: Masked, i: int, look: Look, known: dict[int, int], *, revision: bool) -> None:
+        channel = self.gate(self.memory, look.day) if self.gate else self.channel
+        if channel is None:
+            found.refused[i] = "limit"
+            return
+        (drawn,) = channel.drawn([look])
+        known[drawn[0]] = drawn[1]
+        self.memory.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", drawn[:2])
+        add_counts(self.memory, channel.name, [(look.day, 1, int(revision))])
+        if revision:
+            found.revisions.append(i)
+        self._put(found, i, look, channel, drawn)
+
+    def _put(self, found: Masked, i: int, look: Look, channel: Channel, drawn: tuple[int, int, int]) -> None:
+        found.reports[i] = look.steps + drawn[2]
+        if channel != self.channel:
+            found.others[i] = channel

@@ -1,0 +1,68 @@
+"""Files that nobody but their owner may read or write, whole or absent."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from halfmask_device.errors import RunError
+
+
+def create_once(path: Path, content: bytes) -> None:
+    """Write a private file that is whole or absent, unless there is one: of several writers the first wins."""
+    temporary = _written_beside(path, content)
+    try:
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put a private file in the place of another, at once."""
+    temporary = _written_beside(path, content)
+    try:
+        temporary.replace(path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def private(path: Path) -> Path:
+    """The path, if its file is ours alone."""
+    found = path.stat()
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them")
+    if found.st_uid != os.geteuid():
+        raise RunError(f"{path} belongs to another user: take a folder of your own")
+    return path
+
+
+def own_folder(folder: Path) -> None:
+    """Make the folder, or see that nobody else can write in it: they could swap what a device relies on."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RunError(f"{folder} can be written by others, who could swap its files: chmod 700 it, or take another")
+    if found.st_uid != os.geteuid():
+        raise RunError(f"{folder} belongs to another user: take a folder of your own")
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    """A new file of mode 0600, on disk when this returns."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,127 @@
+"""The device's secret, and the keys that follow from it.
+
+    chain_0 is random; chain_(d+1) = BLAKE2s("next") under chain_d; the key of day d = BLAKE2s("day") under chain_d
+
+Days count from 1970. What is kept is chain_d of the oldest day that can still be masked: later keys follow from it, and
+earlier ones from nothing, once it has moved on (`Secret.forget`). ``fixed`` seals the terms and masks undated times.
+
+The secret stands twice, inside the folder and beside it (``mine/secret`` and ``mine.secret``), so that a folder that is
+emptied, restored or copied goes on with the same secret, and gives the same reports again.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfmask_device.errors import FileFormatError, OptionError, ReadingError
+from halfmask_device.prf import KEY_BYTES, keyed
+from halfmask_device.private import create_once, private, replace
+from halfmask_device.times import UNDATED, day_text
+
+FORMAT = "halfmask secret"
+NAME = "secret"
+WAY_OUT = "bring the folder back from a copy, or begin a new one and never mask again what was reported from this one"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """``chain`` is the link of ``day``, the oldest day that can still be masked."""
+
+    day: int
+    chain: bytes
+    fixed: bytes
+
+    @classmethod
+    def new(cls) -> "Secret":
+        """32 random bytes for either part, of the operating system."""
+        return cls(0, os.urandom(KEY_BYTES), os.urandom(KEY_BYTES))
+
+    def forget(self, before: int) -> "Secret":
+        """The secret without the keys of days before ``before``; they cannot be had again from it."""
+        chain = self.chain
+        for _ in range(max(before - self.day, 0)):
+            chain = keyed(chain, b"next")
+        return Secret(max(before, self.day), chain, self.fixed)
+
+    def written(self) -> bytes:
+        plain = {"format": FORMAT, "version": 1, "day": self.day, "chain": self.chain.hex(), "fixed": self.fixed.hex()}
+        return (json.dumps({**plain, "check": self._check()}) + "\n").encode()
+
+    @classmethod
+    def read(cls, path: Path) -> "Secret":
+        try:
+            plain = json.loads(private(path).read_bytes())
+            if plain["format"] != FORMAT or plain["version"] != 1:
+                raise FileFormatError(f"{path} is of another version: update this program")
+            found = cls(int(plain["day"]), bytes.fromhex(plain["chain"]), bytes.fromhex(plain["fixed"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(f"{path} is damaged: {WAY_OUT}") from error
+        if plain.get("check") != found._check():
+            raise FileFormatError(f"{path} is damaged: {WAY_OUT}")
+        return found
+
+    def _check(self) -> str:
+        return keyed(self.fixed, b"check", self.chain, str(self.day).encode()).hex()[:16]
+
+
+class Keys:
+    """The keys of single days, derived forward and kept while the program runs."""
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret, self._chains = secret, [secret.chain]
+        self._days: dict[int, bytes] = {UNDATED: keyed(secret.fixed, b"undated")}
+        self.seal = keyed(secret.fixed, b"terms")
+
+    def of(self, day: int, place: str = "the time") -> bytes:
+        """The key of a day, or an error where it has been deleted."""
+        found = self._days.get(day)
+        if found is None:
+            if day < self._secret.day:
+                raise ReadingError(
+                    f"{place} lies before {day_text(self._secret.day)}: the keys of earlier days were deleted, "
+                    "so their readings cannot be masked again"
+                )
+            while len(self._chains) <= day - self._secret.day:
+                self._chains.append(keyed(self._chains[-1], b"next"))
+            found = self._days[day] = keyed(self._chains[day - self._secret.day], b"day")
+        return found
+
+
+def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
+    """The secret of a folder: that inside or beside it, whichever is there; a new one where neither was ever needed.
+
+    Where both are there they must be links of one chain, and the one further on counts: deleted keys stay deleted.
+    """
+    inside, beside = places(folder)
+    found = [Secret.read(path) for path in (inside, beside) if path.exists()]
+    if not found:
+        if in_use():
+            raise FileFormatError(f"{inside} is missing, but the device was in use: {WAY_OUT}")
+        create_once(beside, Secret.new().written())
+        found = [Secret.read(beside)]
+    latest = max(found, key=lambda each: each.day)
+    if any(each.forget(latest.day) != latest for each in found):
+        raise OptionError(f"{inside} and {beside} are of two devices: remove the one that does not belong here")
+    keep(folder, latest)
+    return latest
+
+
+def keep(folder: Path, secret: Secret) -> None:
+    """Write the secret to both places, where it does not stand there yet."""
+    for path in places(folder):
+        stored = None
+        with suppress(FileFormatError):
+            stored = Secret.read(path) if path.exists() else None
+        if stored is None:
+            create_once(path, secret.written())
+        elif stored.day < secret.day:
+            replace(path, secret.written())
+
+
+def places(folder: Path) -> tuple[Path, Path]:
+    """Where the secret stands: inside the folder, and beside it."""
+    whole = folder.absolute()
+    return whole / NAME, whole.with_name(f"{whole.name}.secret")

@@ -1,0 +1,60 @@
+"""When a reading was taken: one spelling for each time, and the day whose key masks it."""
+
+import re
+from datetime import UTC, date, datetime
+
+from halfmask_device.errors import ReadingError
+
+_CLOCK = re.compile(
+    r"\d{1,2}[:.h]\d\d([:.]\d\d([.,]\d+)?)?\s*([ap]\.?m\.?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII | re.IGNORECASE
+)
+_EPOCH = date(1970, 1, 1).toordinal()
+UNDATED = -1
+"""The day of times whose day cannot be read."""
+
+
+def moment(text: str, place: str = "the time") -> tuple[str, int]:
+    """A time in its one spelling, and its day since 1970 (in UTC where the time has an offset).
+
+    ISO 8601 in all its spellings, and seconds or milliseconds since 1970 (10 or 13 digits). What has no readable date
+    is taken as it is written, on the day `UNDATED`. A time of day names no single reading and is refused.
+    """
+    stripped = text.strip()
+    if stripped.isdigit() and stripped.isascii() and len(stripped) in (10, 13):
+        seconds = int(stripped) / (1 if len(stripped) == 10 else 1000)
+        found = datetime.fromtimestamp(seconds, UTC)
+    else:
+        try:
+            found = datetime.fromisoformat(stripped)
+        except ValueError:
+            return _undated(stripped, place)
+    if found.tzinfo is not None:
+        try:
+            found = found.astimezone(UTC)
+        except OverflowError as error:
+            raise ReadingError(f"{place} is beyond the calendar: mend it") from error
+    day = found.toordinal() - _EPOCH
+    if day < 0:
+        raise ReadingError(f"{place} lies before 1970, for which a device has no key: mend it")
+    return found.isoformat(), day
+
+
+def _undated(stripped: str, place: str) -> tuple[str, int]:
+    if not stripped:
+        raise ReadingError(f"{place} is missing, and without one a retry looks like another reading")
+    if _CLOCK.fullmatch(stripped):
+        raise ReadingError(
+            f"{place} is a time of day, which comes again every day, so it names no single reading: "
+            "write date and time, like 2026-11-16T00:30:00Z"
+        )
+    return stripped, UNDATED
+
+
+def day_text(day: int) -> str:
+    """A day since 1970 as a date; ``undated`` for `UNDATED`."""
+    return "undated" if day == UNDATED else date.fromordinal(day + _EPOCH).isoformat()
+
+
+def day_of(text: str) -> int:
+    """Days since 1970 of a date like 2026-11-16."""
+    return date.fromisoformat(text).toordinal() - _EPOCH
