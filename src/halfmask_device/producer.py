@@ -98,7 +98,7 @@ class Producer:
 
 REFUSALS = {
     "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
-    "or a sensor not named?); --revise reports this one too, which is one more look at the true value",
+    "or a sensor not named?); `revise` reports this one too, which is one more look at the true value",
     "limit": "the ledger's limit is reached for this window, so nothing more is reported; 'halfmask ledger' shows it",
 }
 

@@ -36,8 +36,8 @@ class MessageError(InputError):
     """A message does not keep to the protocol; ``field`` says where."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field, self.message = field, message
+        super().__init__(f"{field}: {message}", field=field)
+        self.field = field
 
 
 def instant(text: object, field: str = "time") -> int:

@@ -97,7 +97,7 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     if not change:
         raise OptionError(
             f"{folder} shares {_shown(stored)}, not {_shown(new)}: "
-            "leave these options out, or say --change to share so from here on"
+            "leave these options out, or say `change` to share so from here on"
         )
     return _changed(state, stored, new)
 
@@ -118,9 +118,9 @@ def _changed(state: State, stored: Terms, new: Terms) -> Terms:
 def _first(folder: Path, asked: Asked) -> Terms:
     """The terms of first use: the setting must be named; step, range and columns have defaults."""
     if asked.setting is None:
-        raise OptionError(f"{folder} has no terms yet: name --setting, like laplace:0.5, or C together with --menu")
+        raise OptionError(f"{folder} has no terms yet: name `setting`, like laplace:0.5, or C together with `menu`")
     if (asked.low is None) != (asked.high is None):
-        raise OptionError(f"{folder} has no terms yet: a range has two ends, name both --low and --high")
+        raise OptionError(f"{folder} has no terms yet: a range has two ends, name both `low` and `high`")
     menu = read_menu_settings(asked.menu) if asked.menu else _menu_at_hand(asked.setting)
     step = asked.step or STEP
     widest = _widest(step)
@@ -162,7 +162,7 @@ def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
     if not change:
         raise OptionError(
             f"{state.folder} shares by {stored.setting_text}, not by {terms.setting_text}: "
-            "say change (on the command line --change) to share so from here on"
+            "say `change` to share so from here on"
         )
     return _changed(state, stored, replace(stored, setting=terms.setting))
 
@@ -170,8 +170,8 @@ def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
 def _same_lattice(folder: Path, stored: Lattice, asked: Lattice) -> None:
     if stored != asked:
         raise OptionError(
-            f"{folder} shares on {_range(stored)}, not on {_range(asked)}: leave --step, --low and "
-            "--high out, or take another --state and never mask there what was reported from here"
+            f"{folder} shares on {_range(stored)}, not on {_range(asked)}: leave `step`, `low` and "
+            "`high` out, or take another `state` and never mask there what was reported from here"
         )
 
 
@@ -190,7 +190,7 @@ def _chosen(setting: str, menu: Mapping[str, str]) -> str:
     if setting in menu:
         return setting
     if ":" not in setting and setting != "none":
-        has = f"has {', '.join(menu)}" if menu else "was not named: give it with --menu"
+        has = f"has {', '.join(menu)}" if menu else "was not named: give it with `menu`"
         raise OptionError(
             f"setting '{setting}' is not on the menu, which {has}; or write a setting out, like laplace:0.5"
         )
@@ -204,7 +204,7 @@ def read_menu_settings(path: Path) -> dict[str, str]:
         _check_menu(plain, path)
         settings = {each["id"]: each["setting"] for each in plain["settings"]}
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}; --menu names a file of 'halfmask optimize'") from error
+        raise SourceError(f"{path}: {error.strerror or error}; `menu` names a file of 'halfmask optimize'") from error
     except (ValueError, KeyError, TypeError) as error:
         raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'") from error
     if not settings or not all(isinstance(word, str) for pair in settings.items() for word in pair):
@@ -233,7 +233,7 @@ def read_terms(state: State) -> Terms | None:
     except ValueError as error:
         raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise FileFormatError(f"{path} does not hold the terms of a device: take another --state")
+        raise FileFormatError(f"{path} does not hold the terms of a device: take another `state`")
     if plain.get("version") != VERSION:
         raise FileFormatError(f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it")
     seal = plain.pop("seal", None)

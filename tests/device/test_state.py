@@ -301,7 +301,7 @@ def test_deleted_days_cannot_be_masked_again_and_later_ones_go_on_as_they_would(
 def test_no_noise_on_a_folder_that_promised_some_needs_consent(tmp_path: Path) -> None:
     device(tmp_path)
     for setting in ("none", "laplace:0.01"):
-        with pytest.raises(OptionError, match=f"shares by laplace:1, not by {setting}: say change"):
+        with pytest.raises(OptionError, match=f"shares by laplace:1, not by {setting}: say `change`"):
             device(tmp_path, setting)
     assert device(tmp_path, "none", change=True).report("2026-01-01", 2) == 2000
     assert device(tmp_path, "none").report("2026-01-01", 2) == 2000

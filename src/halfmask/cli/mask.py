@@ -10,5 +10,4 @@ from halfmask.commands.mask import mask as mask_readings
 
 def mask(options: Mask) -> None:
     """Mask readings on the producer's own device: CSV from standard input, masked CSV to standard output."""
-    with open(sys.stdin.fileno(), "rb", closefd=False) as source:
-        mask_readings(replace(options, source=source, output=sys.stdout.buffer, tell=note))
+    mask_readings(replace(options, source=sys.stdin.buffer, output=sys.stdout.buffer, tell=note))

@@ -26,7 +26,7 @@ class Mask(Options):
     output
         The file to write, or an open binary stream; the command line writes to standard output.
     state
-        Folder of this device's secret, terms and noise: one for each producer. Keep it, and keep it private.
+        Folder of this device's secret, terms and memory: one for each producer. Keep it, and keep it private.
     setting
         A setting (laplace:0.5), or an id of the menu (C). Needed on first use, then remembered.
     menu
@@ -45,8 +45,10 @@ class Mask(Options):
         The column that tells sensors apart, where a device has several.
     change
         Share by another setting, menu or columns from here on.
+    revise
+        Report another value for a time that was reported already: one more look at the true value, which is counted.
     tell
-        Hears what should be known before the first reading is masked.
+        Hears what should be known.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("source", "output")
@@ -64,6 +66,7 @@ class Mask(Options):
     value: str | None = None
     sensor: str | None = None
     change: Flag = False
+    revise: Flag = False
     tell: Teller = None
 
     def check(self) -> None:
@@ -85,12 +88,15 @@ def mask(options: Mask) -> int:
         menu = None if options.menu is None else Path(options.menu)
         asked = Asked(options.setting, menu, options.step, options.low, options.high, columns)
         terms = agree(Path(options.state), asked, change=options.change)
-        producer = Producer(terms.setting_text, terms.lattice, options.state)
+        producer = Producer(terms.setting_text, terms.lattice, options.state, revise=options.revise)
         if options.tell and not terms.published:
             options.tell("no range is published, so guarantees mean nearly nothing: name `low` and `high` on first use")
         if options.tell and terms.setting_text == "none":
             options.tell("the setting is none: readings are rounded to the lattice and not masked")
-        return mask_csv(source, target, producer, **terms.columns)
+        rows = mask_csv(source, target, producer, **terms.columns)
+        for note in producer.notes:
+            (options.tell or str)(note)
+        return rows
 
 
 @contextmanager
