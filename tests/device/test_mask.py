@@ -17,7 +17,6 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting, write_menu
 from halfmask_device import Asked, Lattice, Producer, agree, mask_csv
 from tests.cli.program import PROGRAM
-from tests.cli.program import refused as refused_here
 
 HEADER = "meter,time,kwh,note\n"
 ROWS = HEADER + 'a,2026-01-01 00:00,0.512,\na,2026-01-01 00:30,,"two, words"\na,2026-01-01 01:00,12,é\n'
@@ -133,7 +132,7 @@ def test_an_id_is_looked_up_in_the_menu_at_hand(tmp_path: Path, monkeypatch: pyt
 
 def test_first_use_needs_a_setting_and_both_ends_of_a_range(tmp_path: Path) -> None:
     def asked(*options: str) -> str:
-        return refused_here("mask", "--state", tmp_path / "state", *options)
+        return refused(tmp_path, *options)
 
     assert "--setting" in asked()
     assert "--low and --high" in asked("--setting", "laplace:0.5", "--low", "0")
