@@ -49,17 +49,18 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	@test -f $(VENV)/.dev || $(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
 	@touch $@ $(VENV)/.run
 
 # Recreate versions and hashes, without index addresses (needs uv: pip install uv).
-LOCK := uv pip compile -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
+LOCK := uv pip compile --no-emit-package halfmask-device --find-links build/wheels -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
 lock:
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation packages/halfmask-device -w build/wheels
 	$(LOCK) -o requirements/run.txt pyproject.toml requirements/build.in
 	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
 

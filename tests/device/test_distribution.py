@@ -1,0 +1,83 @@
+"""The device is a distribution of its own: its wheel, alone in an empty environment, masks a day."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DAY = """
+import io, sys
+from halfmask_device import Asked, Producer, State, agree, mask_csv, read_ledger
+terms = agree(__import__("pathlib").Path(sys.argv[1]), Asked(setting="C", menu=__import__("pathlib").Path(sys.argv[2]),
+    low="0", high="10"))
+device = Producer(terms.setting_text, terms.lattice, sys.argv[1])
+rows = "time,value\\n" + "".join(f"2026-01-01T{h:02}:{m:02}:00Z,0.{h:02}{m:02}\\n" for h in range(24) for m in (0, 30))
+first, second = io.BytesIO(), io.BytesIO()
+for target in (first, second):
+    mask_csv(io.BytesIO(rows.encode()), target, device, **terms.columns)
+assert first.getvalue() == second.getvalue() != rows.encode()
+assert read_ledger(State(sys.argv[1]), "1").days[0].reports == 48
+outside = sorted({name.split(".")[0] for name in sys.modules} - set(sys.stdlib_module_names))
+print(first.getvalue().count(b"\\n"), outside)
+try:
+    import halfmask
+except ImportError:
+    print("no halfmask")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    package = ROOT / "packages" / "halfmask-device"
+    subprocess.run([*command, str(package), "-w", str(folder)], check=True, timeout=300)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_the_wheel_is_small_and_holds_the_device_alone(wheel: Path) -> None:
+    assert wheel.stat().st_size < 100_000
+    with zipfile.ZipFile(wheel) as files:
+        names = files.namelist()
+        metadata = files.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    source = ROOT / "src" / "halfmask_device"
+    shipped = {name for name in names if name.endswith(".py")}
+    assert shipped == {str(path.relative_to(source.parent)) for path in source.rglob("*.py")}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"halfmask_device"}
+    assert "Requires-Dist" not in metadata
+
+
+def test_the_wheel_alone_masks_a_day_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    target = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
+    install = ["install", "--quiet", "--no-index", "--no-deps", "--target", str(target), str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, timeout=300)
+    menu = tmp_path / "menu.json"
+    menu.write_text('{"format": "halfmask menu", "version": 1, "settings": [{"id": "C", "setting": "laplace:0.25"}]}')
+    arguments = [str(python), "-I", "-c", DAY, str(tmp_path / "state"), str(menu)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines() == ["49 ['__main__', 'halfmask_device']", "no halfmask"]
+
+
+@pytest.mark.parametrize(
+    ("menu", "told"),
+    [
+        ('{"format": "halfmask menu", "version": 2, "settings": [{"id": "C", "setting": "none"}]}', "version 2"),
+        ('{"format": "a study", "version": 1, "settings": [{"id": "C", "setting": "none"}]}', "is not a menu"),
+        ("[]", "is not a menu"),
+    ],
+)
+def test_a_menu_of_another_format_or_version_is_refused(tmp_path: Path, menu: str, told: str) -> None:
+    from halfmask.errors import FileFormatError
+    from halfmask_device import Asked, agree
+
+    (tmp_path / "menu.json").write_text(menu)
+    with pytest.raises(FileFormatError, match=told):
+        agree(tmp_path / "state", Asked(setting="C", menu=tmp_path / "menu.json", low="0", high="1"))
