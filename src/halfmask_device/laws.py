@@ -11,6 +11,7 @@ from functools import lru_cache
 from halfmask_device.discrete import DiscreteGaussian, DiscreteLaplace
 from halfmask_device.errors import SettingError
 from halfmask_device.law import Law
+from halfmask_device.more import found as found_here
 from halfmask_device.rounded import RoundedSine, RoundedStaircase, RoundedTable, RoundedUniform
 from halfmask_device.setting import DeviceSetting
 
@@ -103,6 +104,7 @@ _BUILDERS: dict[str, Callable[[Parameters, Fraction], Law]] = {
     "staircase": _staircase,
     "sine": lambda p, step: RoundedSine([theta ** (2 * k + 1) / step for k, theta in enumerate(p)]),
     "tabulated": lambda p, step: RoundedTable(tuple(y / step for y in p[::2]), p[1::2]),
+    **{name: each.build for name, each in found_here().items()},
 }
 _REACH: dict[str, Callable[[Parameters], Fraction]] = {
     "none": lambda _: Fraction(0),
@@ -113,5 +115,6 @@ _REACH: dict[str, Callable[[Parameters], Fraction]] = {
     "staircase": lambda p: p[1] * (1 + TAIL / p[0]),
     "sine": lambda p: sum((theta ** (2 * k + 1) for k, theta in enumerate(p)), Fraction(0)),
     "tabulated": lambda p: next(y for y, c in zip(p[::2], p[1::2], strict=True) if c == 1),
+    **{name: each.reach for name, each in found_here().items()},
 }
 """What |psi| exceeds never, or with a probability of about exp(-TAIL)."""

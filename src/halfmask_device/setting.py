@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from halfmask_device.decimals import number_text, parse_number
 from halfmask_device.errors import SettingError
+from halfmask_device.more import found
 
 NAMES: dict[str, tuple[str, ...]] = {
     "none": (),
@@ -16,6 +17,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "staircase": ("epsilon", "delta", "gamma"),
     "sine": ("theta_0", "theta_1", "..."),
     "tabulated": ("y1", "c1", "y2", "c2", "..."),
+    **{name: each.parameters for name, each in found().items()},
 }
 """Mechanisms of a device and their parameters; `...` stands for more of the kind."""
 UNFIT = {
