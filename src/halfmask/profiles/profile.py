@@ -131,6 +131,10 @@ class Profile:
         )
         return together if self.buckets else together.with_users_derived()
 
+    def merge(self, other: "Profile") -> "Profile":
+        """The same as ``+``."""
+        return self + other
+
     def subset(self, labels: Iterable[str]) -> "Profile":
         """The profile of some users alone."""
         wanted = sorted(set(labels))

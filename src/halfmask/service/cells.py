@@ -18,7 +18,7 @@ class Cell(NamedTuple):
     sum: int = 0
     squares: int = 0
 
-    def merged(self, other: "Cell") -> "Cell":
+    def merge(self, other: "Cell") -> "Cell":
         return Cell(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
@@ -30,7 +30,7 @@ def merge(parts: Iterable[Mapping[str, Cell]]) -> Cells:
     total: Cells = {}
     for part in parts:
         for setting, cell in part.items():
-            total[setting] = total.get(setting, Cell()).merged(cell)
+            total[setting] = total.get(setting, Cell()).merge(cell)
     return {setting: total[setting] for setting in sorted(total) if any(total[setting])}
 
 

@@ -102,7 +102,7 @@ def _counts(campaign: Campaign, cells: Cells) -> dict[LatticeNoise, int]:
 def _total(cells: Cells) -> Cell:
     total = Cell()
     for cell in cells.values():
-        total = total.merged(cell)
+        total = total.merge(cell)
     return total
 
 

@@ -115,5 +115,5 @@ class LocalEngine:
 
         total, *others = self.pool.map(work, shards, kept)
         for other in others:
-            total.merge(other)
+            total.absorb(other)
         return total.summary()

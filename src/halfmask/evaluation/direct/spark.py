@@ -196,7 +196,7 @@ class SparkSamples:
         totals = [(LocalState(), PeriodSums.empty(job.question.centre)) for _ in job.settings]
         for sample, state in zip(states["sample"].to_pylist(), states["state"].to_pylist(), strict=True):
             local, sums = unpack(state, job.question.centre)
-            totals[sample][0].merge(local)
+            totals[sample][0].absorb(local)
             totals[sample][1].add(sums)
         if job.question.aggregate.function is None:
             values = [

@@ -66,8 +66,15 @@ class LocalState:
         if far:
             self.beyond.add(beyond[:far].copy())
 
-    def merge(self, other: "LocalState") -> None:
-        """Take in the errors of other readings of the same sample."""
+    def merge(self, other: "LocalState") -> "LocalState":
+        """The errors of both, as a new state."""
+        both = LocalState()
+        both.absorb(self)
+        both.absorb(other)
+        return both
+
+    def absorb(self, other: "LocalState") -> None:
+        """Take in the errors of other readings of the same sample: `merge` without a copy, for the one that grows."""
         self._merge_moments(other.n, other.mean, other.squares)
         self.counts[: other.top] += other.counts[: other.top]
         self.top = max(self.top, other.top)
