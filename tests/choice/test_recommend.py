@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from halfmask.choice.held_out import evaluate_recommendations, trial_rows
+from halfmask.choice.held_out import _counts, _true_privacy, evaluate_recommendations, trial_rows
 from halfmask.choice.peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.personal import (
     Law,
     Prior,
+    interval,
+    middle,
     own_counts,
     personal_laws,
     personal_privacy,
@@ -223,12 +225,54 @@ def test_advice_meets_the_wish_of_held_out_users_more_often_than_one_setting_for
     assert few.met >= 0.85 * few.reachable
     assert many.met >= 0.85 * many.reachable
     assert many.utility >= few.utility - 0.02
+    assert min(few.inside, many.inside) >= 0.5
     assert len(trial_rows(trials)) == 3
     for options in ({"held_out": 0.0}, {"held_out": 0.99}):
         with pytest.raises(OptionError, match=r"held|hold"):
             evaluate_recommendations(homes().profile, menu(), min_privacy=0.3, **options)
     with pytest.raises(OptionError, match="--buckets 0"):
         evaluate_recommendations(homes().profile.bucketed(4), menu(), min_privacy=0.3, other_data=True)
+
+
+def test_what_is_stated_of_a_held_out_user_is_as_often_too_high_as_too_low() -> None:
+    """With two days of 12 readings to go by. The privacy of the expected law, which is wider than any user's, is told from it."""
+    case = household(users=400, days=30, step=2)
+    rng = np.random.default_rng(12)
+    order = rng.permutation(400)
+    held = order[:150]
+    known = population_prior(case.profile.subset(case.profile.labels[np.sort(order[150:])]), menu())
+    true = _true_privacy(case.profile, menu(), held, known)
+    bins, counts, zeros = _counts(case.profile, held)
+    scores = []
+    for user in range(150):
+        every = np.append(counts[user], zeros[user])
+        drawn = rng.multinomial(24, every / every.sum())
+        law = personal_laws(bins, drawn[:-1].astype(float), int(drawn[-1]), known, rng, 40)
+        scores.append(personal_privacy(menu(), law, known.errors))
+    allowed = 4.5 * 0.5 / np.sqrt(150)
+    for setting, truth in enumerate(true[:-1]):
+        stated = np.array([middle(each)[setting] for each in scores])
+        assert abs((truth < stated).mean() - 0.5) < allowed
+        low, high = np.array([interval(each) for each in scores])[:, :, setting].T
+        assert ((low <= truth) & (truth <= high)).mean() > 0.8 - 5 * 0.4 / np.sqrt(150)
+    expected = np.array([each[-2, 0] for each in scores])
+    assert (true[-2] < expected).mean() - 0.5 > allowed
+
+
+def test_masking_ones_few_readings_once_shows_less_than_the_scale_of_the_menu(prior: Prior) -> None:
+    """What `once` says is what masking gives: the mean score of 60 maskings of 24 readings."""
+    own = OwnReadings(readings_of(3).values[:24])
+    found = recommend(menu(), own, Wish(min_privacy=0.1), prior)
+    rng = np.random.default_rng(15)
+    for each in found.settings[:-1]:
+        scores = []
+        for _ in range(60):
+            errors = local_error(each.entry.setting.mask(own.values, rng), own.values)
+            scores.append(privacy(np.array([*summary(errors), 0, 0, 0]), menu().largest, menu().weights))
+        assert each.once == pytest.approx(np.mean(scores), abs=5 * np.std(scores) / 60**0.5 + 0.02)
+        assert each.once < each.privacy
+    assert "masked once" in found.rows()[0]
+    assert recommend(menu(), OwnReadings(np.zeros(5)), Wish(min_privacy=0.1), prior).chosen.once is None
 
 
 def test_frames_need_no_file() -> None:

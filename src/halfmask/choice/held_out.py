@@ -10,6 +10,7 @@ from halfmask.choice.personal import (
     Law,
     Prior,
     interval,
+    middle,
     personal_laws,
     personal_privacy,
     population_prior,
@@ -29,6 +30,8 @@ class Trial:
     """How often the wish was met, and at what mean utility, with so many readings of a held-out user to go by.
 
     ``reachable`` is the share of users whom some setting of the menu serves at all: no advice can do better.
+    ``below`` is the share of users whose true privacy under the advised setting is below the stated one (a half is
+    right), ``inside`` the share with the truth in the stated interval (right: 80 % or more).
     """
 
     readings: int
@@ -36,6 +39,8 @@ class Trial:
     reachable: float
     met: float
     utility: float
+    below: float
+    inside: float
     population_met: float
     population_utility: float
 
@@ -48,6 +53,8 @@ def trial_rows(trials: Sequence[Trial]) -> list[list[str]]:
         "can be met",
         "met by advice",
         "its utility",
+        "truth below stated",
+        "in the interval",
         "met by one setting for all",
         "its utility",
     ]
@@ -58,6 +65,8 @@ def trial_rows(trials: Sequence[Trial]) -> list[list[str]]:
             f"{each.reachable:.0%}",
             f"{each.met:.0%}",
             f"{each.utility:.3f}",
+            f"{each.below:.0%}",
+            f"{each.inside:.0%}",
             f"{each.population_met:.0%}",
             f"{each.population_utility:.3f}",
         ]
@@ -99,8 +108,9 @@ def evaluate_recommendations(
     trials = []
     most = int(np.median(profile.rows["readings"][order]))
     for number in sorted({min(number, most) for number in readings}):
-        advised = _advice(profile, menu, order[:count], number, prior, min_privacy, rng)
-        meets = true[advised, np.arange(count)] >= min_privacy
+        advised, stated, low, high = _advice(profile, menu, order[:count], number, prior, min_privacy, rng)
+        truth = true[advised, np.arange(count)]
+        meets = truth >= min_privacy
         trials.append(
             Trial(
                 readings=number,
@@ -108,6 +118,8 @@ def evaluate_recommendations(
                 reachable=float((true >= min_privacy).any(axis=0).mean()),
                 met=float(meets.mean()),
                 utility=float(utilities[advised].mean()),
+                below=float((truth < stated).mean()),
+                inside=float(((low <= truth) & (truth <= high)).mean()),
                 population_met=float((true[everyone] >= min_privacy).mean()),
                 population_utility=float(utilities[everyone]),
             )
@@ -133,8 +145,10 @@ def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) ->
 
 def _advice(
     profile: Profile, menu: Menu, rows: IntArray, readings: int, prior: Prior, wish: float, rng: np.random.Generator
-) -> IntArray:
-    """For each user the most useful setting that gives the wish with 90 % confidence, or the one that comes closest."""
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """For each user the most useful setting that gives the wish with 90 % confidence, or the one that comes closest;
+    what is stated of it, and its interval.
+    """
     bins, counts, zeros = _counts(profile, rows)
     found = []
     for first in range(0, len(rows), AT_ONCE):
@@ -146,10 +160,12 @@ def _advice(
         share, nought = (np.concatenate([getattr(law, name) for law in laws]) for name in ("share", "zeros"))
         scores = personal_privacy(menu, Law(laws[0].bins, share, nought), prior.errors)
         for own in np.split(scores, len(laws), axis=1):
-            low, _ = interval(own)
+            (low, high), stated = interval(own), middle(own)
             meeting = np.flatnonzero(low >= wish).tolist()
-            found.append(max(meeting, key=lambda g: menu.settings[g].objective) if meeting else int(np.argmax(low)))
-    return np.array(found, np.int64)
+            g = max(meeting, key=lambda g: menu.settings[g].objective) if meeting else int(np.argmax(low))
+            found.append((g, stated[g], low[g], high[g]))
+    advised, stated, low, high = np.array(found).T
+    return advised.astype(np.int64), stated, low, high
 
 
 def _for_all(menu: Menu, wish: float) -> int:

@@ -128,6 +128,19 @@ def personal_privacy(menu: Menu, law: Law, errors: float) -> FloatArray:
     return privacy(metrics, menu.largest, menu.weights)
 
 
+def masked_once(menu: Menu, bins: IntArray, counts: FloatArray, zeros: int) -> FloatArray | None:
+    """q expected of every setting when these readings themselves are masked once each: a short histogram of their own.
+
+    None where no reading has an error.
+    """
+    held = float(counts.sum())
+    if not held:
+        return None
+    scaled = menu.provenance.get("error", "relative") == "scaled"
+    law = Law(bins, counts[None] / held, np.full(1, zeros / (held + zeros)))
+    return personal_privacy(menu, law, held + zeros if scaled else held)[:, 0]
+
+
 def _denominators(law: Law, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
     """What the local errors of each law divide by; see `evaluation.denominators`."""
     laws = len(law.share)
@@ -145,6 +158,13 @@ def _denominators(law: Law, kind: NoiseKind, error: ErrorKind, errors: float) ->
     if error == "relative":
         return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none)
     raise OptionError("personal privacy of relative noise is known for --error relative alone: leave it off the menu")
+
+
+def middle(values: FloatArray) -> FloatArray:
+    """Median over the draws of a law: what to state. The expected law (first column) mixes the laws that may be, so it
+    is wider than any of them, and its privacy is too high.
+    """
+    return np.asarray(np.median(values[:, 1:], axis=1))
 
 
 def interval(values: FloatArray, levels: Sequence[float] = (10, 90)) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.peak import peak_shows, split_evenings
-from halfmask.choice.personal import Prior, interval, own_counts, personal_laws, personal_privacy
+from halfmask.choice.personal import Prior, interval, masked_once, middle, own_counts, personal_laws, personal_privacy
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
@@ -66,12 +66,18 @@ class OwnReadings:
 
 @dataclass(frozen=True)
 class Personal:
-    """A setting as it is for this producer: personal privacy with its 80 % interval, beside the population's."""
+    """A setting as it is for this producer: personal privacy with its 80 % interval, beside the population's.
+
+    ``privacy`` is the median over what the producer's law of readings may be: the truth is as likely above as below.
+    ``once`` is the score of these very readings, each masked once: lower where they are few, because few errors fill
+    few bins of a histogram. None where no reading has an error.
+    """
 
     entry: MenuSetting
     privacy: float
     low: float
     high: float
+    once: float | None
     peak: float | None
     reward: float | None
     shortfall: float
@@ -93,7 +99,7 @@ class Recommendation:
 
     def rows(self) -> list[list[str]]:
         """Every setting for this producer as a table, headings first."""
-        head = ["", "id", "setting", "your privacy", "80 % sure between", "others' privacy", "utility"]
+        head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
         peaks = self.settings[0].peak is not None
         rewards = any(each.reward is not None for each in self.settings)
         table = [head + ["peak shows"] * peaks + ["reward"] * rewards]
@@ -105,6 +111,7 @@ class Recommendation:
                 str(each.entry.setting),
                 f"{each.privacy:.2f}",
                 f"{each.low:.2f} to {each.high:.2f}",
+                "-" if each.once is None else f"{each.once:.2f}",
             ]
             row += [f"{each.entry.privacy.median:.2f}", f"{each.entry.utility.median:.2f}"]
             row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
@@ -147,7 +154,7 @@ def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: i
     bins, counts, zeros = own_counts(own.values)
     scores = personal_privacy(menu, personal_laws(bins, counts, zeros, prior, rng), prior.errors)
     peaks = _peaks(menu, own, wish, rng)
-    settings = _judged(menu, scores, peaks, wish)
+    settings = _judged(menu, scores, masked_once(menu, bins, counts, zeros), peaks, wish)
     chosen = _serving(settings, wish)
     periods = len(own.values) / prior.a_period
     weight = periods / (periods + prior.strength)
@@ -167,8 +174,11 @@ def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -
     return [peak_shows(evenings, each.setting, rng) for each in menu.settings]
 
 
-def _judged(menu: Menu, scores: FloatArray, peaks: Sequence[float | None], wish: Wish) -> tuple[Personal, ...]:
+def _judged(
+    menu: Menu, scores: FloatArray, once: FloatArray | None, peaks: Sequence[float | None], wish: Wish
+) -> tuple[Personal, ...]:
     low, high = interval(scores)
+    stated = middle(scores)
     rewards = wish.rewards or {}
     judged = []
     for number, entry in enumerate(menu.settings):
@@ -177,9 +187,10 @@ def _judged(menu: Menu, scores: FloatArray, peaks: Sequence[float | None], wish:
         judged.append(
             Personal(
                 entry,
-                float(scores[number, 0]),
+                float(stated[number]),
                 float(low[number]),
                 float(high[number]),
+                None if once is None else float(once[number]),
                 peaks[number],
                 reward,
                 missing,

@@ -81,7 +81,7 @@ def error_bins(
     values, shares = single_values(size[low], share[low], step)
     if len(values) * (reach / noise_step) > MOST_PAIRS:
         return None
-    half = (np.arange(int(reach / noise_step) + 1) + 0.5) * noise_step
+    half: FloatArray = (np.arange(float(int(reach / noise_step) + 1)) + 0.5) * noise_step
     bins = np.zeros(MOST_BINS)
     _count(values, shares, np.diff(law.cdf(setting[None], half)[0], prepend=0.0), noise_step, bins)
     for z, of_z in zip(size[~low], share[~low], strict=True):
