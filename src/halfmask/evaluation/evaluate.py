@@ -10,12 +10,12 @@ import numpy as np
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.lattice import reading_step
-from halfmask.evaluation.analytic.run import METRICS, Notes, evaluate_analytic
+from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
-from halfmask.evaluation.metrics import ErrorFunction
+from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS, ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
 from halfmask.evaluation.scores import Constraint, passing, pooled
 from halfmask.evaluation.study import Study
@@ -107,9 +107,9 @@ def findings(study: Study) -> list[str]:
     choice = taken(study.about["error"], study.about.get("unfit_for_relative"))
     told = [] if choice is None else [choice]
     sizes = np.unique(study.users)
-    noisy = study.metrics[..., 3].max(axis=1) > 0
+    noisy = study.metrics[..., GLOBAL_MEAN].max(axis=1) > 0
     if len(sizes) > 2 and noisy.any():
-        means = study.metrics[noisy][..., 3].astype(float)
+        means = study.metrics[noisy][..., GLOBAL_MEAN].astype(float)
         by_size = np.array([np.median(means[:, study.users == size].mean(axis=1)) for size in sizes])
         if (by_size > 0).all() and np.isfinite(by_size).all():
             exponent = decay_exponent(sizes, by_size).exponent

@@ -16,6 +16,9 @@ from halfmask.errors import OptionError
 ErrorFunction = Literal["relative", "scaled"]
 ERROR_FUNCTIONS = ("relative", "scaled")
 METRICS = ("local_mean", "local_std", "local_entropy", "global_mean", "global_std", "global_entropy")
+LOCAL_MEAN, LOCAL_STD, LOCAL_ENTROPY, GLOBAL_MEAN, GLOBAL_STD, GLOBAL_ENTROPY = range(len(METRICS))
+"""Columns of arrays of metrics, in the order of `METRICS`."""
+LOCAL, GLOBAL = slice(LOCAL_MEAN, GLOBAL_MEAN), slice(GLOBAL_MEAN, len(METRICS))
 
 WIDTH = 0.001
 GUARD = 1e-9

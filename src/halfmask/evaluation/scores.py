@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.evaluation.metrics import GLOBAL, GLOBAL_MEAN, GLOBAL_STD, LOCAL
 
 Metrics = npt.NDArray[np.floating]
 
@@ -54,7 +55,7 @@ def pooled(metrics: Metrics) -> tuple[FloatArray, FloatArray]:
 
     Pooled mean = mean of sample means; pooled variance = mean of (std^2 + mean^2) minus pooled mean squared.
     """
-    mean, std = metrics[..., 3].astype(float), metrics[..., 4].astype(float)
+    mean, std = metrics[..., GLOBAL_MEAN].astype(float), metrics[..., GLOBAL_STD].astype(float)
     centre = mean.mean(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         variance = (std**2 + mean**2).mean(axis=1) - centre**2
@@ -81,12 +82,12 @@ def normalisers(metrics: Metrics, kept: npt.NDArray[np.bool_]) -> FloatArray:
 
 def privacy(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
     """q of each sample, in [0, 1] for settings that pass."""
-    return _weighted(metrics[..., :3], largest[:3], weights.privacy)
+    return _weighted(metrics[..., LOCAL], largest[LOCAL], weights.privacy)
 
 
 def utility(metrics: Metrics, largest: FloatArray, weights: Weights) -> FloatArray:
     """u of each sample, in [0, 1] for settings that pass."""
-    return np.asarray(1 - _weighted(metrics[..., 3:], largest[3:], weights.utility))
+    return np.asarray(1 - _weighted(metrics[..., GLOBAL], largest[GLOBAL], weights.utility))
 
 
 def _weighted(metrics: Metrics, largest: FloatArray, weights: tuple[float, float, float]) -> FloatArray:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfmask.arrays import IntArray
-from halfmask.evaluation.analytic.run import METRICS
+from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.files import about_table, read_table, whole_file
 from halfmask.mechanisms.grid import Grid

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.metrics import LOCAL_MEAN, METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
 from halfmask.evaluation.study import Study, read_study
 from halfmask.mechanisms.setting import PrivacySetting
@@ -124,7 +124,7 @@ def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, large
         mechanisms=_words(table, "mechanism").take(rows),
         **found,
         passes=passes,
-        masks=metrics[..., 0].max(axis=1) > 0,
+        masks=metrics[..., LOCAL_MEAN].max(axis=1) > 0,
         normalisers=largest,
         weights=weights,
         constraint=constraint,

@@ -9,7 +9,7 @@ import numpy as np
 from halfmask import __version__
 from halfmask.audits.card import CALIBRATION, GIVEN
 from halfmask.evaluation.decay import decay_exponent, verdict
-from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.heatmaps import percent
@@ -138,7 +138,7 @@ def _mix_rows(inputs: Inputs) -> list[list[str]]:
 def noise_cancels(samples: Samples) -> str:
     """How the global error falls with the number of users, in a sentence; empty where sizes are too few to tell."""
     sizes = np.unique(samples.users)
-    noisy = samples.kept & (samples.metrics[..., 3].max(axis=1) > 0)
+    noisy = samples.kept & (samples.metrics[..., GLOBAL_MEAN].max(axis=1) > 0)
     if len(sizes) < 3 or not noisy.any():
         return ""
     means = samples.metrics[noisy, :, 3]

@@ -13,6 +13,7 @@ from halfmask.evaluation.analytic.denominators import ErrorKind, NoiseKind, deno
 from halfmask.evaluation.analytic.few import FewReadings, drawn_errors, drawn_sums, scatter_of_few, whole_sample
 from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
 from halfmask.evaluation.analytic.totals import SubsetTotals, global_summaries, period_sums, subset_totals
+from halfmask.evaluation.metrics import GLOBAL, LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.grid import Block, Grid
@@ -20,7 +21,6 @@ from halfmask.mechanisms.mechanism import mechanism
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 
-METRICS = ("local_mean", "local_std", "local_entropy", "global_mean", "global_std", "global_entropy")
 CHUNK = 256
 PROBES = 24
 
@@ -147,9 +147,9 @@ def _local_part(
     found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
     mean, second, entropy = _scattered(found, local.few, law, block.parameters[rows], subsets, seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        out[rows, :, 0] = mean
-        out[rows, :, 1] = np.sqrt(np.maximum(second - mean**2, 0))
-        out[rows, :, 2] = entropy
+        out[rows, :, LOCAL_MEAN] = mean
+        out[rows, :, LOCAL_STD] = np.sqrt(np.maximum(second - mean**2, 0))
+        out[rows, :, LOCAL_ENTROPY] = entropy
     return len(found.mean)
 
 
@@ -185,5 +185,5 @@ def _scattered(
 def _global_part(
     law: Mechanism, block: Block, totals: SubsetTotals, index: int, aggregate: str, seed: int, out: FloatArray
 ) -> int:
-    out[:, index, 3:] = global_summaries(law, block.parameters, totals, aggregate, seed)
+    out[:, index, GLOBAL] = global_summaries(law, block.parameters, totals, aggregate, seed)
     return 0
