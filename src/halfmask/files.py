@@ -63,7 +63,7 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
         if about["format"] != format:
             raise KeyError(format)
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such {kind}; '{maker} -o {path}' makes one") from error
+        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one") from error
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole {kind} ({why}): make it with '{maker}'") from error
@@ -83,7 +83,7 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
     try:
         page = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such {kind}; '{maker} -o {path}' makes one") from error
+        raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one") from error
     except (OSError, ValueError) as error:
         raise FileFormatError(f"{path} is not a {kind} ({error}): make one with '{maker}'") from error
     if not isinstance(page, dict) or page.get("format") != format:

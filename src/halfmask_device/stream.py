@@ -93,7 +93,7 @@ def _place(header: list[str], name: str, role: str) -> int:
     if count != 1:
         named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"
         how = "no column" if count == 0 else f"{count} columns"
-        raise ColumnError(f"standard input has {how} '{name}', its first row has {named}: name another with --{role}")
+        raise ColumnError(f"standard input has {how} '{name}', its first row has {named}: name another with `{role}`")
     return header.index(name)
 
 

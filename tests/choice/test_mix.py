@@ -248,7 +248,7 @@ def test_menus_that_cannot_be_mixed_are_refused() -> None:
 def test_shares_are_read_as_written_or_refused() -> None:
     assert parse_shares("A=0.3, B=.2,N=0.5") == {"A": 0.3, "B": 0.2, "N": 0.5}
     for text in ("A", "A=x", "A=0.5,A=0.5", ""):
-        with pytest.raises(OptionError, match="--shares"):
+        with pytest.raises(OptionError, match="`shares`"):
             parse_shares(text)
 
 

@@ -230,7 +230,7 @@ def test_advice_meets_the_wish_of_held_out_users_more_often_than_one_setting_for
     for options in ({"held_out": 0.0}, {"held_out": 0.99}):
         with pytest.raises(OptionError, match=r"held|hold"):
             evaluate_recommendations(homes().profile, menu(), min_privacy=0.3, **options)
-    with pytest.raises(OptionError, match="--buckets 0"):
+    with pytest.raises(OptionError, match="`buckets=0`"):
         evaluate_recommendations(homes().profile.bucketed(4), menu(), min_privacy=0.3, other_data=True)
 
 

@@ -122,7 +122,7 @@ def test_what_cannot_be_met_is_said_with_the_way_out() -> None:
 def test_unknown_producers_and_buckets_are_refused() -> None:
     with pytest.raises(OptionError, match="'nobody' is not in the profile"):
         assign(homes().profile, menu(), "N", {"nobody": 0.1}, c=0)
-    with pytest.raises(OptionError, match="--buckets 0"):
+    with pytest.raises(OptionError, match="`buckets=0`"):
         assign(homes().profile.bucketed(4), menu(), "N", {}, c=0, other_data=True)
     with pytest.raises(OptionError, match="delta of producer 'c'"):
         assign(homes().profile, menu(), "N", {"c": float("inf")}, c=0)

@@ -86,7 +86,7 @@ def test_other_faults(tmp_path: Path) -> None:
         read(tmp_path, ["1392 19503 much"])
     with pytest.raises(ReadingError, match="line 2: not 3 columns"):
         read(tmp_path, ["1392 19503 0.14", "1392 19504"])
-    with pytest.raises(OptionError, match="--format cer fixes the columns"):
+    with pytest.raises(OptionError, match="`format=cer` fixes the columns"):
         open_panel(write(tmp_path / "x.txt", "1392 19503 0.14\n"), format="cer", user="meter")
     with pytest.raises(SourceError, match="no cer files here"):
         open_panel(write(tmp_path / "sub" / "x.parquet", "PAR1") and tmp_path / "sub", format="cer")

@@ -51,7 +51,7 @@ def test_named_columns_are_taken_whatever_their_names() -> None:
     kinds = {"value": T, "time": S, "user": D, "kwh": D}
     assert choose_columns(kinds, user="time", time="value", value="user") == Columns("time", "value", "user")
     assert choose_columns({"A": S, "B": T, "C": D}, user="a") == Columns("A", "B", "C")
-    with pytest.raises(ColumnError, match=r"no column 'house' for --user .*'value', 'time', 'user', 'kwh'"):
+    with pytest.raises(ColumnError, match=r"no column 'house' for `user` .*'value', 'time', 'user', 'kwh'"):
         choose_columns(kinds, user="house")
     with pytest.raises(ColumnError, match="cannot serve twice"):
         choose_columns(kinds, user="time", time="time", value="kwh")

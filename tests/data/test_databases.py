@@ -45,11 +45,11 @@ def test_duckdb_file(tmp_path: Path) -> None:
         database.execute(
             'CREATE SCHEMA s; CREATE TABLE s."odd ""name" AS FROM readings; CREATE VIEW v AS FROM readings'
         )
-    with pytest.raises(OptionError, match=r"has 3 tables; name one with --table: 'readings', 'v', 's\.odd"):
+    with pytest.raises(OptionError, match=r"has 3 tables; name one with `table`: 'readings', 'v', 's\.odd"):
         open_panel(path)
     assert rows(open_panel(path, table="v")) == READINGS
     assert rows(open_panel(path, table='s.odd "name')) == READINGS
-    with pytest.raises(OptionError, match="has no table 'w' for --table; it has 'readings'"):
+    with pytest.raises(OptionError, match="has no table 'w' for `table`; it has 'readings'"):
         open_panel(path, table="w")
 
 
@@ -98,7 +98,7 @@ def test_sqlite_faults(tmp_path: Path) -> None:
         open_panel(sqlite(tmp_path / "bare.db", TABLE))
     with pytest.raises(SourceError, match="check that it is a SQLite file"):
         open_panel(write(tmp_path / "foreign.sqlite", "hello"))
-    with pytest.raises(OptionError, match="2 tables; name one with --table: 'other', 'readings'"):
+    with pytest.raises(OptionError, match="2 tables; name one with `table`: 'other', 'readings'"):
         open_panel(sqlite(tmp_path / "two.db", TABLE, "CREATE TABLE other (x)"))
     with pytest.raises(SourceError, match="check that it is a DuckDB file"):
         open_panel(write(tmp_path / "foreign.duckdb", "hello"))
@@ -130,7 +130,7 @@ def test_postgresql(postgres: str) -> None:
             "FROM generate_series(1, 200000) AS g(i)"
         )
         database.commit()
-    with pytest.raises(OptionError, match="2 tables; name one with --table"):
+    with pytest.raises(OptionError, match="2 tables; name one with `table`"):
         open_panel(postgres)
     panel = open_panel(postgres, table="Odd.it's \"x", tz="Europe/Dublin")
     for _ in range(2):

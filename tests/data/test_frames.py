@@ -101,9 +101,9 @@ def test_wide_frames_with_odd_names() -> None:
 
 def test_wide_faults(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", WIDE)
-    with pytest.raises(OptionError, match="--wide takes every numeric column"):
+    with pytest.raises(OptionError, match="`wide` takes every numeric column"):
         open_panel(path, wide=True, user="1001")
-    with pytest.raises(ColumnError, match="no column 'at' for --time"):
+    with pytest.raises(ColumnError, match="no column 'at' for `time`"):
         open_panel(path, wide=True, time="at")
     with pytest.raises(ColumnError, match="no column looks like the time"):
         open_panel(write(tmp_path / "y.csv", "a,b\n1,2\n"), wide=True)

@@ -146,5 +146,5 @@ def test_a_time_is_the_same_however_it_is_written(moments: list[datetime]) -> No
 
 
 def test_an_unknown_zone_is_refused_even_where_it_has_no_effect() -> None:
-    with pytest.raises(HalfmaskError, match="--tz 'Europe/Dublinn' is not a time zone"):
+    with pytest.raises(HalfmaskError, match="`tz` 'Europe/Dublinn' is not a time zone"):
         open_panel(frame(pa.array([datetime(2026, 1, 1)])), tz="Europe/Dublinn")

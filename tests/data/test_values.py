@@ -59,7 +59,7 @@ def test_nothing_but_nulls() -> None:
 
 
 def test_what_is_no_number_is_refused() -> None:
-    with pytest.raises(ReadingError, match=r"column 'value' holds true and false; .*--value"):
+    with pytest.raises(ReadingError, match=r"column 'value' holds true and false; .*`value`"):
         open_panel(frame(["a"], pa.array([True])))
     with pytest.raises(ReadingError, match="row 2, column 'value': 'high' is not a number"):
         rows(open_panel(frame(["a", "b"], pa.array(["1", "high"])), value="value"))

@@ -96,7 +96,7 @@ def test_foreign_and_missing_studies_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_grid_too_large_for_memory_offers_the_summary(profile: Profile) -> None:
-    with pytest.raises(OptionError, match="--summary"):
+    with pytest.raises(OptionError, match="`summary`"):
         evaluate_grid(profile, grid("full"), repeats=40)
 
 

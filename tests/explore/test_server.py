@@ -240,5 +240,5 @@ def test_other_weights_score_samples_as_reading_them_anew_does(folder: Path) -> 
 
 
 def test_a_port_in_use_is_told(explorer: Explorer, server: ExploreServer) -> None:
-    with pytest.raises(RunError, match="take another --host or --port"):
+    with pytest.raises(RunError, match="take another `host` or `port`"):
         ExploreServer(explorer, port=server.server_port)

@@ -119,9 +119,9 @@ def test_other_requirements_are_refused(text: str) -> None:
 
 
 def test_axes_and_requirements_need_a_profile() -> None:
-    with pytest.raises(OptionError, match="--profile"):
+    with pytest.raises(OptionError, match="`profile`"):
         optimize(study(), by="guess")
-    with pytest.raises(OptionError, match="--profile"):
+    with pytest.raises(OptionError, match="`profile`"):
         optimize(study(), require=[Demand("guarantee")])
 
 

@@ -109,5 +109,5 @@ def test_predictable_errors_are_discounted_and_independent_noise_is_not() -> Non
     assert factor(setting("laplace:0.5")) == factor(setting("relative-gaussian:0.1")) == 1
     assert 0.5 <= factor(setting("round:0.25")) < 0.6
     assert discount(0, evidence_of(steady), seed=1)(setting("round:0.25")) == 1
-    with pytest.raises(OptionError, match="--colour 2"):
+    with pytest.raises(OptionError, match="`colour` 2"):
         discount(2, evidence_of(steady), seed=1)

@@ -282,4 +282,4 @@ def write_card(card: ReportCard, path: str | Path) -> None:
 
 def read_card(path: str | Path) -> dict[str, Any]:
     """The card in a file as plain values; a missing, foreign, damaged or newer one is a FileFormatError."""
-    return read_page(path, FORMAT, VERSION, "halfmask audit MENU --profile PROFILE")
+    return read_page(path, FORMAT, VERSION, "halfmask audit")

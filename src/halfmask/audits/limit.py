@@ -102,7 +102,7 @@ class AllReadings:
         a, most = menu.weights.privacy, menu.largest
         self.weights = (a[0] / most[0], a[1] / most[1], a[2] / most[2])
         if not np.isfinite(self.z.inverse[0, :2]).all():
-            raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with --error scaled")
+            raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
 
     def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> Limit:
         """The best law of a variance, on the given pieces or on those of the logarithmic grid."""

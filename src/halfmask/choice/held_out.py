@@ -93,7 +93,7 @@ def evaluate_recommendations(
     """
     menu.check_data(profile, other_data=other_data)
     if profile.buckets:
-        raise OptionError("held-out users need single users: profile with --buckets 0")
+        raise OptionError("held-out users need single users: profile with `buckets=0`")
     if not 0 < held_out < 1:
         raise OptionError(f"held out {held_out} is not a share between 0 and 1")
     rng = stream(seed, "choice.held-out")

@@ -130,9 +130,9 @@ class _Plan:
 def _all_mixes(step: float, menu: Menu, repeats: int, people: int) -> _Plan:
     hands = round(1 / step) if 0 < step <= 1 else 0
     if not hands or abs(hands * step - 1) > 1e-9:
-        raise OptionError(f"--step {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
+        raise OptionError(f"`step` {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
     if people < hands:
-        raise OptionError(f"{people} users cannot be dealt into {hands} equal shares: take a larger --step")
+        raise OptionError(f"{people} users cannot be dealt into {hands} equal shares: take a larger `step`")
     held = compositions(hands, len(menu.ids), repeats)
     return _Plan(held / hands, np.arange(hands + 1) * people // hands, held)
 
@@ -155,7 +155,7 @@ def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
     count = math.comb(parts + settings - 1, settings - 1)
     if count * repeats > MOST_ROWS:
         raise OptionError(
-            f"{count:,} mixes in steps of 1/{parts} x {repeats} repeats are too many: take a larger --step"
+            f"{count:,} mixes in steps of 1/{parts} x {repeats} repeats are too many: take a larger `step`"
         )
     bars = np.array(list(combinations(range(parts + settings - 1), settings - 1)), np.int64).reshape(count, -1)
     edges = np.column_stack([np.full(count, -1), bars, np.full(count, parts + settings - 1)])
@@ -170,9 +170,9 @@ def parse_shares(text: str) -> dict[str, float]:
         try:
             value = float(number)
         except ValueError as error:
-            raise OptionError(f"--shares '{part.strip()}' is not ID=SHARE: write A=0.3,B=0.2,N=0.5") from error
+            raise OptionError(f"`shares` '{part.strip()}' is not ID=SHARE: write A=0.3,B=0.2,N=0.5") from error
         if not equals or name in shares:
-            raise OptionError(f"--shares names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
+            raise OptionError(f"`shares` names '{name}' twice or without '=': write A=0.3,B=0.2,N=0.5")
         shares[name] = value
     return shares
 
@@ -217,7 +217,7 @@ def write_mix(made: Mix, path: str | Path) -> None:
 
 def read_mix(path: str | Path) -> Mix:
     """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix PROFILE MENU"))
+    return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix"))
 
 
 @dataclass(frozen=True)

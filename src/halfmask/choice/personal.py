@@ -157,7 +157,7 @@ def _denominators(law: Law, kind: NoiseKind, error: ErrorKind, errors: float) ->
         return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none)
     if error == "relative":
         return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none)
-    raise OptionError("personal privacy of relative noise is known for --error relative alone: leave it off the menu")
+    raise OptionError("personal privacy of relative noise is known for `error=relative` alone: leave it off the menu")
 
 
 def middle(values: FloatArray) -> FloatArray:

@@ -128,7 +128,7 @@ def assign(
         if not np.isfinite(delta):
             raise OptionError(f"the delta of producer '{label}', {delta}, is not a finite number")
     if profile.buckets:
-        raise OptionError("producers in hash buckets cannot be assigned one by one: profile with --buckets 0")
+        raise OptionError("producers in hash buckets cannot be assigned one by one: profile with `buckets=0`")
     people = eligible(profile)
     labels = [str(label) for label in profile.labels[people]]
     unknown = sorted(set(deltas) - set(map(str, profile.labels)))

@@ -132,7 +132,7 @@ def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence
             raise OptionError(f"setting {each} is relative noise: mixes with it take sum or mean, not variance")
     for rows in hands:
         if not (profile.rows["readings"] - profile.rows["zeros"])[rows].any():
-            raise OptionError(f"{len(rows)} users together have no reading but zeros: take larger shares (--step)")
+            raise OptionError(f"{len(rows)} users together have no reading but zeros: take larger shares (`step`)")
 
 
 def _grid(z: Denominators, settings: Sequence[PrivacySetting]) -> LogGrid:
@@ -193,7 +193,7 @@ def _noise(
     divisor = np.full(len(n), size[held].mean()) if error == "scaled" else size
     kept = held & (divisor > 0)
     if not kept.any():
-        raise OptionError(f"every period's {aggregate} is zero: there is no global error; evaluate with --error scaled")
+        raise OptionError(f"every period's {aggregate} is zero: there is no global error; evaluate with `error=scaled`")
     scale = divisor[kept] * (1 if aggregate == "sum" else count[kept])
     noise = np.zeros((len(settings), len(hands), int(kept.sum())))
     shift = np.zeros_like(noise)

@@ -60,17 +60,17 @@ def choose_columns(
             found = candidates(role, kinds, chosen)
             if len(found) > 1:
                 listed = ", ".join(map(repr, found))
-                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with --{role}")
+                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}`")
             if found:
                 chosen[role] = found[0]
     if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
         chosen |= by_type(kinds, chosen)
     for role in ROLES:
         if role not in chosen:
-            raise ColumnError(f"no column looks like the {role}; name one with --{role} ({listing(kinds)})")
+            raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})")
     columns = Columns(**chosen)
     if len(set(chosen.values())) < len(ROLES):
-        raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with --user, --time, --value")
+        raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`")
     return columns
 
 
@@ -81,7 +81,7 @@ def present(kinds: Mapping[str, Kind], name: str, role: str) -> str:
     alike = [column for column in kinds if column.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
-    raise ColumnError(f"there is no column {name!r} for --{role} ({listing(kinds)})")
+    raise ColumnError(f"there is no column {name!r} for `{role}` ({listing(kinds)})")
 
 
 def listing(kinds: Mapping[str, Kind]) -> str:

@@ -48,7 +48,7 @@ class Place:
 def find(source: str, format: str) -> Place:
     """The files meant by a path, a folder or a glob, all of one format and none of them empty."""
     if format not in FORMATS:
-        raise OptionError(f"--format {format!r} is none of {', '.join(FORMATS)}")
+        raise OptionError(f"`format` {format!r} is none of {', '.join(FORMATS)}")
     if source.startswith(("postgresql://", "postgres://")):
         return Place(source, "postgres", ())
     files, named = _files(source)
@@ -132,7 +132,7 @@ def _one_format(source: str, formats: dict[str, str]) -> str:
     found = sorted(set(formats.values()))
     if len(found) > 1:
         listed = ", ".join(f"{list(formats.values()).count(one)} {one}" for one in found)
-        raise SourceError(f"{source}: files of several formats ({listed}); choose one with --format or a glob")
+        raise SourceError(f"{source}: files of several formats ({listed}); choose one with `format` or a glob")
     if len(formats) > 1 and found[0] not in FILE_FORMATS:
         raise SourceError(f"{source}: {len(formats)} databases; give one of them")
     return found[0]

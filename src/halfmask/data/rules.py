@@ -68,7 +68,7 @@ def value_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray)
     quoted = operand(dialect, name, column)
     if kind not in NUMBERS | {Kind.TEXT, Kind.EMPTY}:
         held = "true and false" if kind is Kind.BOOLEAN else "no numbers"
-        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with --value")
+        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`")
     if kind in TEXTS:
         return _value_of_text(dialect, name, quoted)
     double = pa.types.is_float64(column.type)

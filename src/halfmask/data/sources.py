@@ -66,7 +66,7 @@ def _open(
     memory: str | None,
 ) -> Raw:
     if engine not in ("duckdb", "spark"):
-        raise OptionError(f"--engine {engine!r} is neither duckdb nor spark")
+        raise OptionError(f"`engine` {engine!r} is neither duckdb nor spark")
     if not isinstance(source, str | os.PathLike):
         frame = frames.as_frame(source)
         if engine == "duckdb" and frame.implementation not in frames.SPARK:
@@ -76,7 +76,7 @@ def _open(
         return open_spark_frame(frame, master, threads, memory)
     place = places.find(os.fspath(source), format)
     if table is not None and place.format in places.FILE_FORMATS:
-        raise OptionError(f"--table {table!r} is for databases; {place.source} is {place.format}")
+        raise OptionError(f"`table` {table!r} is for databases; {place.source} is {place.format}")
     if engine == "duckdb":
         return _open_duckdb(place, table, threads, memory)
     from halfmask.data.engines.spark import open_spark_files
@@ -136,19 +136,19 @@ def _panel(raw: Raw, rules: list[Rule], clock: TimeRule | None, notes: tuple[str
 
 def _cer_panel(raw: Raw, named: tuple[str | None, ...], wide: bool) -> Panel:
     if wide or any(named):
-        raise OptionError("--format cer fixes the columns; leave --user, --time, --value and --wide out")
+        raise OptionError("`format=cer` fixes the columns; leave `user`, `time`, `value` and `wide` out")
     return _panel(raw, cer.rules(raw.dialect, raw.sample), None, ("meter, code and value as in the trial's files",))
 
 
 def _wide_panel(raw: Raw, user: str | None, time: str | None, value: str | None, tz: str | None) -> Panel:
     """One column a sensor: every numeric column but the time becomes a user of that name."""
     if user is not None or value is not None:
-        raise OptionError("--wide takes every numeric column as a user; leave --user and --value out")
+        raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
     found = kinds(raw.sample)
     name = _wide_time(found, time)
     sensors = [c for c in found if c != name and c not in raw.partitions and found[c] in NUMBERS | {Kind.EMPTY}]
     if not sensors:
-        raise ColumnError(f"--wide found no numeric column beside {name!r} ({listing(found)})")
+        raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})")
     raw.keep([name, *sensors])
     sampled = raw.sample.column(name)
     clock, notes = time_rule(name, found[name], sampled, tz)
@@ -175,5 +175,5 @@ def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
             if likely
             else "no column looks like the time"
         )
-        raise ColumnError(f"{what}; name one with --time ({listing(found)})")
+        raise ColumnError(f"{what}; name one with `time` ({listing(found)})")
     return likely[0]

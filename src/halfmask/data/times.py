@@ -113,7 +113,7 @@ def time_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None) ->
         check_zone(tz)
     notes = []
     if kind in CLOCKS:
-        raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with --time")
+        raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with `time`")
     if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.EMPTY}:
         rule = epoch_rule(name, kind, column, tz or "UTC")
         notes.append(f"{name} counts {rule.unit} since 1970")
@@ -122,9 +122,9 @@ def time_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None) ->
         zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
         rule = TimeRule(kind, zoned, tz=tz or "UTC")
     if rule.zoned and tz is None:
-        notes.append(f"{name} is of a known zone: read as UTC wall-clock time; --tz names another zone")
+        notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
     if not rule.zoned and tz is not None:
-        notes.append(f"{name} has no zone: taken as local wall-clock time, --tz has no effect")
+        notes.append(f"{name} has no zone: taken as local wall-clock time, `tz` has no effect")
     return rule, notes
 
 
@@ -134,7 +134,7 @@ def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeR
     Smaller numbers are taken for seconds; a column of nothing but calendar dates such as 20260131 is refused.
     """
     if kind not in {Kind.INTEGER, Kind.FLOAT, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER}:
-        raise ColumnError(f"column {name!r} holds no times; name another with --time")
+        raise ColumnError(f"column {name!r} holds no times; name another with `time`")
     raw = texts(column) if kind in {Kind.TEXT_INTEGER, Kind.TEXT_NUMBER} else column.drop_null().to_pylist()
     numbers = [float(number) for number in raw if _is_finite_number(number)]
     if numbers and all(_is_calendar(number) for number in numbers):
@@ -166,4 +166,4 @@ def check_zone(tz: str) -> None:
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError) as error:
-        raise OptionError(f"--tz {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
+        raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error

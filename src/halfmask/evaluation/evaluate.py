@@ -74,7 +74,7 @@ def evaluate_grid(
         )  # fmt: skip
     else:
         if panel is None:
-            raise OptionError("the direct engine masks the readings themselves: name them with --panel SOURCE")
+            raise OptionError("the direct engine masks the readings themselves: name them with `panel=SOURCE`")
         metrics = evaluate_direct(
             panel, profile, list(grid.settings()), subsets, aggregate=aggregate, error=error, seed=seed,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
@@ -154,9 +154,9 @@ def _check_memory(settings: int, samples: int, summary: bool) -> None:
     if not summary and size > min(MOST_BYTES, free):
         raise OptionError(
             f"{settings:,} settings x {samples} samples take {size / 1e9:.1f} GB and {settings * samples:,} rows: "
-            "add --summary for one row a setting, or take fewer --sizes or --repeats"
+            "add `summary` for one row a setting, or take fewer `sizes` or `repeats`"
         )
     if size > free:
         raise OptionError(
-            f"{settings:,} settings x {samples} samples take {size / 1e9:.1f} GB: take fewer --sizes or --repeats"
+            f"{settings:,} settings x {samples} samples take {size / 1e9:.1f} GB: take fewer `sizes` or `repeats`"
         )

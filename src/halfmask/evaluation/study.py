@@ -96,7 +96,7 @@ def write_summary(
 
 def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """The table of a study or of a summary, and what it says about itself (``form`` tells which)."""
-    return read_table(path, FORMAT, VERSION, "halfmask evaluate PROFILE")
+    return read_table(path, FORMAT, VERSION, "halfmask evaluate")
 
 
 def _schema(columns: list[tuple[str, pa.DataType]], about: dict[str, Any], form: str) -> pa.Schema:

@@ -197,7 +197,7 @@ def write_menu(menu: Menu, path: str | Path) -> None:
 
 def read_menu(path: str | Path) -> Menu:
     """The menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    plain = read_page(path, FORMAT, VERSION, "halfmask optimize STUDY")
+    plain = read_page(path, FORMAT, VERSION, "halfmask optimize")
     try:
         return _menu(plain)
     except HalfmaskError as error:

@@ -220,9 +220,9 @@ def _check_bins(bins: int, omega: float) -> None:
 
 def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | None:
     """What was asked; None where nothing was."""
-    for name, value in (("max-mean", max_mean), ("max-std", max_std)):
+    for name, value in (("max_mean", max_mean), ("max_std", max_std)):
         if value is not None and not value > 0:
-            raise OptionError(f"--{name} {value} is not above 0: no setting could keep it")
+            raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it")
     if max_mean is None and max_std is None:
         return None
     default = Constraint()

@@ -258,7 +258,7 @@ def _check_alike(a: Profile, b: Profile) -> None:
         kinds = " and ".join(f"{p.buckets} buckets" if p.buckets else "single users" for p in (a, b))
         raise OptionError(f"profiles of {kinds} do not add up: make both alike")
     if a.unit and b.unit and a.unit != b.unit:
-        raise OptionError(f"profiles in {a.unit} and in {b.unit} do not add up: make both in one unit with --unit")
+        raise OptionError(f"profiles in {a.unit} and in {b.unit} do not add up: make both in one unit with `unit`")
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:

@@ -59,7 +59,7 @@ def load_profile(path: str | Path) -> Profile:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path}: no such profile; 'halfmask profile SOURCE -o {path}' makes one") from error
+        raise FileFormatError(f"{path}: no such profile: 'halfmask profile' makes one") from error
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read as a profile: {error.strerror or error}") from error
     try:

@@ -163,7 +163,7 @@ def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS)
     step has no matrix of users and times.
     """
     if profile.step is None:
-        raise OptionError("the readings have no regular step: attack their totals, without --panel")
+        raise OptionError("the readings have no regular step: attack their totals, without `panel`")
     table = _read(panel, profile, users)
     names, row = np.unique(table["user"], return_inverse=True)
     slot = table["time"] // profile.step

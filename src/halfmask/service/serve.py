@@ -63,7 +63,7 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
                 elif before == newest_version():
                     raise OptionError(
                         "the database is initialised and up to date, and its operator's token was shown then; "
-                        "'halfmask serve --init --rotate' makes a new one and revokes the old"
+                        "start once with `init` and `rotate`: that makes a new one and revokes the old"
                     )
                 else:
                     return None
@@ -86,9 +86,9 @@ def worker_app() -> FastAPI:
 def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     """Run until SIGTERM or Ctrl-C; requests that are open then are finished, and what was accepted is on disk."""
     if options.workers < 1:
-        raise OptionError("--workers must be 1 or more")
+        raise OptionError("`workers` must be 1 or more")
     if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
-        raise OptionError("SQLite is written by one process: leave --workers out, or name a PostgreSQL or MySQL --db")
+        raise OptionError("SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`")
     set_up_logs()
     service = make_service(options)
     common: dict[str, Any] = {

@@ -48,7 +48,7 @@ def _set_option(connection: duckdb.DuckDBPyConnection, name: str, value: str | i
     try:
         connection.execute(f"SET {name} = {_setting(value)}")
     except duckdb.Error as error:
-        raise OptionError(f"--{name.replace('_', '-')} {value!r} is not {wanted}") from error
+        raise OptionError(f"`{name}` {value!r} is not {wanted}") from error
 
 
 class DuckDBEngine(Engine):
@@ -144,7 +144,7 @@ class DuckDBRaw(Raw):
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)
         if isinstance(error, duckdb.OutOfMemoryException) or message.startswith("Out of Memory"):
-            return RunError(f"{self.source}: out of memory; raise --memory-limit or free some")
+            return RunError(f"{self.source}: out of memory: free some, or take a machine with more")
         if isinstance(error, duckdb.InterruptException) or message.startswith("INTERRUPT"):
             return RunError(f"{self.source}: interrupted")
         if isinstance(error, duckdb.ResourceInUseException):

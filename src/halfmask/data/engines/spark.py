@@ -37,7 +37,7 @@ def session(master: str | None, threads: int | None, memory_limit: str | None) -
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise RunError("--engine spark needs PySpark: pip install 'halfmask[spark]'") from error
+        raise RunError("`engine=spark` needs PySpark: pip install 'halfmask[spark]'") from error
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     master = master or f"local[{threads or '*'}]"
     builder = SparkSession.builder
@@ -50,7 +50,7 @@ def session(master: str | None, threads: int | None, memory_limit: str | None) -
         spark = base.newSession()
     except (PySparkException, ImportError, RuntimeError, OSError) as error:
         raise RunError(
-            f"no Spark at {master!r}: {headline(str(error))}; check --master, and that Java is there"
+            f"no Spark at {master!r}: {headline(str(error))}; check `master`, and that Java is there"
         ) from error
     for name, value in _SESSION.items():
         spark.conf.set(name, value)
@@ -112,7 +112,7 @@ def _batch(rows: Sequence[tuple[Any, ...]], names: Sequence[str], schema: pa.Sch
 def open_spark_files(place: Files, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
     """CSV, Parquet or CER files, read by Spark under the layout that the look at the first file found."""
     if place.format not in FILE_FORMATS:
-        raise OptionError(f"--engine spark reads files, not {place.format} databases; use --engine duckdb")
+        raise OptionError(f"`engine=spark` reads files, not {place.format} databases; use `engine=duckdb`")
     differ = parquet.check(place) if place.format == "parquet" else False
     layout = None
     if place.format == "cer":
@@ -122,11 +122,11 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
         differ = layout.by_name
         if layout.skip or layout.comment:
             raise SourceError(
-                f"{place.source}: lines before the header or comments; Spark cannot skip them, use --engine duckdb"
+                f"{place.source}: lines before the header or comments; Spark cannot skip them, use `engine=duckdb`"
             )
     if differ:
         raise SourceError(
-            f"{place.source}: the files' columns differ in order or type; use --engine duckdb, which aligns them"
+            f"{place.source}: the files' columns differ in order or type; use `engine=duckdb`, which aligns them"
         )
     spark = session(master, threads, memory_limit)
     reader = spark.read.option("basePath", place.root) if place.partitions else spark.read
@@ -226,7 +226,7 @@ class SparkRaw(Raw):
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)
         if "OutOfMemoryError" in message:
-            return RunError(f"{self.source}: Spark ran out of memory; raise --memory-limit or use more machines")
+            return RunError(f"{self.source}: Spark ran out of memory: give its executors more, or use more machines")
         if "SparkContext was shut down" in message or "cancelled" in message:
             return RunError(f"{self.source}: Spark stopped before the work was done")
         return None
@@ -236,7 +236,7 @@ class SparkRaw(Raw):
         file = re.search(r"(file:/\S+?)[.,]?(\s|$)", message)
         where = _path(file[1]) if file else self.source
         if "MALFORMED" in message:
-            return SourceError(f"{where}: a line has more or fewer columns than the others; --engine duckdb names it")
+            return SourceError(f"{where}: a line has more or fewer columns than the others; `engine=duckdb` names it")
         return SourceError(f"{where}: {headline(message)}")
 
 

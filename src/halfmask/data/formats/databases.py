@@ -27,11 +27,11 @@ def pick_table(source: str, tables: Sequence[str], asked: str | None) -> tuple[s
     if asked is not None:
         if asked in tables:
             return asked, ()
-        raise OptionError(f"{source} has no table {asked!r} for --table; it has {listed or 'none'}")
+        raise OptionError(f"{source} has no table {asked!r} for `table`; it has {listed or 'none'}")
     if not tables:
         raise SourceError(f"{source}: the database has no tables, so no readings")
     if len(tables) > 1:
-        raise OptionError(f"{source} has {len(tables)} tables; name one with --table: {listed}")
+        raise OptionError(f"{source} has {len(tables)} tables; name one with `table`: {listed}")
     return tables[0], (f"table = {tables[0]}",)
 
 

@@ -88,7 +88,7 @@ def _head(file: str) -> list[str]:
         line = data[: error.start].count(b"\n") + 1
         raise SourceError(f"{file}, line {line}: not UTF-8 text; convert the file, for example with iconv") from error
     if "\0" in text:
-        raise SourceError(f"{file}: not text; name its kind with --format, or convert it to UTF-8")
+        raise SourceError(f"{file}: not text; name its kind with `format`, or convert it to UTF-8")
     lines = text.splitlines()
     return (lines[:-1] if len(data) == _HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
 

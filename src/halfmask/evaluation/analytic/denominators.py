@@ -78,7 +78,7 @@ def _law(
     share = members @ table
     total = share.sum(axis=1)
     if not (total > 0).all():
-        raise OptionError("a subset has no non-zero reading: there is no local error to measure; use larger --sizes")
+        raise OptionError("a subset has no non-zero reading: there is no local error to measure; use larger `sizes`")
     zeros = members @ zero
     with np.errstate(over="ignore"):
         moments = (members @ inverse) / total[:, None]
@@ -105,7 +105,7 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:
     """z = mean |s| / |s|: each user's histogram, shifted by the user's own mean and turned round."""
     if profile.buckets:
-        raise OptionError("relative noise with --error scaled needs single users: use --buckets 0 or --engine direct")
+        raise OptionError("relative noise with `error=scaled` needs single users: use `buckets=0` or `engine=direct`")
     readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
     mean = np.where(sizes > 0, sizes / np.maximum(readings, 1), 1.0)
     histogram = profile.histogram

@@ -53,7 +53,7 @@ def evaluate_analytic(
     """
     if aggregate not in ANALYTIC:
         raise OptionError(
-            f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or --engine direct --panel SOURCE"
+            f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or `engine=direct` `panel=SOURCE`"
         )
     out = np.empty((len(grid), len(subsets), len(METRICS)), np.float32 if single else np.float64)
     notes = notes if notes is not None else Notes()
@@ -107,7 +107,7 @@ def global_part(
 def _kind(law: Mechanism, block: Block) -> NoiseKind:
     if law.kind == "direct" or block.inner is not None:
         text = next(iter(block.settings()))
-        raise OptionError(f"setting {text} has no noise law: evaluate it with --engine direct --panel SOURCE")
+        raise OptionError(f"setting {text} has no noise law: evaluate it with `engine=direct` `panel=SOURCE`")
     return law.kind
 
 

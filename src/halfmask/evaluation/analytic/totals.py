@@ -71,7 +71,7 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
     divisor = np.abs(true) if error == "relative" else np.full(len(true), np.abs(true).mean() if len(true) else 0.0)
     kept = divisor > 0
     if not kept.any():
-        raise OptionError(f"every period's {aggregate} is zero: no global error can be measured; try --error scaled")
+        raise OptionError(f"every period's {aggregate} is zero: no global error can be measured; try `error=scaled`")
     sums, divisor = sums[kept], divisor[kept]
     n, _, s2, _, s4 = np.moveaxis(sums, -1, 0)
     unit = np.sqrt(n if noise == "additive" else s2) / (divisor * (n if aggregate == "mean" else 1))

@@ -45,7 +45,7 @@ class ExploreServer(ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
-            raise RunError(f"cannot listen on {host}:{port}: {why}; take another --host or --port (0: any)") from error
+            raise RunError(f"cannot listen on {host}:{port}: {why}; take another `host` or `port` (0: any)") from error
 
     @property
     def address(self) -> str:

@@ -113,7 +113,7 @@ def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacyS
     must gain nothing.
     """
     if not 0 <= weight <= 1:
-        raise OptionError(f"--colour {weight:g} is not a share: give one from 0, no matter, to 1")
+        raise OptionError(f"`colour` {weight:g} is not a share: give one from 0, no matter, to 1")
 
     def factor(setting: PrivacySetting) -> float:
         if white_by_construction(setting):

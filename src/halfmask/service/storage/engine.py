@@ -21,12 +21,12 @@ def read_url(text: str) -> URL:
     try:
         url = make_url(text)
     except ArgumentError:
-        raise OptionError("--db is no address of a database: write sqlite:///halfmask.db or postgresql://...") from None
+        raise OptionError("`db` is no address of a database: write sqlite:///halfmask.db or postgresql://...") from None
     kind = url.drivername.split("+")[0]
     if kind not in DRIVERS:
-        raise OptionError(f"--db names a database of kind {kind[:20]!r}; known are sqlite, postgresql, mysql, mariadb")
+        raise OptionError(f"`db` names a database of kind {kind[:20]!r}; known are sqlite, postgresql, mysql, mariadb")
     if kind == "sqlite" and (not url.database or url.database == ":memory:"):
-        raise OptionError("--db must name a file, like sqlite:///halfmask.db: memory forgets what was accepted")
+        raise OptionError("`db` must name a file, like sqlite:///halfmask.db: memory forgets what was accepted")
     return url.set(drivername=DRIVERS[kind])
 
 

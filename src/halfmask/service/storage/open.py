@@ -32,7 +32,7 @@ def version_of(engine: Engine) -> str | None:
         with engine.connect() as connection:
             return MigrationContext.configure(connection).get_current_revision()
     except DBAPIError as error:
-        raise RunError(f"cannot open the database: {headline(error)}; check --db") from error
+        raise RunError(f"cannot open the database: {headline(error)}; check `db`") from error
 
 
 def prepare(url: str) -> tuple[SqlStore, str | None]:
@@ -57,12 +57,12 @@ def open_store(url: str, least_room: int = LEAST_ROOM) -> SqlStore:
     parsed = read_url(url)
     file = file_of(parsed)
     if file is not None and not file.exists():
-        raise OptionError(f"there is no database {file}: make it with 'halfmask serve --init --db {url}'")
+        raise OptionError(f"there is no database {file}: make it with 'halfmask serve', `init` and this `db`")
     engine = open_engine(parsed)
     version = version_of(engine)
     if version != newest_version():
         state = "is not initialised" if version is None else f"has tables of version {version}"
         shown = parsed.render_as_string(hide_password=True)
-        raise OptionError(f"the database {shown} {state}: run 'halfmask serve --init' with the same --db once")
+        raise OptionError(f"the database {shown} {state}: run 'halfmask serve' with `init` and the same `db` once")
     assert_durable(engine)
     return SqlStore(engine, least_room)
