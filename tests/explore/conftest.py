@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from halfmask.commands._repeat import command_of
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.server import ExploreServer
 from tests.pages.studies import whole_folder
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def explorer(folder: Path) -> Explorer:
-    return Explorer(folder)
+    return Explorer(folder, command_of)
 
 
 @pytest.fixture(scope="session")

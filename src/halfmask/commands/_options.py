@@ -74,9 +74,11 @@ class Options:
 
     Fields that are keyword-only are options of the command line, the others its arguments. ``positional`` names the
     fields that Python takes by position: the arguments and then the output, unless a command says otherwise.
+    ``unrecorded`` names those that do not change the result: where and how fast it is made.
     """
 
     positional: ClassVar[tuple[str, ...]] = ()
+    unrecorded: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def in_order(cls) -> tuple[str, ...]:
@@ -99,6 +101,28 @@ class Options:
         """Run the command."""
         module = type(self).__module__
         return getattr(import_module(module), module.rpartition(".")[2])(self)
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked for beyond the defaults, as plain values: results keep it, so that they can be repeated.
+
+        Files are left to whoever repeats it, readings are named without their folders.
+        """
+        hints, found = get_type_hints(type(self), include_extras=True), {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            skipped = not field.kw_only or field.name in ("output", *self.unrecorded)
+            if skipped or _parameter(hints[field.name]).parse is False or value is None or value == field.default:
+                continue
+            found[field.name] = _plain(value, field.name, hints[field.name])
+        return found
+
+    @classmethod
+    def again(cls, asked: Mapping[str, Any], *arguments: Any, **files: Any) -> Self:
+        """The options that asked for a result, with the files of now; what this version does not know is left out."""
+        known = {field.name: field for field in dataclasses.fields(cls)}
+        kept = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+        given = {name: files.get(name, value) for name, value in kept.items() if name in known}
+        return cls(*arguments, **given, **{name: files[name] for name in ("output",) if name in files})
 
     def command_line(self) -> str:
         """The command that does the same, ready to paste; what differs from the defaults is written out.
@@ -171,6 +195,23 @@ def _repeats(hint: Any) -> bool:
     """Whether an option may be given several times."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     return get_origin(hint) in (tuple, list)
+
+
+SOURCES = ("panel", "readings")
+"""Fields that name readings."""
+
+
+def _plain(value: Any, name: str, hint: Any) -> Any:
+    """A value as JSON has it."""
+    if name in SOURCES:
+        return Path(value).name if isinstance(value, str | Path) and "://" not in str(value) else name.upper()
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, str | os.PathLike) and isinstance(value, Iterable) and _repeats(hint):
+        return [_spelled(each, name) for each in value]
+    return name.upper() if isinstance(value, os.PathLike) else _spelled(value, name)
 
 
 def _spelled(value: Any, name: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cyclopts import Parameter
@@ -137,6 +137,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         other_data=options.other_data,
         advance=options.advance,
     )
+    card = replace(card, about={**card.about, "asked": options.asked()})
     if options.output is not None:
         card.write(options.output)
     return card

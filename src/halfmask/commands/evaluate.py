@@ -1,8 +1,8 @@
 """Privacy settings to a study."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
@@ -74,6 +74,8 @@ class Evaluate(Options):
         Hears of settings (analytic) or readings (direct) that are done, and of all.
     """
 
+    unrecorded: ClassVar[tuple[str, ...]] = ("engine_direct", "master", "threads", "checkpoint", "resume")
+
     profile: AnyProfile
     _: KW_ONLY
     output: Output = None
@@ -117,6 +119,7 @@ def evaluate(options: Evaluate) -> "Study":
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint), resume=options.resume,
         advance=options.advance,
     )  # fmt: skip
+    study = replace(study, about={**study.about, "asked": options.asked()})
     if options.output is not None:
         (write_summary if options.summary else write_study)(study, options.output)
     return study

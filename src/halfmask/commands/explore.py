@@ -41,6 +41,7 @@ class Explore(Options):
 @command(Explore)
 def explore(options: Explore) -> None:
     """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
+    from halfmask.commands._repeat import command_of
     from halfmask.pages.explore.serve import explore as serve
 
     serve(
@@ -50,4 +51,5 @@ def explore(options: Explore) -> None:
         port=options.port,
         browser=options.browser,
         tell=options.tell or print,
+        spell=command_of,
     )

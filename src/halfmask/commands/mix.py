@@ -1,6 +1,6 @@
 """Free choice from a menu."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
@@ -63,6 +63,7 @@ def mix(options: Mix) -> "Made":
         held(Profile, options.profile), held(Menu, options.menu), step=options.step, repeats=options.repeats,
         seed=options.seed, shares=shares, other_data=options.other_data, advance=options.advance,
     )  # fmt: skip
+    made = replace(made, about={**made.about, "asked": options.asked()})
     if options.output is not None:
         made.write(options.output)
     return made

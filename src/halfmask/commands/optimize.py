@@ -145,12 +145,11 @@ def optimize(options: Optimize) -> "Optimum":
         question=None if people is None else asked(people, options.change, options.window, options.delta),
         evidence=_evidence(options, people),
     )
-    if options.colour is not None:
-        menu = replace(found.menu, provenance={**found.menu.provenance, "colour": options.colour})
-        found = replace(found, menu=menu)
     if options.refine and people is not None:
         refined = _refined(found, people, options)
         found = replace(found, menu=refined.menu, refined=refined)
+    menu = replace(found.menu, provenance={**found.menu.provenance, "asked": options.asked()})
+    found = replace(found, menu=menu)
     if options.output is not None:
         found.menu.write(options.output)
     return found

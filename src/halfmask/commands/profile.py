@@ -1,7 +1,7 @@
 """Readings to a profile."""
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
@@ -66,6 +66,8 @@ class Profile(Options):
         Hears what was guessed.
     """
 
+    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "master")
+
     source: AnySource
     _: KW_ONLY
     output: OutputIfAny = None
@@ -113,6 +115,7 @@ def profile(options: Profile) -> "Made":
     made = build_profile(
         panel, period=options.period, policies=policies, buckets=options.buckets, advance=options.advance
     )
+    made = replace(made, about={**made.about, "asked": options.asked()})
     if options.output is not None:
         made.write(options.output)
     return made

@@ -32,6 +32,7 @@ class Report(Options):
 @command(Report)
 def report(options: Report) -> Path:
     """All results of a folder on one page that opens offline: folder/report.html. Gives its path."""
+    from halfmask.commands._repeat import command_of
     from halfmask.pages.report import report as write_report
 
-    return write_report(options.folder, options.figures)
+    return write_report(options.folder, options.figures, command_of)

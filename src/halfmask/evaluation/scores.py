@@ -12,6 +12,7 @@ import numpy.typing as npt
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import GLOBAL, GLOBAL_MEAN, GLOBAL_STD, LOCAL
+from halfmask_device.decimals import number_text
 
 Metrics = npt.NDArray[np.floating]
 
@@ -22,6 +23,10 @@ class Weights:
 
     privacy: tuple[float, float, float] = (0.2, 0.4, 0.4)
     utility: tuple[float, float, float] = (0.6, 0.2, 0.2)
+
+    def __str__(self) -> str:
+        """Six numbers, as `parse_weights` reads them."""
+        return ",".join(map(number_text, (*self.privacy, *self.utility)))
 
     def __post_init__(self) -> None:
         for name, weights in (("privacy", self.privacy), ("utility", self.utility)):

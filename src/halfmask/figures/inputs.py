@@ -1,5 +1,6 @@
 """What a folder holds for a report: profile, study, menu, mixes and card, those that are there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,14 @@ from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
 
-COMMANDS = {
-    "profile": "halfmask profile SOURCE -o {folder}/data.profile",
-    "study": "halfmask evaluate {folder}/data.profile -o {folder}/study.parquet",
-    "menu": "halfmask optimize {folder}/study.parquet -o {folder}/menu.json",
-    "mix": "halfmask mix {folder}/data.profile {folder}/menu.json -o {folder}/mix.parquet",
-    "card": "halfmask audit {folder}/menu.json --profile {folder}/data.profile -o {folder}/card.json",
-}
+PARTS = {"profile": "profile", "study": "evaluate", "menu": "optimize", "mix": "mix", "card": "audit"}
+"""The parts of a folder, each with the command that makes it."""
+Speller = Callable[["Inputs", str], str]
+
+
+def by_name(_: "Inputs", part: str) -> str:
+    """The command of a part without its options, for who knows no better."""
+    return f"halfmask {PARTS.get(part, part)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +38,23 @@ class Inputs:
     mix: Mix | None
     of_menu: MenuSamples | None
     card: dict[str, Any] | None = None
+    spell: Speller = by_name
 
     def command(self, part: str) -> str:
         """The command that makes a part."""
-        file = f"{self.name}.profile" if self.profile else "data.profile"
-        return COMMANDS[part].replace("data.profile", file).format(folder=self.folder.name or ".")
+        return self.spell(self, part)
+
+    def holds(self, part: str) -> bool:
+        """Whether the part is there."""
+        held = {"profile": self.profile, "study": self.samples, "menu": self.menu, "mix": self.mix, "card": self.card}
+        return held[part] is not None
 
 
-def read_inputs(folder: str | Path) -> Inputs:
-    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together."""
+def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
+    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together.
+
+    ``spell`` puts the command that makes a part into words.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
@@ -56,7 +66,7 @@ def read_inputs(folder: str | Path) -> Inputs:
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
     if not (profile or samples or menu):
-        raise SourceError(f"{folder} holds no profile, study or menu: start with '{COMMANDS['profile']}'")
+        raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
     marks = {
         "study.parquet": samples.about.get("fingerprint") if samples else None,
         "menu.json": menu.provenance.get("fingerprint") if menu else None,
@@ -68,13 +78,12 @@ def read_inputs(folder: str | Path) -> Inputs:
     if card and menu:
         _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card)
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, spell)
 
 
 def _card(path: Path) -> dict[str, Any]:
     """The card, once everything that is shown of it was found in it."""
     card = read_card(path)
-    again = COMMANDS["card"].format(folder=path.parent.name or ".")
     try:
         protection_data(card), curve_data(card)
         if card["noise"] is not None:
@@ -82,15 +91,16 @@ def _card(path: Path) -> dict[str, Any]:
         card["about"]["fingerprint"]
     except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
         why = f"there is no {error}" if isinstance(error, KeyError) else f"{error}" or "no setting in it"
-        raise FileFormatError(f"{path} is no whole card ({why}): make it anew with '{again}'") from error
+        raise FileFormatError(f"{path} is no whole card ({why}): recreate it with 'halfmask audit'") from error
     return card
 
 
 def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:
     """A card is of one menu: the ids of another mean other settings."""
     if {each["id"]: each["setting"] for each in card["settings"]} != {e.id: str(e.setting) for e in menu.settings}:
-        again = COMMANDS["card"].format(folder=folder.name or ".")
-        raise OptionError(f"{folder}/card.json is about other settings than menu.json: make it anew with '{again}'")
+        raise OptionError(
+            f"{folder}/card.json is about other settings than menu.json: recreate it with 'halfmask audit'"
+        )
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:

@@ -1,19 +1,16 @@
 """How the numbers came about, how to get them again, and what they do not say."""
 
-import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from halfmask import __version__
-from halfmask.audits.card import CALIBRATION, GIVEN
+from halfmask.audits.card import CALIBRATION
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
-from halfmask.evaluation.scores import Weights
 from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.heatmaps import percent
-from halfmask.figures.inputs import Inputs
+from halfmask.figures.inputs import PARTS, Inputs
 from halfmask.figures.samples import Samples
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.profiles.quality import advice
@@ -156,90 +153,19 @@ def limits_section() -> Markup:
 
 def repeat_section(inputs: Inputs) -> Markup:
     """The commands that give the same files again, byte for byte with the same versions."""
-    lines = "\n".join(" ".join(map(_quoted, command)) for command in commands(inputs))
+    there = [part for part in PARTS if inputs.holds(part)]
+    lines = "\n".join(inputs.command(part) for part in (*there, "report"))
     return joined(
         [
-            paragraph(f"With halfmask {__version__}: same data and same seeds give the same files, byte for byte."),
+            paragraph(
+                f"With halfmask {__version__}, beside the folder: same data and same seeds give the same files, byte "
+                "for byte. The card alone differs in its audit of the device's own noise, which has no seed."
+            ),
             element("pre", element("code", lines)),
         ]
     )
 
 
-def commands(inputs: Inputs) -> list[list[str]]:
-    """Each step's command with everything that was asked for."""
-    at = inputs.folder.resolve().name
-    files = (f"{inputs.name}.profile", "study.parquet", "menu.json", "mix.parquet")
-    profile, study, menu, mix = (f"{at}/{file}" for file in files)
-    lines: list[list[str]] = []
-    if inputs.profile:
-        lines.append(["halfmask", "profile", *_sources(inputs), "-o", profile, "--period", inputs.profile.period.text])
-        policies = inputs.profile.about.get("policies", {})
-        for name in ("duplicates", "nonfinite") if isinstance(policies, dict) else ():
-            lines[-1] += [f"--{name}", str(policies[name])] if name in policies else []
-    if inputs.samples:
-        lines.append(["halfmask", "evaluate", profile, "-o", study, *_evaluate_options(inputs.samples.about)])
-    if inputs.menu:
-        lines.append(["halfmask", "optimize", study, "-o", menu, *_optimize_options(inputs)])
-        if "refined" in inputs.menu.provenance:
-            lines[-1] += ["--refine", "--profile", profile]
-        for name, least in inputs.menu.provenance.get("floor", {}).items():
-            lines[-1] += ["--floor", f"{name}={least:g}"]
-    if inputs.mix:
-        asked = inputs.mix.about
-        options = [
-            word
-            for name in ("step", "repeats", "seed")
-            if asked.get(name) is not None
-            for word in (f"--{name}", f"{asked[name]:g}")
-        ]
-        lines.append(["halfmask", "mix", profile, menu, "-o", mix, *options])
-    if inputs.card:
-        asked = inputs.card["about"]
-        readings = ["--panel", _sources(inputs)[0]] if asked["resolution"] == "readings" else []
-        change = asked["sensitivity"]
-        given = ["--sensitivity", f"{change['range']:g}"] if change["origin"] == GIVEN else []
-        options = [*readings, *given, "--seed", str(asked["seed"])]
-        lines.append(["halfmask", "audit", menu, "--profile", profile, "-o", f"{at}/card.json", *options])
-    return [*lines, ["halfmask", "report", at]]
-
-
-def _sources(inputs: Inputs) -> list[str]:
-    found = inputs.profile.about.get("sources", []) if inputs.profile else []
-    return [_short(source) for source in found] or ["SOURCE"]
-
-
 def _short(source: str) -> str:
     """A file without its folders: where it lay on somebody's machine is nobody's business."""
     return source if "://" in source else Path(source).name or source
-
-
-def _evaluate_options(about: dict[str, Any]) -> list[str]:
-    grid = (
-        ["--settings", "settings.txt"]
-        if about.get("grid") == "settings"
-        else ["--grid", str(about.get("grid", "paper"))]
-    )
-    options = [*grid, "--sizes", ",".join(map(str, about.get("sizes", []))) or "default"]
-    for name in ("repeats", "seed", "aggregate", "error", "engine"):
-        if name in about:
-            options += [f"--{name}", str(about[name])]
-    if about.get("engine") == "direct":
-        options += ["--panel", "SOURCE"]
-    return [*options, "--summary"] if about.get("form") == "summary" else options
-
-
-def _optimize_options(inputs: Inputs) -> list[str]:
-    menu = inputs.menu
-    if menu is None:
-        return []
-    options = ["--bins", str(menu.provenance["bins"])] if "bins" in menu.provenance else []
-    for name, value in sorted(menu.constraints.items()):
-        options += [f"--{name.replace('_', '-')}", f"{value:g}"]
-    if menu.weights != Weights():
-        numbers = (*menu.weights.privacy, *menu.weights.utility)
-        options += ["--weights", ",".join(f"{number:g}" for number in numbers)]
-    return options
-
-
-def _quoted(word: str) -> str:
-    return shlex.quote(word)

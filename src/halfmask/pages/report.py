@@ -5,7 +5,7 @@ from pathlib import Path
 
 from halfmask import __version__
 from halfmask.figures.figures import Drawing, check_formats, drawings, write_figures
-from halfmask.figures.inputs import Inputs, read_inputs
+from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.files import whole_file
 from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
@@ -25,14 +25,14 @@ PLACES = {
 }
 
 
-def report(folder: str | Path, formats: Sequence[str] = ()) -> Path:
+def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_name) -> Path:
     """Write ``folder/report.html`` from what the folder holds, and give its path.
 
-    Sections whose files are missing are left out, with the command that makes them. ``formats`` also draws the
-    figures to ``folder/figures``. Equal inputs give equal bytes: the page carries no date.
+    Sections whose files are missing are left out, with the command that makes them, which ``spell`` puts into words.
+    ``formats`` also draws the figures to ``folder/figures``. Equal inputs give equal bytes: the page carries no date.
     """
     check_formats(formats)
-    inputs = read_inputs(folder)
+    inputs = read_inputs(folder, spell)
     drawn = list(drawings(inputs))
     if formats:
         write_figures(inputs, drawn, formats)
@@ -90,14 +90,7 @@ def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
 
 def _absent(inputs: Inputs, part: str) -> str:
     """The line that stands for what is missing, with the command that makes it."""
-    held = {
-        "profile": inputs.profile,
-        "study": inputs.samples,
-        "menu": inputs.menu,
-        "mix": inputs.mix,
-        "card": inputs.card,
-    }
-    if held[part] is not None:
+    if inputs.holds(part):
         return ""
     made = element("code", inputs.command(part))
     return paragraph(

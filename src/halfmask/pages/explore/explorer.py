@@ -18,7 +18,7 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import read_study
-from halfmask.figures.inputs import Inputs, read_inputs
+from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.figures.interactive.figures import OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.readings import shown_data, shown_figure
@@ -54,8 +54,8 @@ class View:
 class Explorer:
     """Answers questions about one folder. One at a time: the kernels below share their threads."""
 
-    def __init__(self, folder: str | Path) -> None:
-        self.inputs = read_inputs(folder)
+    def __init__(self, folder: str | Path, spell: Speller = by_name) -> None:
+        self.inputs = read_inputs(folder, spell)
         self._lock = RLock()
         self._own: View | None = None
         self._others: OrderedDict[MenuOptions, View] = OrderedDict()

@@ -7,7 +7,6 @@ from functools import partial
 from halfmask.errors import OptionError
 from halfmask.evaluation.scores import Constraint, Weights, parse_weights
 from halfmask.menus.menu import Menu
-from halfmask_device.decimals import number_text
 
 NAMES = ("bins", "omega", "weights", "max-mean", "max-std")
 
@@ -49,15 +48,6 @@ class MenuOptions:
             weights=menu.weights,
             max_mean=float(said.get("max_mean", default.max_mean)),
             max_std=float(said.get("max_std", default.max_std)),
-        )
-
-    def command(self, folder: str) -> str:
-        """The command that makes the same menu."""
-        weights = ",".join(map(number_text, (*self.weights.privacy, *self.weights.utility)))
-        return (
-            f"halfmask optimize {folder}/study.parquet -o {folder}/menu.json --bins {self.bins} "
-            f"--omega {number_text(self.omega)} --weights {weights} "
-            f"--max-mean {number_text(self.max_mean)} --max-std {number_text(self.max_std)}"
         )
 
 

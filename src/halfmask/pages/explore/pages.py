@@ -107,7 +107,7 @@ def _menu(view: View) -> dict[str, Any]:
         "period": inputs.profile.period.text if inputs.profile else "period",
         "notes": view.notes,
         "empty": inputs.menu.empty_bins if inputs.menu else (),
-        "command": view.options.command(inputs.folder.name or "."),
+        "command": inputs.command("menu"),
     }
 
 

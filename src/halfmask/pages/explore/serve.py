@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
+from halfmask.figures.inputs import Speller, by_name
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.pages import write_alone
 from halfmask.pages.explore.server import ExploreServer
@@ -18,12 +19,13 @@ def explore(
     port: int = 0,
     browser: bool = True,
     tell: Callable[[str], None] = print,
+    spell: Speller = by_name,
 ) -> None:
     """Serve a folder's page until interrupted, or write its figures to ``output`` and return.
 
-    ``tell`` hears the address once the server listens.
+    ``tell`` hears the address once the server listens; ``spell`` puts the commands that make parts into words.
     """
-    explorer = Explorer(folder)
+    explorer = Explorer(folder, spell)
     if output is not None:
         write_alone(explorer, output)
         return

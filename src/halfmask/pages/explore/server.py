@@ -141,7 +141,7 @@ def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
     view = _view(explorer, query)
     return {
         "html": menu_fragment(view),
-        "command": view.options.command(view.inputs.folder.name or "."),
+        "command": view.inputs.command("menu"),
         "ids": list(view.inputs.menu.ids) if view.inputs.menu else [],
         "figures": [each.json() for each in view.figures],
     }

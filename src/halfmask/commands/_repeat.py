@@ -1,0 +1,113 @@
+"""How to repeat the results of a folder: the command of each part, from what the part says was asked for."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from halfmask.commands._options import Options
+from halfmask.commands.audit import Audit
+from halfmask.commands.evaluate import Evaluate
+from halfmask.commands.mix import Mix
+from halfmask.commands.optimize import Optimize
+from halfmask.commands.profile import Profile
+from halfmask.commands.report import Report
+
+if TYPE_CHECKING:
+    from halfmask.figures.inputs import Inputs
+
+
+def command_of(inputs: "Inputs", part: str) -> str:
+    """The command line that makes a part of the folder again, or for the first time."""
+    return _options(inputs, part).command_line()
+
+
+def _options(inputs: "Inputs", part: str) -> Options:
+    at = inputs.folder.resolve().name
+    profile = f"{at}/{inputs.name if inputs.profile else 'data'}.profile"
+    study, menu, mix, card = (f"{at}/{name}" for name in ("study.parquet", "menu.json", "mix.parquet", "card.json"))
+    panel = _source(inputs, at)
+    if part == "profile":
+        return Profile.again(_of_profile(inputs), panel, output=profile)
+    if part == "study":
+        return Evaluate.again(_of_study(inputs), profile, output=study, panel=panel)
+    if part == "menu":
+        return Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel)
+    if part == "mix":
+        return Mix.again(
+            inputs.mix.about.get("asked", _of_mix(inputs.mix.about)) if inputs.mix else {}, profile, menu, output=mix
+        )
+    if part == "card":
+        asked = {"profile": profile, **_of_card(inputs)}
+        return Audit.again(asked, menu, output=card, profile=profile, panel=panel)
+    return Report(at)
+
+
+def _source(inputs: "Inputs", at: str) -> str:
+    """The readings; a file that lies elsewhere is named without its folders."""
+    from halfmask.data.opening import Opening
+
+    name = Opening.of(inputs.profile.about).source if inputs.profile else None
+    if name is None:
+        return "SOURCE"
+    return f"{at}/{name}" if (inputs.folder / name).exists() else name
+
+
+def _of_profile(inputs: "Inputs") -> Mapping[str, Any]:
+    if inputs.profile is None:
+        return {}
+    about = inputs.profile.about
+    if isinstance(about.get("asked"), Mapping):
+        return about["asked"]  # type: ignore[no-any-return]
+    policies = about.get("policies")
+    return {"period": inputs.profile.period.text, **(policies if isinstance(policies, Mapping) else {})}
+
+
+def _of_study(inputs: "Inputs") -> Mapping[str, Any]:
+    if inputs.samples is None:
+        return {}
+    about = inputs.samples.about
+    if "asked" in about:
+        return about["asked"]  # type: ignore[no-any-return]
+    names = ("grid", "repeats", "seed", "aggregate", "error", "engine")
+    sizes = {"sizes": ",".join(map(str, about["sizes"]))} if "sizes" in about else {}
+    asked = {name: about[name] for name in names if name in about} | sizes
+    if asked.get("grid") == "settings":
+        asked["settings"] = inputs.samples.settings
+        del asked["grid"]
+    if asked.get("engine") == "direct":
+        asked["panel"] = "PANEL"
+    return asked | ({"summary": True} if about.get("form") == "summary" else {})
+
+
+def _of_menu(inputs: "Inputs") -> Mapping[str, Any]:
+    """The menu of a page is chosen there and was never asked for by a command: then it tells by its own values."""
+    from halfmask.evaluation.scores import Constraint, Weights
+
+    if inputs.menu is None:
+        return {}
+    menu, made = inputs.menu, inputs.menu.provenance
+    if "asked" in made:
+        return made["asked"]  # type: ignore[no-any-return]
+    usual = {"max_mean": Constraint().max_mean, "max_std": Constraint().max_std}
+    asked: dict[str, Any] = {name: value for name, value in menu.constraints.items() if value != usual.get(name)}
+    asked |= {"bins": made["bins"]} if "bins" in made else {}
+    asked |= {"weights": str(menu.weights)} if menu.weights != Weights() else {}
+    asked |= {"refine": True, "profile": "PROFILE"} if "refined" in made else {}
+    floors = [f"{name}={least:g}" for name, least in made.get("floor", {}).items()]
+    return asked | ({"floor": floors[0]} if floors else {})
+
+
+def _of_mix(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: about[name] for name in ("step", "repeats", "seed") if about.get(name) is not None}
+
+
+def _of_card(inputs: "Inputs") -> Mapping[str, Any]:
+    from halfmask.audits.card import GIVEN
+
+    if inputs.card is None:
+        return {}
+    about = inputs.card["about"]
+    if "asked" in about:
+        return about["asked"]  # type: ignore[no-any-return]
+    change = about["sensitivity"]
+    asked = {"seed": about["seed"], **({"sensitivity": change["range"]} if change["origin"] == GIVEN else {})}
+    return asked | ({"panel": "PANEL"} if about["resolution"] == "readings" else {})

@@ -1,0 +1,88 @@
+"""What the report prints under "How to repeat it" gives the same bytes."""
+
+import html
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import halfmask as package
+from tests.cli.program import halfmask
+
+FILES = ("homes.profile", "study.parquet", "menu.json", "mix.parquet")
+GRID = "laplace:b=0.05..2/0.05;sine:k=2,values=0|0.6|1.2"
+
+
+def done(*arguments: object, cwd: Path) -> None:
+    ended = halfmask(*arguments, cwd=cwd)
+    assert ended.returncode == 0, ended.stderr
+
+
+def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list[str]:
+    """A folder with everything in it, made with options that are not the defaults; the commands of its report."""
+    folder = at / "homes"
+    folder.mkdir()
+    package.synth(at / "p.parquet", users=24, days=5)
+    table = pq.read_table(at / "p.parquet").rename_columns(["house", "when", "kw"]).append_column("no", [[1.0] * 5760])
+    pyarrow.csv.write_csv(table, at / "odd name.csv")
+    columns = ("--user", "house", "--time", "when", "--value", "kw", "--min", "0.001", "--max", "50")
+    done("profile", "odd name.csv", "-o", "homes/homes.profile", *columns, "--duplicates", "last", cwd=at)
+    done("evaluate", "homes/homes.profile", "-o", "homes/study.parquet", "--repeats", "2", *evaluate, cwd=at)
+    done("optimize", "homes/study.parquet", "-o", "homes/menu.json", *optimize, cwd=at)
+    mix = ("--step", "0.25", "--repeats", "2", "--seed", "3")
+    done("mix", "homes/homes.profile", "homes/menu.json", "-o", "homes/mix.parquet", *mix, cwd=at)
+    done("report", "homes", cwd=at)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"<pre><code>(.*?)</code></pre>", page, flags=re.DOTALL)
+    return html.unescape(lines).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("optimize", "evaluate"),
+    [
+        (
+            (
+                "--bins",
+                "4",
+                "--omega",
+                "0.2",
+                "--weights",
+                "0.5,0.25,0.25,1,0,0",
+                "--max-mean",
+                "0.3",
+                "--max-std",
+                "0.4",
+            ),
+            ("--grid", GRID, "--sizes", "12,all", "--seed", "5", "--error", "scaled"),
+        ),
+        (
+            ("--profile", "homes/homes.profile", "--colour", "0.5", "--max-mean", "1", "--max-std", "1"),
+            ("--setting", "laplace:0.3", "--setting", "gaussian:0.2", "--setting", "sine:0,0.6"),
+        ),
+    ],
+)
+def test_what_the_report_prints_gives_the_same_bytes(
+    optimize: tuple[str, ...], evaluate: tuple[str, ...], tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (there / "homes").mkdir(parents=True)
+    here.mkdir()
+    lines = made(here, optimize, evaluate)
+    assert [shlex.split(line)[1] for line in lines] == ["profile", "evaluate", "optimize", "mix", "report"]
+    assert str(tmp_path) not in "\n".join(lines)
+    shutil.copy(here / "odd name.csv", there)
+    for line in lines:
+        done(*shlex.split(line)[1:], cwd=there)
+    for file in (*FILES, "report.html"):
+        assert (here / "homes" / file).read_bytes() == (there / "homes" / file).read_bytes(), file
+
+
+def test_a_panel_opens_again_without_naming_columns(tmp_path: Path) -> None:
+    made(tmp_path, ("--max-mean", "1", "--max-std", "1"), ("--grid", GRID, "--sizes", "all"))
+    arguments = ("homes/menu.json", "--profile", "homes/homes.profile", "--panel", "odd name.csv", "-o", "card.json")
+    done("audit", *arguments, cwd=tmp_path)
+    assert '"resolution": "readings"' in (tmp_path / "card.json").read_text()
