@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.cli.app import app
 from halfmask.cli.phrases import exit_code, options, phrase
 from halfmask.errors import ColumnError, FileFormatError, OptionError, RunError
 from halfmask_device.errors import OPTION
@@ -17,15 +16,9 @@ SOURCE = Path(__file__).parents[2] / "src"
 EDGES = ("halfmask/cli/", "halfmask/commands/")
 TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?!\{)")
 ALL = sorted(SOURCE.rglob("*.py"))
-KNOWN = {
-    name
-    for command in app
-    if not command.startswith("-")
-    for argument in app[command].assemble_argument_collection()
-    for name in argument.names
-} | {"--help", "--version"}
+KNOWN = {spelled for command in options().values() for spelled in command.values()} | {"--no-browser", "--help"}
 MARKDOWN = "halfmask/pages/reproduction/"
-"""Writes Markdown, where backquotes mean code."""
+"""Writes a page of Markdown, with commands in it, where backquotes mean code."""
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -41,7 +34,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def core() -> list[Path]:
-    return [path for path in ALL if not str(path.relative_to(SOURCE)).startswith(EDGES)]
+    return [path for path in ALL if not str(path.relative_to(SOURCE)).startswith((*EDGES, MARKDOWN))]
 
 
 def spoken(path: Path) -> list[str]:

@@ -3,6 +3,7 @@
 import inspect
 import shlex
 from dataclasses import fields
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 
@@ -34,11 +35,11 @@ def options_of(name: str) -> type[Options]:
 def test_every_command_is_a_frozen_options_object_and_a_function(name: str) -> None:
     options = options_of(name)
     assert options.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert options.command() == name.replace("_", "-")
+    assert options.command() == name.replace("_", " ")
     made = getattr(halfmask, name)
     assert set(inspect.signature(made).parameters) == {field.name for field in fields(options)}
     assert made.__doc__.strip()
-    assert name.replace("_", "-") in app
+    assert reduce(lambda at, word: at[word], name.split("_"), app).help
 
 
 def parsed(line: str) -> Options:

@@ -7,7 +7,7 @@ import sys
 from cyclopts import CycloptsError
 
 from halfmask.cli.app import app
-from halfmask.cli.phrases import exit_code, phrase
+from halfmask.cli.phrases import exit_code, options, phrase
 from halfmask.errors import HalfmaskError
 
 __all__ = ["app", "main"]
@@ -40,9 +40,10 @@ def main() -> None:
         _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
 
 
-def _command() -> str | None:
-    """The command that runs."""
-    return next((word for word in sys.argv[1:] if word in app), None)
+def _command() -> str:
+    """The command that runs: one word, or two where the first is a group."""
+    one, two = " ".join(sys.argv[1:2]), " ".join(sys.argv[1:3])
+    return two if two in options() else one
 
 
 _interrupts: list[int] = []

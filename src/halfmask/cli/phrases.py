@@ -1,11 +1,12 @@
 """What the core says, in the words of the command line."""
 
 import re
-from functools import cache
+from functools import cache, reduce
 
 from cyclopts import App
 
 from halfmask.cli.app import app
+from halfmask.commands import names
 from halfmask.errors import HalfmaskError, InputError
 from halfmask_device.errors import OPTION
 
@@ -36,7 +37,7 @@ def spelled(name: str, command: str | None) -> str:
 @cache
 def options() -> dict[str, dict[str, str]]:
     """Of each command, every option by its name in Python."""
-    return {name: _of(app[name]) for name in app if not name.startswith("-")}
+    return {name.replace("_", " "): _of(reduce(lambda at, word: at[word], name.split("_"), app)) for name in names()}
 
 
 def _of(command: App) -> dict[str, str]:
