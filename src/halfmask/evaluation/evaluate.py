@@ -125,7 +125,7 @@ def findings(study: Study) -> list[str]:
     if study.about["engine"] == "analytic" and stepped and study.about.get("reading_step") is None:
         told.append(
             f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the "
-            "profile: where most have few decimals its local entropy is overstated here; --engine direct measures it"
+            "profile: where most have few decimals its local entropy is overstated here; `engine=direct` measures it"
         )
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])
