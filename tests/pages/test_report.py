@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from halfmask.commands._repeat import command_of
+from halfmask.commands.report import report
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
@@ -20,7 +21,7 @@ from halfmask.figures.inputs import PARTS, read_inputs
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import EmptyBin, Score, read_menu, write_menu
-from halfmask.pages.report import page_of, report
+from halfmask.pages.report import page_of
 from halfmask.profiles.store import load_profile
 from tests.pages.studies import menu_of
 
