@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.pages.report import report
+from halfmask.commands.report import report
 from tests.pages.studies import whole_folder
 
 
@@ -19,5 +19,5 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same folder with its report, drawn once for all tests that only look at it."""
     folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("reported") / "demo"))
-    report(folder, formats=("svg",))
+    report(folder, figures=("svg",))
     return folder

@@ -75,7 +75,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 def words_of(folder: Path) -> tuple[Page, set[str]]:
     """The page of a folder without drawing its figures, and the names of those that it would have."""
-    inputs = read_inputs(folder)
+    inputs = read_inputs(folder, command_of)
     page = Page(page_of(inputs, []))
     assert page.open == []
     return page, {drawing.name for drawing in drawings(inputs)}
@@ -184,7 +184,7 @@ def test_the_commands_carry_what_the_files_say(folder: Path) -> None:
         "halfmask mix demo/homes.profile demo/menu.json -o demo/mix.parquet --step 0.5 --repeats 2"
     )
     assert inputs.command("card").startswith(
-        "halfmask audit demo/menu.json -o demo/card.json --profile demo/homes.profile"
+        "halfmask audit demo/menu.json --profile demo/homes.profile -o demo/card.json"
     )
     assert not any(str(folder.parent) in inputs.command(part) for part in PARTS)
 
