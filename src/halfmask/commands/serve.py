@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import Flag, Options, Teller, command
+from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
 from halfmask.errors import OptionError
 
 
@@ -31,6 +31,8 @@ class Serve(Options):
         Requests that one token may make in a second, per process; 0 is no limit.
     joins_per_minute
         Producers that may join one campaign in a minute, per process; 0 is no limit.
+    lake
+        A folder for reports of closed periods as Parquet, of campaigns that keep reports.
     json
         With --init: print one line of JSON, {"token": "..."}.
     """
@@ -44,6 +46,7 @@ class Serve(Options):
     workers: int = 1
     requests_per_second: float = 100
     joins_per_minute: float = 1000
+    lake: AnyPath | None = None
     json: Flag = False
     tell: Teller = None
 
@@ -75,6 +78,7 @@ def serve(options: Serve) -> str | None:
         workers=options.workers,
         requests_per_second=options.requests_per_second or None,
         joins_per_minute=options.joins_per_minute or None,
+        lake=None if options.lake is None else str(options.lake),
     )
     run(chosen, options.tell or (lambda _: None))
     return None

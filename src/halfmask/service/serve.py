@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
-from halfmask.service.http.app import create_app
+from halfmask.service.http.app import Beside, create_app
 from halfmask.service.instants import system_clock
 from halfmask.service.limits import Limits
 from halfmask.service.service import Service
@@ -42,6 +43,16 @@ class ServeOptions:
     workers: int = 1
     requests_per_second: float | None = 100
     joins_per_minute: float | None = 1000
+    lake: str | None = None
+
+    @property
+    def beside(self) -> "list[Beside]":
+        """What runs beside the application."""
+        if self.lake is None:
+            return []
+        from halfmask.service.lake import beside, node_name
+
+        return [beside(Path(self.lake), node_name(self.db))]
 
     @property
     def limits(self) -> Limits:
@@ -80,7 +91,7 @@ def worker_app() -> FastAPI:
     """The application of one worker process, by the options in its environment."""
     options = ServeOptions(**json.loads(os.environ[OPTIONS]))
     set_up_logs()
-    return create_app(make_service(options))
+    return create_app(make_service(options), beside=options.beside)
 
 
 def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
@@ -103,7 +114,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     }
     try:
         if options.workers == 1:
-            config = uvicorn.Config(create_app(service), **common)
+            config = uvicorn.Config(create_app(service, beside=options.beside), **common)
             _Server(config, tell).run()
         else:
             service.store.close()

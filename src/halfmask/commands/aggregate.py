@@ -1,0 +1,112 @@
+"""Cells from a lake of reports, on an engine of one's own."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Flag, Options, OutputIfAny, command
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from halfmask.service.lake import LakeCells
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Aggregate(Options):
+    """Options of `aggregate`.
+
+    Parameters
+    ----------
+    lake
+        The folder that 'halfmask serve --lake' writes to.
+    engine
+        duckdb (this machine) or spark.
+    master
+        Spark's address.
+    stream
+        With spark: take in new files as they come, by Structured Streaming, until interrupted.
+    once
+        With stream: take in what is there and was not taken in before, then end.
+    state
+        With stream: the folder for the stream's checkpoint and its batches of cells.
+    output
+        The cells to write (JSON).
+    """
+
+    lake: AnyPath
+    _: KW_ONLY
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    master: str | None = None
+    stream: Flag = False
+    once: Flag = False
+    state: AnyPath | None = None
+    output: OutputIfAny = None
+
+    def check(self) -> None:
+        super().check()
+        if self.stream and (self.engine != "spark" or self.state is None):
+            raise OptionError("a stream runs on the engine spark and needs a folder for its state")
+        if (self.once or self.state is not None) and not self.stream:
+            raise OptionError("once and state go with stream")
+
+
+@command(Aggregate)
+def aggregate(options: Aggregate) -> "LakeCells":
+    """Reports, producers, sum and sum of squares per campaign, period and setting, exactly as the service counts."""
+    from halfmask.files import write_page
+    from halfmask.service.lake import plain
+
+    folder = Path(options.lake)
+    cells = _streamed(options, folder) if options.stream else _counted(options, folder)
+    if options.output is not None:
+        write_page(plain(cells), options.output)
+    return cells
+
+
+def _counted(options: Aggregate, folder: Path) -> "LakeCells":
+    import narwhals as nw
+
+    from halfmask.service.lake import cells_of, files
+
+    paths = [str(path) for path in files(folder)]
+    if options.engine == "duckdb":
+        import duckdb
+
+        with duckdb.connect() as connection:
+            return cells_of(nw.from_native(connection.read_parquet(paths)).lazy())
+    from halfmask.data.engines.spark import session
+
+    return cells_of(nw.from_native(session(options.master, None, None).read.parquet(*paths)).lazy())
+
+
+def _streamed(options: Aggregate, folder: Path) -> "LakeCells":
+    """Every batch writes its own cells under its own number: one that is repeated after a kill replaces itself."""
+    import narwhals as nw
+
+    from halfmask.data.engines.spark import session
+    from halfmask.files import write_page
+    from halfmask.service.lake import SCHEMA, cells_of, files, plain, read_batches
+
+    state = Path(options.state or "")
+    batches = state / "batches"
+    batches.mkdir(parents=True, exist_ok=True)
+    files(folder)
+    spark = session(options.master, None, None)
+
+    def write(batch: Any, number: int) -> None:
+        write_page(plain(cells_of(nw.from_native(batch).lazy())), batches / f"batch-{number:08}.json")
+
+    types = {"string": "string", "int64": "bigint"}
+    schema = ", ".join(f"{field.name} {types[str(field.type)]}" for field in SCHEMA)
+    reader = spark.readStream.schema(schema).option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet")
+    writer = reader.parquet(str(folder)).writeStream.foreachBatch(write)
+    writer = writer.option("checkpointLocation", str(state / "checkpoint"))
+    query = writer.trigger(availableNow=True).start() if options.once else writer.start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return read_batches(batches)

@@ -1,0 +1,184 @@
+"""A lake of reports: masked reports of closed periods as Parquet files, and the same cells made from them elsewhere.
+
+A service writes one file per campaign and closed period, ``DIR/CAMPAIGN/PERIOD/NODE.parquet``, from its database. The
+name follows from what is in it and a file is whole or not there, so a service that is killed writes it again, and
+nothing is ever there twice. Files never change: a closed period does not. Campaigns that promise to delete reports
+(``keep_reports: until_closed``) are never written.
+
+An engine makes cells from the files: per campaign, period and setting the number of reports and producers, the sum and
+the sum of squares in steps. All of a producer's reports of a period are in one file, so cells of files add up.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.parquet as pq
+from starlette.concurrency import run_in_threadpool
+
+from halfmask.errors import FileFormatError, RunError, SourceError
+from halfmask.files import whole_file
+from halfmask.service.campaign import Campaign
+from halfmask.service.cells import Cell, Cells, merge, read
+from halfmask.service.service import Service
+from halfmask.service.storage.base import StoreFullError, StoreGoneError
+from halfmask.service.writer import Writer
+
+log = logging.getLogger("halfmask.service")
+EVERY = 2.0
+"""Seconds between two looks for closed periods that are not in the lake."""
+
+SCHEMA = pa.schema(
+    [
+        *(("campaign", pa.string()), ("period", pa.string()), ("node", pa.string()), ("producer", pa.int64())),
+        *(("time", pa.int64()), ("steps", pa.int64()), ("setting", pa.string())),
+    ]
+)
+KEYS = ("campaign", "period", "setting")
+WIDEST = 2**62
+"""Sums of squares are computed in 64 bits: where they could pass this, the reports are refused."""
+
+LakeCells = dict[tuple[str, str], Cells]
+"""Cells by campaign and period."""
+
+
+def node_name(db: str) -> str:
+    """What a service calls its files: the same for the same database."""
+    return hashlib.sha256(db.encode()).hexdigest()[:12]
+
+
+def fill(service: Service, folder: Path, node: str) -> int:
+    """Write the closed periods that are not in the lake yet; how many that were."""
+    written = 0
+    with service.store.reading() as tx:
+        campaigns = [found for row in tx.campaigns() if (found := service.campaign(tx, row.key)) and found.keeps]
+        for campaign in campaigns:
+            for key in sorted(tx.closed_keys(campaign.key)):
+                path = folder / campaign.public / key / f"{node}.parquet"
+                if not path.exists():
+                    _write(path, campaign, key, node, tx.reports(campaign.key, *_ends(campaign, key)))
+                    written += 1
+    return written
+
+
+def _ends(campaign: Campaign, key: str) -> tuple[int, int]:
+    span = campaign.span(key)
+    if span is None:
+        raise RuntimeError("a closed period is none of its campaign's")
+    return span.begins, span.ends
+
+
+def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any]) -> None:
+    held = list(rows)
+    columns: dict[str, Any] = {
+        "campaign": [campaign.public] * len(held),
+        "period": [key] * len(held),
+        "node": [node] * len(held),
+        "producer": [row.producer for row in held],
+        "time": [row.time for row in held],
+        "steps": [row.steps for row in held],
+        "setting": [row.setting for row in held],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        pq.write_table(pa.table(columns, SCHEMA), temporary, compression="zstd")
+
+
+def beside(folder: Path, node: str) -> Callable[[Service, Writer], AbstractAsyncContextManager[None]]:
+    """A task that fills the lake as long as the service runs."""
+
+    @asynccontextmanager
+    async def run(service: Service, _: Writer) -> AsyncIterator[None]:
+        task = asyncio.create_task(_for_ever(service, folder, node))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    return run
+
+
+async def _for_ever(service: Service, folder: Path, node: str) -> None:
+    while True:
+        try:
+            count = await run_in_threadpool(fill, service, folder, node)
+            if count:
+                log.info("periods written to the lake", extra={"count": count})
+        except (StoreGoneError, StoreFullError, RunError) as error:
+            log.warning("the lake could not be filled", extra={"kind": type(error).__name__})
+        await asyncio.sleep(EVERY)
+
+
+def files(folder: Path) -> list[Path]:
+    """The lake's files; a SourceError where there are none."""
+    found = sorted(folder.glob("*/*/*.parquet"))
+    if not found:
+        raise SourceError(f"{folder} holds no reports: a service that keeps them writes there when its periods close")
+    return found
+
+
+def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
+    """Cells of reports on any engine that Narwhals speaks.
+
+    A producer counts once, under the setting of its first report of the period.
+    """
+    size = frame.select(nw.col("steps").abs().max().alias("largest"), nw.len().alias("rows")).collect("pyarrow")
+    largest, rows = (size[name].to_list()[0] for name in ("largest", "rows"))
+    if not rows:
+        return {}
+    if int(largest) ** 2 * int(rows) >= WIDEST:
+        raise SourceError("reports are too large for exact sums of squares in 64 bits: take a coarser lattice")
+    sums = frame.group_by(*KEYS).agg(
+        nw.len().alias("reports"),
+        nw.col("steps").sum().alias("sum"),
+        (nw.col("steps") * nw.col("steps")).sum().alias("squares"),
+    )
+    person = ("campaign", "period", "node", "producer")
+    firsts = frame.group_by(*person).agg(nw.col("time").min().alias("first"))
+    held = frame.join(firsts, on=list(person)).filter(nw.col("time") == nw.col("first"))
+    people = held.group_by(*KEYS).agg(nw.len().alias("producers"))
+    table = sums.join(people, on=list(KEYS), how="left").collect("pyarrow").to_arrow().to_pylist()
+    cells: LakeCells = {}
+    for row in sorted(table, key=lambda each: tuple(each[key] for key in KEYS)):
+        cell = Cell(*(int(row[name] or 0) for name in Cell._fields))
+        cells.setdefault((row["campaign"], row["period"]), {})[row["setting"]] = cell
+    return cells
+
+
+def add(parts: list[LakeCells]) -> LakeCells:
+    """Cells of parts that share no producer and period, added up."""
+    keys = sorted({key for part in parts for key in part})
+    return {key: merge(part[key] for part in parts if key in part) for key in keys}
+
+
+def plain(cells: LakeCells) -> dict[str, dict[str, Any]]:
+    """Campaign to period to setting to cell, as a file holds it."""
+    page: dict[str, dict[str, Any]] = {}
+    for (campaign, period), held in cells.items():
+        page.setdefault(campaign, {})[period] = {setting: cell._asdict() for setting, cell in held.items()}
+    return page
+
+
+def from_plain(page: Mapping[str, Mapping[str, Any]]) -> LakeCells:
+    """The cells that `plain` wrote."""
+    return {(campaign, period): read(held) for campaign, periods in page.items() for period, held in periods.items()}
+
+
+def read_batches(folder: Path) -> LakeCells:
+    """The total of all batches that a stream wrote."""
+    parts = []
+    for path in sorted(folder.glob("batch-*.json")):
+        try:
+            parts.append(from_plain(json.loads(path.read_text(encoding="utf-8"))))
+        except (ValueError, TypeError, KeyError) as error:
+            raise FileFormatError(f"{path} is a damaged batch of cells ({error})") from error
+    return add(parts)
