@@ -50,7 +50,7 @@ def test_duckdb_makes_the_services_cells_from_its_lake(world: World, tmp_path: P
     assert found == mine
     assert sum(cell.producers for cell in found[campaign, "2026-11-16"].values()) == 4
     assert from_plain(plain(found)) == found
-    changed = next((tmp_path / "lake").glob("*/*/*.parquet"))
+    changed = tmp_path / "lake" / campaign / "2026-11-16" / "one.parquet"
     (changed.parent / "two.parquet").write_bytes(changed.read_bytes())  # the same reports once more, planted
     assert halfmask.aggregate(tmp_path / "lake") != mine
 
