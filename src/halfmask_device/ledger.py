@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from halfmask_device.errors import OptionError
-from halfmask_device.limit import WARN_FROM, WINDOWS, Window
+from halfmask_device.limit import WARN_FROM, WINDOWS, Limit, Window
 from halfmask_device.losses import epsilon_of, per_unit
 from halfmask_device.masking import Channel
 from halfmask_device.state import State
-from halfmask_device.terms import Terms
 from halfmask_device.times import UNDATED, day_text
 
 Counts = dict[tuple[str, str], int]
@@ -105,13 +104,11 @@ def window_days(day: int, kind: Window) -> tuple[int, int]:
 class Guard:
     """Holds a device to its limit: which channel a new report of a day may still use."""
 
-    def __init__(self, channel: Channel, terms: Terms, note: Callable[[str], None]) -> None:
-        if terms.limit is None:
-            raise OptionError("there is no limit to hold to")
-        self._limit, self._note = terms.limit, note
-        coarser = [Channel.of(text, channel.lattice) for text in terms.menu.values() if text != "none"]
+    def __init__(self, channel: Channel, menu: Iterable[str], limit: Limit, note: Callable[[str], None]) -> None:
+        self._limit, self._note = limit, note
+        coarser = [Channel.of(text, channel.lattice) for text in menu if text != "none"]
         wider = [each for each in coarser if each.law.variance > channel.law.variance]
-        after = sorted(wider, key=lambda each: each.law.variance) if terms.limit.then == "coarser" else []
+        after = sorted(wider, key=lambda each: each.law.variance) if limit.then == "coarser" else []
         self._channels = [channel, *after]
 
     def gate(self, memory: sqlite3.Connection, day: int) -> Channel | None:

@@ -1,10 +1,16 @@
 """A producer's own limit on what the reports of a window may tell."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import Literal
 
-from halfmask_device.errors import OptionError
+from halfmask_device.errors import FileFormatError, OptionError
 from halfmask_device.lattice import exact_decimal
+from halfmask_device.private import replace
+from halfmask_device.seals import sealed, unsealed
+from halfmask_device.state import State
+
+FILE = "limit.json"
 
 Window = Literal["day", "week", "month"]
 WINDOWS: tuple[Window, ...] = ("day", "week", "month")
@@ -37,3 +43,24 @@ class Limit:
             raise OptionError("what follows a limit is warn, stop or coarser")
         if exact_decimal(self.change, "change") <= 0:
             raise OptionError("a limit's change must be above 0")
+
+
+def read_limit(state: State) -> Limit | None:
+    """The device's limit, or None."""
+    path = state.folder / FILE
+    try:
+        plain = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FileFormatError(f"{path} is damaged: bring it back from a copy") from error
+    unsealed(plain, state, path)
+    return Limit(**plain)
+
+
+def write_limit(state: State, limit: Limit | None) -> None:
+    """Hold the device to a limit from here on, or to none."""
+    if limit is None:
+        (state.folder / FILE).unlink(missing_ok=True)
+    else:
+        replace(state.folder / FILE, sealed(asdict(limit), state))

@@ -8,6 +8,7 @@ from halfmask_device.errors import ReadingError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.laws import law, unmasked_warning
 from halfmask_device.ledger import Guard
+from halfmask_device.limit import read_limit
 from halfmask_device.masking import PREPARE, Channel, Look, Masked, mask
 from halfmask_device.prf import Bits
 from halfmask_device.setting import DeviceSetting
@@ -39,7 +40,11 @@ class Producer:
         self.setting, self.lattice, self.notes = channel.setting.text, lattice, list[str]()
         self._channel, self._revise = channel, revise
         self._past = [Channel.of(each, lattice) for each in terms.past]
-        self._guard = Guard(channel, terms, self._note) if terms.limit else None
+        limit = read_limit(self._state)
+        self._guard = Guard(channel, terms.menu.values(), limit, self._note) if limit else None
+        menu = dict.fromkeys(terms.menu.values()) if limit else {}
+        menu.pop(channel.setting.text, None)
+        self._past += [Channel.of(each, lattice) for each in menu if each not in terms.past]
         if warning := unmasked_warning(self.setting, lattice.unit):
             self._note(warning)
 

@@ -2,7 +2,8 @@
 
     secret          the keys (`halfmask_device.secret`); the same file stands beside the folder
     terms.json      what `halfmask_device.terms` keeps, sealed by the secret
-    memory.sqlite   for each sensor, time and law a hash of which value was reported; how many reports each day has
+    memory.sqlite   for each sensor, time and law a hash of which value was reported; how many reports each day has;
+                    campaigns and tokens, masked reports and their receipts
 
 Noise is not stored: it follows from the secret. The memory may be lost or rolled back without a second look at any
 reading under the same setting; what is lost with it is the notice of revisions and of changed settings, and counts.
@@ -28,9 +29,7 @@ CREATE TABLE IF NOT EXISTS counts (day INTEGER, law TEXT, reports INTEGER, revis
     WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS campaigns (id TEXT PRIMARY KEY, plain TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT, time TEXT, steps TEXT,
-    setting TEXT, UNIQUE (campaign, time));
-CREATE TABLE IF NOT EXISTS receipts (campaign TEXT, outcome TEXT, reports INTEGER, reward INTEGER,
-    PRIMARY KEY (campaign, outcome)) WITHOUT ROWID;
+    setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
 """
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 _MENDED = "remove it: reports stay the same, but counts and the notice of revisions begin anew"

@@ -1,9 +1,8 @@
-"""The terms on which a device shares: setting, lattice, columns, menu and limit; sealed in its ``terms.json``."""
+"""The terms on which a device shares: setting, lattice, columns and menu; sealed in its ``terms.json``."""
 
-import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 from halfmask_device.errors import FileFormatError, OptionError, RunError, SourceError
 from halfmask_device.lattice import Lattice
 from halfmask_device.laws import law
-from halfmask_device.limit import Limit
-from halfmask_device.prf import keyed
 from halfmask_device.private import create_once
 from halfmask_device.private import replace as replace_file
+from halfmask_device.seals import sealed, unsealed
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import TERMS as FILE
 from halfmask_device.state import State
@@ -43,7 +41,6 @@ class Terms:
     menu: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
     past: tuple[str, ...] = ()
-    limit: Limit | None = None
 
     def __post_init__(self) -> None:
         law(DeviceSetting.parse(self.setting_text), self.lattice.unit)
@@ -69,7 +66,6 @@ class Asked:
     low: str | None = None
     high: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    limit: Limit | None = None
 
 
 def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
@@ -91,7 +87,7 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     lattice = Lattice(asked.step or old.step, asked.low or old.low, asked.high or old.high)
     _same_lattice(folder, old, lattice)
     chosen, columns = _chosen(asked.setting or stored.setting, menu), {**stored.columns, **asked.columns}
-    new = replace(stored, setting=chosen, menu=menu, columns=columns, limit=asked.limit or stored.limit)
+    new = replace(stored, setting=chosen, menu=menu, columns=columns)
     if new == stored:
         return stored
     if not change:
@@ -125,7 +121,7 @@ def _first(folder: Path, asked: Asked) -> Terms:
     step = asked.step or STEP
     widest = _widest(step)
     lattice = Lattice(step, asked.low or f"-{widest}", asked.high or widest)
-    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns}, limit=asked.limit)
+    return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
 
 
 def _widest(step: str) -> str:
@@ -236,32 +232,23 @@ def read_terms(state: State) -> Terms | None:
         raise FileFormatError(f"{path} does not hold the terms of a device: take another `state`")
     if plain.get("version") != VERSION:
         raise FileFormatError(f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it")
-    seal = plain.pop("seal", None)
-    if not isinstance(seal, str) or not hmac.compare_digest(seal, _seal(plain, state)):
-        raise FileFormatError(f"{path} was changed by somebody without this device's secret: bring it back from a copy")
+    unsealed(plain, state, path)
     return _read(plain)
 
 
 def _read(plain: dict[str, Any]) -> Terms:
     """Terms whose seal is right, so that they are as this program wrote them."""
-    limit = plain["limit"]
     return Terms(
         plain["setting"],
         Lattice(plain["step"], plain["low"], plain["high"]),
         plain["menu"],
         plain["columns"],
         tuple(plain["past"]),
-        Limit(**limit) if limit else None,
     )
 
 
 def _written(terms: Terms, state: State) -> bytes:
     lattice = {"step": terms.lattice.step, "low": terms.lattice.low, "high": terms.lattice.high}
     rest = {"columns": dict(terms.columns), "menu": dict(terms.menu), "past": list(terms.past)}
-    limit = asdict(terms.limit) if terms.limit else None
-    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **rest, "limit": limit}
-    return (json.dumps({**plain, "seal": _seal(plain, state)}, indent=2) + "\n").encode()
-
-
-def _seal(plain: dict[str, Any], state: State) -> str:
-    return keyed(state.keys.seal, b"terms", json.dumps(plain, sort_keys=True).encode()).hex()
+    plain = {"format": FORMAT, "version": VERSION, "setting": terms.setting, **lattice, **rest}
+    return sealed(plain, state)

@@ -9,8 +9,10 @@ _CLOCK = re.compile(
     r"\d{1,2}[:.h]\d\d([:.]\d\d([.,]\d+)?)?\s*([ap]\.?m\.?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII | re.IGNORECASE
 )
 _EPOCH = date(1970, 1, 1).toordinal()
-UNDATED = -1
+UNDATED = -(1 << 15)
 """The day of times whose day cannot be read."""
+LAST = 1 << 16
+"""Days that a device has keys for: to the year 2149."""
 
 
 def moment(text: str, place: str = "the time") -> tuple[str, int]:
@@ -34,8 +36,8 @@ def moment(text: str, place: str = "the time") -> tuple[str, int]:
         except OverflowError as error:
             raise ReadingError(f"{place} is beyond the calendar: mend it") from error
     day = found.toordinal() - _EPOCH
-    if day < 0:
-        raise ReadingError(f"{place} lies before 1970, for which a device has no key: mend it")
+    if not 0 <= day < LAST:
+        raise ReadingError(f"{place} lies before 1970 or after 2149, for which a device has no key: mend it")
     return found.isoformat(), day
 
 

@@ -1,0 +1,26 @@
+"""Files of a device that only its secret can have written."""
+
+import hmac
+import json
+from pathlib import Path
+from typing import Any
+
+from halfmask_device.errors import FileFormatError
+from halfmask_device.prf import keyed
+from halfmask_device.state import State
+
+
+def sealed(plain: dict[str, Any], state: State) -> bytes:
+    """The content as JSON with a seal over all of it."""
+    return (json.dumps({**plain, "seal": _seal(plain, state)}, indent=2) + "\n").encode()
+
+
+def unsealed(plain: dict[str, Any], state: State, path: Path) -> None:
+    """Take the seal off; content that this device did not write is refused."""
+    seal = plain.pop("seal", None)
+    if not isinstance(seal, str) or not hmac.compare_digest(seal, _seal(plain, state)):
+        raise FileFormatError(f"{path} was changed by somebody without this device's secret: bring it back from a copy")
+
+
+def _seal(plain: dict[str, Any], state: State) -> str:
+    return keyed(state.keys.seal, b"terms", json.dumps(plain, sort_keys=True).encode()).hex()

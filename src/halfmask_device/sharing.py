@@ -1,0 +1,299 @@
+"""A producer in campaigns: joins, masks each reading once for all of them, queues, sends, and waits for receipts.
+
+A report stays in the queue until the service has said of this very report that it is accepted, known or refused for
+good. Nothing raw is queued, logged or sent. The terms of a campaign are pinned by their hash when it is joined.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from halfmask_device.errors import OptionError, ReadingError
+from halfmask_device.lattice import Value
+from halfmask_device.ledger import Guard
+from halfmask_device.limit import read_limit
+from halfmask_device.masking import Channel, Look, mask
+from halfmask_device.protocol import Campaign, Result, instant, instant_text
+from halfmask_device.state import State
+from halfmask_device.times import moment
+from halfmask_device.transport import Service, ServiceError
+
+BATCH = 1000
+"""Reports of a request: well below the protocol's 10,000 and a mebibyte."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What a device keeps of a campaign it is in. ``token`` is a secret."""
+
+    address: str
+    campaign: str
+    producer: str
+    setting: str
+    pinned: str
+    offer: dict[str, object]
+    token: str = field(repr=False)
+    past: tuple[str, ...] = ()
+    left: bool = False
+
+
+@dataclass
+class Sent:
+    """What became of the queue: outcomes by name, what was earned, how many still wait, and what should be known."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reward: int = 0
+    waiting: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Queued:
+    """What became of readings: how many reports were queued or known, and why others were not."""
+
+    reports: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+
+class Sharer:
+    """One meter in any number of campaigns. ``service`` makes the client of an address: the seam for tests."""
+
+    def __init__(self, state: str | Path, service: Callable[[str], Service] = Service) -> None:
+        self.state, self._service = State(state), service
+        self.state.durable()
+
+    def join(
+        self, address: str, campaign: str | None = None, setting: str | None = None, invitation: str | None = None
+    ) -> Membership:
+        """Join a campaign of a service by one of its settings; the only campaign where none is named."""
+        service = self._service(address)
+        found = self._offer(service, campaign)
+        id, terms = str(found["campaign"]), Campaign.read(found)
+        if any(each.campaign == id and each.address == service.address for each in self.memberships()):
+            raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
+        if setting is None or setting not in terms.menu:
+            menu = ", ".join(f"{id} ({text})" for id, text in terms.menu.items())
+            raise OptionError(f"name a `setting` of the campaign's menu: {menu}")
+        body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
+        joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
+        member = Membership(
+            service.address, id, str(joined["producer"]), setting, terms.terms_hash(), found, str(joined["token"])
+        )
+        self._keep(member)
+        return member
+
+    def _offer(self, service: Service, campaign: str | None) -> dict[str, object]:
+        if campaign is not None:
+            return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
+        offers = service.ask("GET", "/v1/campaigns").get("campaigns", [])
+        if len(offers) != 1:
+            named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
+            raise OptionError(f"name a `campaign` of {service.address}: it has {named}")
+        return dict(offers[0])
+
+    def change(self, campaign: str, setting: str) -> Membership:
+        """Share by another setting from here on; what was reported stays reported by the old one."""
+        member = self.member(campaign)
+        if setting not in Campaign.read(member.offer).menu:
+            raise OptionError(f"setting '{setting}' is not on the campaign's menu: see `status`")
+        self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
+        past = tuple(dict.fromkeys((*member.past, member.setting)))
+        changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))
+        self._keep(changed)
+        return changed
+
+    def leave(self, campaign: str) -> Membership:
+        """Leave: the service withdraws reports of open periods, and what is still queued is dropped."""
+        member = self.member(campaign)
+        self._service(member.address).ask("DELETE", "/v1/me", member.token)
+        left = replace(member, left=True)
+        with self.state.memory() as memory:
+            memory.execute("DELETE FROM queue WHERE campaign = ? AND outcome IS NULL", (member.campaign,))
+            self._write(memory, left)
+        return left
+
+    def memberships(self, *, left: bool = False) -> list[Membership]:
+        """The campaigns this device is in; with ``left`` also those it was in."""
+        with self.state.memory() as memory:
+            rows = [json.loads(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
+        found = [Membership(**(row | {"past": tuple(row["past"])})) for row in rows]
+        return [each for each in found if left or not each.left]
+
+    def member(self, campaign: str | None = None) -> Membership:
+        """The membership of that campaign, or the only one."""
+        found = [each for each in self.memberships() if campaign in (None, each.campaign)]
+        if len(found) != 1:
+            named = ", ".join(each.campaign for each in self.memberships()) or "none: join one first"
+            raise OptionError(f"name a `campaign` that this device is in, which is {named}")
+        return found[0]
+
+    def _keep(self, member: Membership) -> None:
+        with self.state.memory() as memory:
+            self._write(memory, member)
+
+    @staticmethod
+    def _write(memory: sqlite3.Connection, member: Membership) -> None:
+        memory.execute("INSERT OR REPLACE INTO campaigns VALUES (?, ?)", (member.campaign, json.dumps(asdict(member))))
+
+    def put(self, readings: Iterable[tuple[str, Value]], *, first: int = 1) -> Queued:
+        """Mask readings for every campaign and queue the reports, on disk when this returns.
+
+        Another value for a time that was reported is not masked: the service keeps the first, so it would be a look
+        for nothing.
+        """
+        queued, rest = Queued(), iter(readings)
+        members = self.memberships()
+        if not members:
+            raise OptionError("this device is in no campaign: join one first")
+        lanes = [_Lane(self.state, member, queued) for member in members]
+        while batch := list(islice(rest, BATCH)):
+            for lane in lanes:
+                lane.put(batch, first)
+            first += len(batch)
+        return queued
+
+    def send(self) -> Sent:
+        """Send what is queued, and keep what has no receipt."""
+        sent = Sent()
+        for member in self.memberships():
+            service = self._service(member.address)
+            self._hold_to_terms(service, member)
+            for rows in self._waiting(member):
+                self._post(service, member, rows, sent)
+        with self.state.memory() as memory:
+            sent.waiting = memory.execute("SELECT count(*) FROM queue WHERE outcome IS NULL").fetchone()[0]
+        return sent
+
+    def _hold_to_terms(self, service: Service, member: Membership) -> None:
+        now = Campaign.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
+        if now.terms_hash() != member.pinned:
+            raise OptionError(
+                f"the terms of campaign {member.campaign} are not those that were joined (menu, lattice, period, least "
+                "cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine"
+            )
+
+    def _waiting(self, member: Membership) -> Iterator[list[tuple[int, str, str, str]]]:
+        after = 0
+        while True:
+            with self.state.memory() as memory:
+                rows = memory.execute(
+                    "SELECT number, time, steps, setting FROM queue WHERE campaign = ? AND outcome IS NULL "
+                    "AND number > ? ORDER BY number LIMIT ?",
+                    (member.campaign, after, BATCH),
+                ).fetchall()
+            if not rows:
+                return
+            after = rows[-1][0]
+            yield rows
+
+    def _post(self, service: Service, member: Membership, rows: list[tuple[int, str, str, str]], sent: Sent) -> None:
+        reports = [{"time": time, "steps": int(steps), "setting": setting} for _, time, steps, setting in rows]
+        try:
+            answer = service.ask("POST", "/v1/reports", member.token, {"reports": reports})
+        except ServiceError as error:
+            if error.status != 413 or len(rows) == 1:
+                raise
+            half = len(rows) // 2
+            self._post(service, member, rows[:half], sent)
+            self._post(service, member, rows[half:], sent)
+            return
+        results = [Result.read(each) for each in answer["results"]]
+        if len(results) != len(rows):
+            sent.notes.append(f"{service.address} answered {len(results)} of {len(rows)} reports: they stay queued")
+            return
+        done = []
+        for (number, *_), result in zip(rows, results, strict=True):
+            outcome = result.code or "refused" if result.status == "refused" else result.status
+            sent.outcomes[outcome] += 1
+            if outcome != "future":  # its time will come
+                sent.reward += result.reward or 0
+                done.append((outcome, result.reward or 0, number))
+        with self.state.memory() as memory:
+            memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
+
+    def counts(self, campaign: str) -> dict[str, tuple[int, int]]:
+        """Reports and rewards of a campaign by outcome; ``waiting`` has no receipt yet."""
+        with self.state.memory() as memory:
+            rows = memory.execute(
+                "SELECT coalesce(outcome, 'waiting'), count(*), coalesce(sum(reward), 0) FROM queue "
+                "WHERE campaign = ? GROUP BY 1 ORDER BY 1",
+                (campaign,),
+            )
+            return {outcome: (reports, reward) for outcome, reports, reward in rows}
+
+
+class _Lane:
+    """One campaign's way from readings to the queue."""
+
+    def __init__(self, state: State, member: Membership, queued: Queued) -> None:
+        self._state, self._member, self._queued = state, member, queued
+        self._campaign = Campaign.read(member.offer)
+        menu, lattice = self._campaign.menu, self._campaign.lattice
+        self._channel = Channel.of(menu[member.setting], lattice)
+        self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}
+        self._ids[self._channel.name] = member.setting
+        limit = read_limit(state)
+        self._gate = Guard(self._channel, menu.values(), limit, self._note).gate if limit else None
+        others = menu if limit and limit.then == "coarser" else member.past
+        names = (menu[each] for each in others if menu[each] != self._channel.setting.text)
+        self._past = [Channel.of(text, lattice) for text in names]
+
+    def _note(self, text: str) -> None:
+        if text not in self._queued.notes:
+            self._queued.notes.append(text)
+
+    def put(self, batch: list[tuple[str, Value]], first: int) -> None:
+        looks, times = [], []
+        for row, (time, value) in enumerate(batch, first):
+            when = self._instant(time, f"row {row}, column time: the time")
+            steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
+            if steps is None:
+                self._queued.refused["missing"] += 1
+            elif not self._campaign.begins <= when < self._campaign.ends:
+                self._queued.refused["outside_campaign"] += 1
+            else:
+                canonical, day = moment(instant_text(when))
+                looks.append(Look("", canonical, day, self._state.keys.of(day), steps))
+                times.append(instant_text(when))
+        if looks:
+            self._queue(looks, times)
+
+    def _queue(self, looks: list[Look], times: list[str]) -> None:
+        masked = mask(self._state, self._channel, looks, past=self._past, gate=self._gate)
+        rows = []
+        for i, (time, report) in enumerate(zip(times, masked.reports, strict=True)):
+            if report is None:
+                self._queued.refused[masked.refused[i]] += 1
+            else:
+                channel = masked.others.get(i, self._channel)
+                rows.append((self._member.campaign, time, str(report), self._ids[channel.name]))
+        with self._state.memory() as memory:
+            memory.executemany("INSERT OR IGNORE INTO queue (campaign, time, steps, setting) VALUES (?, ?, ?, ?)", rows)
+        self._queued.reports += len(rows)
+
+    def _instant(self, time: str, place: str) -> int:
+        """Microseconds since 1970; a time without an offset is one of the campaign's time zone."""
+        text, day = moment(time, place)
+        found = datetime.fromisoformat(text) if day >= 0 else None
+        if found is None:
+            raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
+        if found.tzinfo is None:
+            found = self._local(found, place)
+        return instant(found.astimezone(UTC).isoformat())
+
+    def _local(self, found: datetime, place: str) -> datetime:
+        try:
+            zone = ZoneInfo(self._campaign.time_zone)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ReadingError(f"{place} has no offset, and this device has no time zones: add one, like Z") from error
+        either = [found.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+        if either[0].utcoffset() != either[1].utcoffset():
+            raise ReadingError(f"{place} is one that comes twice or never, as clocks change: add its offset")
+        return either[0]

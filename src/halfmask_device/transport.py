@@ -1,0 +1,115 @@
+"""How a device speaks to a service: JSON over HTTP, tried again with growing, random pauses. Nothing is logged."""
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from halfmask_device.errors import OptionError, RunError
+
+Answer = tuple[int, Mapping[str, str], bytes]
+Transport = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
+"""Method, address, headers and body in; status, headers and body out; an OSError where nobody answers."""
+TIMEOUT = 30.0
+MOST_BYTES = 1 << 24
+AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
+
+
+def urllib_transport(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    """The standard library's client. Redirections are not followed: a token must not go elsewhere."""
+    request = urllib.request.Request(address, data=body, headers=dict(headers), method=method)
+    try:
+        with _OPENER.open(request, timeout=TIMEOUT) as answer:
+            return answer.status, dict(answer.headers), answer.read(MOST_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, dict(error.headers), error.read(MOST_BYTES)
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_Stay)
+
+
+class ServiceError(RunError):
+    """The service said no; ``status`` and ``said`` are its own. It never holds what was sent."""
+
+    code = "service"
+
+    def __init__(self, status: int, said: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.said = status, said
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service by its address. ``tries`` counts attempts of a request; pauses grow from ``pause`` to ``longest``."""
+
+    address: str
+    transport: Transport = urllib_transport
+    tries: int = 6
+    pause: float = 0.5
+    longest: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise OptionError("the service's address is no http:// or https:// address: write it like https://host")
+        object.__setattr__(self, "address", self.address.rstrip("/"))
+
+    def ask(self, method: str, path: str, token: str | None = None, body: object = None) -> Any:
+        """The answer's JSON. What may succeed later is tried again; what cannot is a `ServiceError` at once."""
+        headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        sent = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            sent = json.dumps(body, separators=(",", ":")).encode()
+        for attempt in range(self.tries):
+            last = attempt + 1 == self.tries
+            try:
+                status, said, content = self.transport(method, self.address + path, headers, sent)
+            except OSError as error:
+                if last:
+                    reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
+                    raise RunError(f"{self.address} does not answer ({reason}): what is queued stays queued") from error
+                self.sleep(self._pause(attempt))
+                continue
+            if status in AGAIN and not last:
+                self.sleep(max(self._pause(attempt), _told(said)))
+                continue
+            return self._answer(status, content)
+        raise RunError(f"{self.address} was not asked: `tries` must be above 0")
+
+    def _answer(self, status: int, content: bytes) -> Any:
+        try:
+            plain = json.loads(content)
+        except ValueError:
+            plain = None
+        if 200 <= status < 300 and plain is not None:
+            return plain
+        error = plain.get("error") if isinstance(plain, dict) else None
+        error = error if isinstance(error, dict) else {}
+        said, words = str(error.get("code", ""))[:80], str(error.get("message", "no reason given"))[:300]
+        raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}")
+
+    def _pause(self, attempt: int) -> float:
+        """Between half and all of a pause that doubles: devices that failed together do not come back together."""
+        chance = int.from_bytes(os.urandom(4), "big") / 2**32
+        return float(min(self.pause * 2**attempt, self.longest) * (0.5 + chance / 2))
+
+
+def _told(headers: Mapping[str, str]) -> float:
+    """Seconds that the service asks to wait, at most an hour."""
+    for name, value in headers.items():
+        if name.lower() == "retry-after" and value.strip().isdigit():
+            return float(min(int(value), 3600))
+    return 0.0

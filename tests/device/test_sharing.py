@@ -1,0 +1,311 @@
+"""A device against the real service: joined, queued offline, sent until receipts, several campaigns, nothing raw."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halfmask.errors import OptionError, ReadingError, RunError
+from halfmask_device import Limit, read_ledger
+from halfmask_device.limit import write_limit
+from halfmask_device.sharing import Sharer
+from halfmask_device.transport import Answer, Service, ServiceError, urllib_transport
+from tests.service.world import World, running, sqlite_url
+
+RAW = "7.77123"
+TIMES = [f"2026-11-16T{hour:02}:00:00Z" for hour in range(12)]
+READINGS = [(time, RAW) for time in TIMES]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with running(sqlite_url(tmp_path)) as world:
+        yield world
+
+
+class Wire:
+    """The way to the service: counts, remembers what was sent, and fails as told."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.sent, self.slept = world, list[bytes](), list[float]()
+        self.faults: list[Callable[[], Answer | None]] = []
+
+    def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        self.sent.append(body or b"")
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None and (answer := fault()) is not None:
+            return answer
+        path = address.removeprefix("http://service")
+        said = self.world.send(method, path, content=body, headers=dict(headers))
+        if fault is not None:
+            raise ConnectionResetError("after the service had handled it")
+        return said.status_code, dict(said.headers), said.content
+
+    def service(self, address: str) -> Service:
+        return Service(address, self, tries=4, sleep=self.slept.append)
+
+
+def lost() -> Answer:
+    raise ConnectionRefusedError("before it arrived")
+
+
+def busy() -> Answer:
+    return 503, {"Retry-After": "7"}, b'{"error": {"code": "busy", "message": "later", "field": null}}'
+
+
+def joined(folder: Path, wire: Wire, setting: str = "A", **changed: Any) -> tuple[Sharer, str, str]:
+    consumer = wire.world.consumer()
+    campaign = wire.world.campaign(consumer, **({"least_producers": 1} | changed))
+    sharer = Sharer(folder, wire.service)
+    sharer.join("http://service", campaign, setting)
+    return sharer, campaign, consumer
+
+
+def total(wire: Wire, campaign: str, consumer: str) -> int:
+    """The sum that the consumer sees of the day, in steps."""
+    wire.world.clock.set("2026-11-17T12:00:00Z")
+    period = wire.world.periods(campaign, consumer)["2026-11-16"]
+    return round(period["sum"]["estimate"] * 1000)
+
+
+def queue(sharer: Sharer) -> list[tuple[str, str, str]]:
+    with sharer.state.memory() as memory:
+        return list(memory.execute("SELECT time, steps, setting FROM queue ORDER BY number"))
+
+
+def test_a_day_reaches_the_aggregate_to_the_step_and_is_paid(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    assert sharer.put(READINGS).reports == 12
+    sent = sharer.send()
+    assert (sent.outcomes, sent.reward, sent.waiting) == ({"accepted": 12}, 24, 0)
+    assert sharer.counts(campaign) == {"accepted": (12, 24)}
+    assert sharer.send().outcomes == {}
+    again = sharer.put(READINGS)
+    assert again.reports == 12
+    assert sharer.send().outcomes == {}  # what has its receipt is not sent again
+    assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer))
+
+
+def test_no_reading_is_sent_queued_or_kept(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    fine = {"lattice": {"step": "0.00001", "low": "0", "high": "20"}}
+    sharer, _, _ = joined(tmp_path / "state", wire, **fine)
+    sharer.put(READINGS)
+    sharer.send()
+    raw = [RAW.encode(), b"777123"]
+    files = [path.read_bytes() for path in (tmp_path / "state").iterdir()]
+    assert not any(each in content for content in (*wire.sent, *files) for each in raw)
+    assert any(b'"steps"' in body for body in wire.sent)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [lost, lost, lost],
+        [busy, busy],
+        [lambda: None, lambda: None],  # handled, but the answer was lost
+        [lambda: (502, {}, b"<html>"), lambda: (429, {}, b"{}")],
+    ],
+)
+def test_faults_neither_lose_a_report_nor_count_it_twice(
+    world: World, tmp_path: Path, faults: list[Callable[[], Answer | None]]
+) -> None:
+    wire = Wire(world)
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    world_send = len(faults)
+    wire.faults = [*faults]
+    sent = sharer.send()
+    wire.faults = [*faults]
+    sharer.put([("2026-11-16T11:30:00Z", "3")])
+    more = sharer.send()
+    assert sent.waiting == more.waiting == 0
+    assert sum((sent.outcomes + more.outcomes).values()) == 13
+    assert len(wire.slept) >= 2 * world_send - 1
+    assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in queue(sharer))
+
+
+def test_pauses_grow_are_random_and_heed_the_service(world: World) -> None:
+    wire = Wire(world)
+    service = Service("http://service", wire, tries=9, pause=1, longest=20, sleep=wire.slept.append)
+    wire.faults = [lost] * 7
+    service.ask("GET", "/v1/health")
+    for pause, most in zip(wire.slept, (1, 2, 4, 8, 16, 20, 20), strict=True):
+        assert most / 2 <= pause <= most
+    assert len({pause % 0.5 for pause in wire.slept}) > 3
+    wire.slept.clear()
+    wire.faults = [busy]
+    service.ask("GET", "/v1/health")
+    assert wire.slept == [7.0]
+
+
+def test_a_service_that_stays_away_leaves_the_queue_for_later(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    wire.faults = [lost] * 4
+    with pytest.raises(RunError, match="what is queued stays queued"):
+        sharer.send()
+    assert sharer.counts(campaign) == {"waiting": (12, 0)}
+    assert Sharer(tmp_path / "state", wire.service).send().outcomes == {"accepted": 12}
+
+
+def test_the_terms_are_pinned(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    offer = world.ok("GET", f"/v1/campaigns/{campaign}")
+    for change in ({"purpose": "selling"}, {"least_producers": 2}, {"period": "hour"}):
+        other = offer | change
+        wire.faults = [lambda other=other: (200, {}, json.dumps(other).encode())]  # type: ignore[misc]
+        with pytest.raises(OptionError, match="not those that were joined"):
+            sharer.send()
+    assert sharer.counts(campaign) == {"waiting": (12, 0)}
+    wire.faults = [lambda: (200, {}, json.dumps(offer | {"budget": 7}).encode())]
+    assert sharer.send().waiting == 0
+
+
+def test_one_draw_serves_campaigns_that_ask_alike_and_others_compose(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, one, consumer = joined(tmp_path / "state", wire)
+    same = world.campaign(consumer, least_producers=1)
+    wider = {"settings": [{"id": "A", "setting": "laplace:0.7"}]}
+    other = world.campaign(consumer, least_producers=1, menu=wider, rewards={})
+    for campaign in (same, other):
+        sharer.join("http://service", campaign, "A")
+    sharer.put(READINGS)
+    reports: dict[str, list[str]] = {}
+    with sharer.state.memory() as memory:
+        for campaign, steps in memory.execute("SELECT campaign, steps FROM queue ORDER BY number"):
+            reports.setdefault(campaign, []).append(steps)
+    assert reports[one] == reports[same]
+    assert sum(a == b for a, b in zip(reports[one], reports[other], strict=True)) < 3
+    (day,) = read_ledger(sharer.state, "1").days
+    assert day.reports == 24  # twelve readings, two independent looks each
+    assert day.unit == pytest.approx(12 / 0.5 + 12 / 0.7)
+    assert sharer.send().outcomes == {"accepted": 36}
+
+
+def test_the_limit_spans_campaigns_and_stops(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, _, consumer = joined(tmp_path / "state", wire)
+    write_limit(sharer.state, Limit(epsilon=10, change="1"))  # laplace:0.5 has epsilon 2 for a change of 1
+    assert sharer.put(READINGS).refused == {"limit": 12 - 5}
+    other = world.campaign(consumer, menu={"settings": [{"id": "A", "setting": "laplace:0.7"}]}, rewards={})
+    sharer.join("http://service", other, "A")
+    assert sharer.put(READINGS).refused == {"limit": 7 + 12}
+
+
+def test_revisions_and_what_lies_outside_are_not_masked(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, _, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    more = sharer.put([(TIMES[0], "1.5"), ("2026-10-01T00:00:00Z", "1"), (TIMES[1], ""), (TIMES[2], RAW)])
+    assert more.refused == {"revision": 1, "outside_campaign": 1, "missing": 1}
+    assert more.reports == 1
+    ahead = sharer.put([("2026-11-20T00:00:00Z", "1")])
+    assert ahead.reports == 1
+    assert sharer.send().outcomes == {"accepted": 12, "future": 1}
+    world.clock.set("2026-11-20T01:00:00Z")
+    assert sharer.send().outcomes == {"accepted": 1}
+
+
+def test_times_without_an_offset_are_the_campaigns(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    summer = {"begins": "2026-10-01T00:00:00Z"}
+    sharer, _, _ = joined(tmp_path / "state", wire, **summer)
+    sharer.put([("2026-10-20 12:30", "1"), ("2026-11-16 11:30", "2"), ("1794825000", "3")])
+    assert [time for time, _, _ in queue(sharer)] == [
+        "2026-10-20T11:30:00Z", "2026-11-16T11:30:00Z", "2026-11-16T10:30:00Z",
+    ]  # fmt: skip
+    with pytest.raises(ReadingError, match="row 1, column time: the time is one that comes twice"):
+        sharer.put([("2026-10-25 01:30", "1")])
+    with pytest.raises(ReadingError, match="row 1, column time: the time cannot be read"):
+        sharer.put([("noon", "1")])
+
+
+def test_a_setting_changes_from_here_on(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS[:6])
+    before = queue(sharer)
+    sharer.change(campaign, "N")
+    sharer.put(READINGS)
+    after = queue(sharer)
+    assert after[:6] == before
+    assert [(steps, setting) for _, steps, setting in after[6:]] == [("7771", "N")] * 6
+    assert sharer.send().outcomes == {"accepted": 12}
+
+
+def test_leaving_withdraws_and_forgets_the_queue(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    assert sharer.leave(campaign).left
+    assert sharer.counts(campaign) == {}
+    with pytest.raises(OptionError, match="join one first"):
+        sharer.put(READINGS)
+    with pytest.raises(OptionError, match="join one first"):
+        sharer.leave(campaign)
+
+
+def test_joining_needs_a_campaign_and_a_setting_of_its_menu(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    fresh = Sharer(tmp_path / "fresh", wire.service)
+    with pytest.raises(OptionError, match=r"A \(laplace:0\.5\), B \("):
+        fresh.join("http://service")
+    with pytest.raises(OptionError, match="already"):
+        sharer.join("http://service", campaign, "A")
+    second = world.campaign(consumer, join="invitation")
+    with pytest.raises(OptionError, match="name a `campaign`"):
+        fresh.join("http://service", None, "A")
+    with pytest.raises(ServiceError) as told:
+        fresh.join("http://service", second, "A")
+    assert told.value.status == 403
+    (invitation,) = world.ok("POST", f"/v1/campaigns/{second}/invitations", consumer, {"count": 1})["invitations"]
+    assert fresh.join("http://service", second, "A", invitation).setting == "A"
+    with pytest.raises(OptionError, match="no http"):
+        fresh.join("ftp://service")
+
+
+def test_tokens_are_not_shown(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    member = sharer.member(campaign)
+    assert member.token not in repr(member)
+
+
+def test_the_default_transport_speaks_http_and_follows_no_redirection() -> None:
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    seen: list[tuple[str, str | None, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append((self.path, self.headers["Authorization"], body))
+            self.send_response(302 if self.path == "/away" else 201)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        service = Service(f"http://127.0.0.1:{server.server_port}/", urllib_transport, tries=1)
+        assert service.ask("POST", "/v1/x", "token", {"a": 1}) == {}
+        with pytest.raises(ServiceError, match="302"):
+            service.ask("POST", "/away", "token", {})
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert seen == [("/v1/x", "Bearer token", b'{"a":1}'), ("/away", "Bearer token", b"{}")]
