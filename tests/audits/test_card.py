@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_a_card_has_score_guarantee_and_attacks_of_every_setting() -> None:
     laplace, sine, none = made.cards
     assert len(laplace.findings) == len(sine.findings) == len(ATTACKS)
     typical = made.about["sensitivity"]["typical"]
-    assert laplace.typical.epsilon == pytest.approx(typical / 0.6)
+    assert laplace.typical.epsilon == pytest.approx(math.ceil(typical * 1000) / 1000 / 0.6)
     assert laplace.guarantee.sensitivity == made.about["sensitivity"]["range"] > typical
     assert sine.typical.epsilon is None
     assert none.typical.certain == 1
@@ -73,7 +74,9 @@ def test_laplace_of_the_same_variance_is_named_beside_bounded_noise() -> None:
     assert laplace.instead is none.instead is None
     assert sine.instead is not None
     assert sine.instead.setting.parameters[0] == pytest.approx(1.2 / math.sqrt(2) / math.sqrt(2), rel=1e-3)
-    assert sine.instead.epsilon == pytest.approx(sine.typical.sensitivity / sine.instead.setting.parameters[0])
+    assert sine.instead.epsilon == pytest.approx(
+        sine.typical.sensitivity / sine.instead.setting.parameters[0], rel=0.01
+    )
 
 
 def test_the_curve_is_the_guarantee_at_more_places() -> None:
@@ -157,12 +160,12 @@ def test_shares_read_well() -> None:
 
 def test_the_device_keeps_its_promise_and_a_narrower_one_would_not() -> None:
     for text in ("laplace:0.6", "sine:1.2", "gaussian:0.5"):
-        found = audit_device(PrivacySetting.parse(text))
+        found = audit_device(PrivacySetting.parse(text), 0.01)
         assert found is not None
         assert not found.caught
         assert found.bound > 0.5 * found.claimed
-    assert audit_device(PrivacySetting.parse("none")) is None
-    assert audit_device(PrivacySetting.parse("relative-laplace:0.5")) is None
+    assert audit_device(PrivacySetting.parse("none"), 0.01) is None
+    assert audit_device(PrivacySetting.parse("relative-laplace:0.5"), 0.01) is None
 
 
 def test_a_high_score_with_a_weak_guarantee_is_warned_of() -> None:
@@ -175,12 +178,10 @@ def test_a_high_score_with_a_weak_guarantee_is_warned_of() -> None:
 
 def test_what_would_serve_better_is_said_only_where_it_would() -> None:
     weak, strong = guarantee(NOISY, 0.1, (48,)), guarantee(SLIGHT, 0.01, (48,))
-    better = Alternative(SLIGHT, 0.1, 3.0, 0.68, 0.7, {})
+    better = Alternative(SLIGHT, 0.1, 0.1, 3.0, 0.68, 0.7, {})
     assert "laplace:1" in warnings(Score(0.7, 0.6), weak, [], DAY, better)[-1]
     assert warnings(Score(0.7, 0.6), strong, [], DAY, better) == ()
-    assert not any(
-        "laplace:1" in told for told in warnings(Score(0.7, 0.6), weak, [], DAY, replace(better, epsilon=34))
-    )
+    assert not any("laplace:1" in told for told in warnings(Score(0.7, 0.6), weak, [], DAY, replace(better, day=34)))
 
 
 def test_successful_attacks_are_warned_of() -> None:
@@ -209,10 +210,13 @@ def test_the_sentence_says_what_an_attacker_gets() -> None:
     assert text == (
         "Who sees one report guesses the reading 0.5 off (0.9 without it); a steady value shows to 10 % after 94 "
         "reports, 2 days; 15 % of users are recognised by their reports (under 1 % by chance); no epsilon guarantee: "
-        "one report in 154 gives a change of 0.1 away for certain."
+        "one report in 154 gives a change of 0.1 in one reading away for certain, and an attacker who knows all but "
+        "this reading guesses right at most 52 times of 100."
     )
-    assert "hides a change of 0.1 up to epsilon 0.1" in sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY)
-    assert "but for a chance of" in sentence(guarantee(PrivacySetting.parse("gaussian:1"), 0.1, (48,)), [], DAY)
+    assert sentence(guarantee(SLIGHT, 0.1, (48,)), [], DAY) == (
+        "An attacker who knows all but this reading guesses right at most 53 times of 100 (epsilon 0.1 for a change of "
+        "0.1 in one reading, delta 0)."
+    )
 
 
 def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> None:
@@ -229,9 +233,8 @@ def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> N
 def test_a_gaussian_says_its_epsilon_at_a_small_delta() -> None:
     weak = sentence(guarantee(PrivacySetting.parse("gaussian:0.01"), 1, (48,)), [], DAY)
     strong = sentence(guarantee(PrivacySetting.parse("gaussian:10"), 1, (48,)), [], DAY)
-    assert "up to epsilon 0.4" in strong
-    assert "chance of 1e-06" in strong
-    assert weak == "No useful guarantee against a change of 1."
+    assert "at most 52 times of 100 (epsilon 0.4 for a change of 1 in one reading, delta 1e-06)" in strong
+    assert weak.startswith("An attacker who knows all but this reading guesses right every time (epsilon 5.5e+03")
 
 
 @pytest.mark.parametrize("text", ["relative-laplace:0.5", "round:0.5", "clip:0,5", "microaggregate:3"])
@@ -256,8 +259,8 @@ def test_other_noise_is_named_only_where_a_day_of_it_is_better() -> None:
     own = guarantee(PrivacySetting.parse("gaussian:0.2"), 0.2, (48,))
     day = own.epsilon_at(1e-6, 48)
     assert day is not None
-    for other, told in ((day / 2, True), (day * 2, False), (None, False)):
-        said = warnings(Score(0.7, 0.6), own, [], DAY, Alternative(SLIGHT, 1.0, other, 0.7, 0.7, {}))
+    for other, told in ((4.0, True), (8.0, False), (day * 2, False), (None, False)):
+        said = warnings(Score(0.7, 0.6), own, [], DAY, Alternative(SLIGHT, 0.2, 1.0, other, 0.7, 0.7, {}))
         assert any("0.70, as this does" in each for each in said) == told
 
 
@@ -266,3 +269,40 @@ def test_almost_all_is_not_all() -> None:
     wide = guarantee(NOISY, 0.1, (48,))
     sure = replace(wide, composed={48: {**wide.composed[48], math.inf: 0.9999}})
     assert "certain all but always" in warnings(Score(0.7, 0.6), sure, [], DAY)[0]
+
+
+EPSILON = re.compile(r"epsilon (is )?(at least )?[0-9]")
+
+
+def complete(text: str) -> bool:
+    """Whether a text that puts a number on epsilon says for which change, in how many readings, at which delta."""
+    return not EPSILON.search(text) or all(word in text for word in ("change of", "reading", "delta"))
+
+
+def test_every_sentence_that_names_an_epsilon_names_its_change_window_and_delta() -> None:
+    whole = audit_menu(two_settings(), homes().profile, seed=3, window=4)
+    told = [
+        text for each in whole.cards for text in (each.sentence, *each.warnings, *each.lines(), each.guarantee.label)
+    ]
+    told += card_notes(whole)
+    for text in ("gaussian:0.2", "laplace:0.1", "laplace:20", "uniform:3", "geometric:1,0.1", "round:1"):
+        found = guarantee(PrivacySetting.parse(text), 0.34, (48,))
+        other = Alternative(SLIGHT, 0.34, 0.3, 3.0, 0.7, 0.7, {})
+        told += [found.label, sentence(found, [], DAY), *warnings(Score(0.7, 0.6), found, [], DAY, other)]
+    assert sum(bool(EPSILON.search(text)) for text in told) > 10
+    assert [text for text in told if not complete(text)] == []
+    assert not complete("each report keeps a change of 0.3 up to epsilon 2"), "the check can fail"
+    assert not any("hides" in text and EPSILON.search(text) for text in told)
+    assert any("each of 4 readings" in text for text in told)
+
+
+def test_the_card_says_what_it_was_drawn_on() -> None:
+    coarse = audit_menu(replace(two_settings(), settings=two_settings().settings[:1]), homes().profile, step=0.5)
+    assert coarse.about["step"] == {"size": 0.5, "origin": "as given"}
+    assert card().about["step"] == {"size": 0.001, "origin": "the device's default"}
+    first = coarse.cards[0]
+    assert first.typical.step == 0.5
+    assert first.typical.epsilon == pytest.approx(math.ceil(coarse.about["sensitivity"]["typical"] / 0.5) * 0.5 / 0.6)
+    assert first.sampler is not None
+    assert not first.sampler.caught
+    assert any("steps of 0.5 (as given)" in told for told in card_notes(coarse))

@@ -203,10 +203,11 @@ def test_labels_say_what_there_is() -> None:
         for text in ("laplace:2", "gaussian:2", "uniform:1", "geometric:2,0.1")
     ]
     assert labels == [
-        "epsilon 0.5 for each report",
-        "no pure epsilon: delta 0.0068 at epsilon 1 for each report",
-        "no epsilon guarantee: 50 % of reports rule the other reading out for certain",
-        "epsilon 0.5 for each report, of readings that are multiples of 0.1",
+        "epsilon 0.5 for a change of up to 1 in one reading, delta 0",
+        "no epsilon at delta 0: delta 0.0068 at epsilon 1 for a change of up to 1 in one reading",
+        "no epsilon guarantee: 50 % of reports rule the other value out for certain, for a change of up to 1 in one "
+        "reading",
+        "epsilon 0.5 for a change of up to 1 in one reading, delta 0, of readings that are multiples of 0.1",
     ]
 
 

@@ -1,6 +1,5 @@
 """The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +13,9 @@ from halfmask.arrays import IntArray
 from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
-from halfmask.audits.verdict import SMALL_DELTA, Alternative, sentence, warnings
+from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.data.panel import Panel
-from halfmask.errors import HalfmaskError
+from halfmask.errors import HalfmaskError, OptionError
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
@@ -28,14 +27,22 @@ from halfmask.protection.attacks import ATTACKS, Finding, attack
 from halfmask.protection.attacks.finding import plain
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
+from halfmask.protection.guarantees.units import (
+    SMALL_DELTA,
+    Promise,
+    all_promises,
+    odds_by_readings,
+    per_unit,
+    promise,
+)
+from halfmask_device.decimals import number_text
+from halfmask_device.terms import STEP
 
 GIVEN = "as given"
 FORMAT = "halfmask card"
 VERSION = 1
 DRAWS = 50_000
 """Draws of the device's sampler for each of two readings: a scale 20 % too small is caught but once in a million."""
-LATTICE_STEPS = 1000
-"""Steps of the audited lattice in a deviation of the noise, at the least."""
 
 HARDLY = 100
 """Noise below a hundredth of a typical reading is not worth an alternative."""
@@ -57,6 +64,8 @@ class SettingCard:
     ``sampler`` is the empirical audit of the device's own noise; None where devices do not offer the setting.
     ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
     ``curve`` is delta of the typical change at `CURVE`, for one report and for a day of them.
+    ``promises`` are, by window, those against the typical change, and ``whole`` that of one reading against its range;
+    ``told`` the best odds where a value lasts k readings; ``per_unit`` epsilon per unit of a reading's change.
     """
 
     id: str
@@ -72,6 +81,19 @@ class SettingCard:
     curve: Mapping[int, tuple[float, ...]]
     sentence: str
     warnings: tuple[str, ...]
+    promises: Mapping[str, Promise] = field(default_factory=dict)
+    whole: Promise | None = None
+    told: Mapping[int, float] = field(default_factory=dict)
+    per_unit: float | None = None
+
+    def lines(self) -> list[str]:
+        """What is promised, a sentence for each window, in full."""
+        told = [f"{name}: {each.words()}" for name, each in self.promises.items() if each.words() not in self.sentence]
+        if self.whole:
+            told.append(f"whole range: {self.whole.words()}")
+        if self.per_unit:
+            told.append(f"per unit: epsilon {self.per_unit:.2g} for a change of 1 in one reading, delta 0")
+        return told if self.guarantee.loss is not None else []
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the guarantee's keys stand at the top."""
@@ -89,6 +111,10 @@ class SettingCard:
             "attacks": [each.to_json() for each in self.findings],
             "instead": self.instead.to_json() if self.instead else None,
             "limit": {"privacy": near.privacy, "upper_bound": near.upper_bound, "share": near.share} if near else None,
+            "promises": {name: each.to_json() for name, each in self.promises.items()},
+            "whole": self.whole.to_json() if self.whole else None,
+            "told": {str(count): chance for count, chance in self.told.items()},
+            "per_unit": self.per_unit,
             "sentence": self.sentence,
             "warnings": list(self.warnings),
         }
@@ -141,20 +167,30 @@ def audit_menu(
     panel: Panel | None = None,
     *,
     sensitivity: float | None = None,
+    step: float | None = None,
+    window: int | None = None,
     seed: int = 7,
     other_data: bool = False,
     advance: Callable[[int, int], None] | None = None,
 ) -> ReportCard:
     """A card for each setting of a menu; with a panel, attacks see readings, without one only totals by period.
 
-    ``sensitivity`` is the largest change of a reading, its published range by default. ``advance(done, all)`` hears of
-    attacks. Everything but the audit of the device's sampler, which cannot be seeded, is the same for the same seed.
+    ``sensitivity`` is the largest change of a reading, its published range by default. ``step`` is that of the lattice
+    that devices draw on, theirs by default (`STEP`). ``window`` readings in a row, a day of them, and one are what
+    promises are for. ``advance(done, all)`` hears of attacks. Everything but the audit of the device's sampler, which
+    cannot be seeded, is the same for the same seed.
     """
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
     evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
     near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
-    bench = Bench(evidence, AllReadings(profile, menu), range_, typical_reading(profile), reports_of(profile), seed)
+    if window is not None and window < 1:
+        raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
+    reports = reports_of(profile)
+    windows = {"one reading": 1, **({"window": window} if window else {}), "a day": reports["day"]}
+    drawn = float(STEP) if step is None else step
+    scale = AllReadings(profile, menu)
+    bench = Bench(evidence, scale, range_, typical_reading(profile), reports, windows, drawn, seed)
     cards = []
     for number, entry in enumerate(menu.settings):
         done = number * len(ATTACKS)
@@ -170,6 +206,9 @@ def audit_menu(
         "users": profile.users,
         "readings": profile.readings,
         "sensitivity": {"range": range_, "origin": origin, "typical": bench.typical},
+        "step": {"size": drawn, "origin": "the device's default" if step is None else GIVEN},
+        "windows": windows,
+        "delta": SMALL_DELTA,
         "reports": bench.reports,
         "evidence": evidence.what,
         "resolution": evidence.resolution,
@@ -188,12 +227,19 @@ class Bench:
     range: float
     typical: float
     reports: dict[str, int]
+    windows: dict[str, int]
+    step: float
     seed: int
+
+    def guarantee(self, setting: PrivacySetting, change: float, counts: Sequence[int] = ()) -> Guarantee:
+        """Of the noise that a device draws on the lattice, or on the setting's own."""
+        own = setting.noise.law.lattice(setting.noise.parameters) if setting.noise.kind == "additive" else None
+        return guarantee(setting, change, counts, step=self.step if own is None else own)
 
     def card(self, entry: MenuSetting, near: Closeness, advance: Callable[[int, int], None]) -> SettingCard:
         """Guarantees, sampler and attacks of one setting."""
         counts = tuple(self.reports.values())
-        whole, typical = (guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
+        whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
         instead = None if typical.epsilon is not None else self.instead(near)
         findings = tuple(attack(entry.setting, self.evidence, self.seed, advance))
         return SettingCard(
@@ -203,13 +249,17 @@ class Bench:
             utility=entry.utility,
             guarantee=whole,
             typical=typical,
-            sampler=audit_device(entry.setting),
+            sampler=audit_device(entry.setting, self.step),
             findings=findings,
             closeness=near if near.share is not None else None,
             instead=instead,
             curve=self.curve(typical),
             sentence=sentence(typical, findings, self.reports),
             warnings=warnings(entry.privacy, typical, findings, self.reports, instead),
+            promises=all_promises(typical, self.windows),
+            whole=promise(whole),
+            told=odds_by_readings(typical),
+            per_unit=per_unit(entry.setting),
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
@@ -218,11 +268,13 @@ class Bench:
             return None
         known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
         other = PrivacySetting(REFERENCE, tuple(float(f"{each:.4g}") for each in known.parameters))
-        found = guarantee(other, self.typical, ())
+        found = self.guarantee(other, self.typical)
         if found.epsilon is None:
             return None
         day = found.epsilon_at(SMALL_DELTA, self.reports["day"])
-        return Alternative(other, found.epsilon, day, self.scale.privacy(other), near.privacy, self.curve(found))
+        return Alternative(
+            other, self.typical, found.epsilon, day, self.scale.privacy(other), near.privacy, self.curve(found)
+        )
 
     def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
         """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
@@ -252,20 +304,18 @@ def reports_of(profile: Profile) -> dict[str, int]:
     return {"day": day, "month": 30 * day, "year": 365 * day}
 
 
-def audit_device(setting: PrivacySetting, draws: int = DRAWS) -> EmpiricalAudit | None:
-    """What the device's own noise proves against the setting's promise, on a lattice fine beside the noise.
+def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> EmpiricalAudit | None:
+    """What the device's own noise proves against the setting's promise, on the lattice that it is drawn on.
 
-    None where devices do not offer the setting, or it promises nothing that could be broken.
+    None where devices do not offer the setting on this lattice, or it promises nothing that could be broken.
     """
-    inner = setting.inner or setting
+    inner = setting.noise
     if inner.kind != "additive":
         return None
-    deviation = math.sqrt(float(inner.law.moments(np.array(inner.parameters)[None])[0, 1]))
-    if not 0 < deviation < math.inf:
-        return None
-    step = inner.law.lattice(inner.parameters) or 10.0 ** math.floor(math.log10(deviation / LATTICE_STEPS))
+    own = inner.law.lattice(inner.parameters)
+    step = step if own is None else own
     try:
-        lattice = producer.Lattice(f"{step:.17g}", "0", f"{step:.17g}")
+        lattice = producer.Lattice(number_text(step), "0", number_text(step))
 
         def noise(count: int) -> IntArray:
             return np.array(producer.noise(str(inner), lattice, count), np.int64)

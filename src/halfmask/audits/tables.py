@@ -3,16 +3,18 @@
 import math
 
 from halfmask.audits.card import CALIBRATION, ReportCard
-from halfmask.audits.verdict import ALMOST, SMALL_DELTA, law_unknown
+from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.protection.attacks import Finding
 from halfmask.protection.attacks.finding import figure
 from halfmask.protection.guarantees.guarantee import Guarantee
+from halfmask.protection.guarantees.units import SMALL_DELTA, Promise
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:
     """The card as a table, headings first; `card_notes` says what the columns are."""
     day = card.about["reports"]["day"]
-    rows = [["id", "privacy", "epsilon", "of a day", "certain", "of a day", "guess", "noise left", "named", "limit"]]
+    heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
+    rows = [[*heads, "guess", "noise left", "named", "limit"]]
     for each in card.cards:
         found = {finding.name: finding for finding in each.findings}
         epsilon, near = each.typical.epsilon_at(SMALL_DELTA, day), each.closeness
@@ -25,6 +27,7 @@ def card_rows(card: ReportCard) -> list[list[str]]:
                 "none" if epsilon is None else figure(epsilon),
                 most + percent(each.typical.certain),
                 most + percent(each.typical.composed[day][math.inf]),
+                *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),
                 percent(_share_of_baseline(found.get("reconstruction"))),
                 percent(_share_of_baseline(found.get("smoothing"))),
                 percent(found["re-identification"].value if "re-identification" in found else None),
@@ -34,15 +37,24 @@ def card_rows(card: ReportCard) -> list[list[str]]:
     return rows
 
 
+def _odds(found: Promise | None) -> str:
+    """Times of 100, rounded up: what is shown is never less than what an attacker can reach."""
+    return "-" if found is None else f"{min(math.ceil(100 * found.odds - 1e-9), 100)}%"
+
+
 def card_notes(card: ReportCard) -> list[str]:
     """How to read the table, and what it does not cover."""
     about, day = card.about, card.about["reports"]["day"]
-    change = about["sensitivity"]
+    change, step = about["sensitivity"], about["step"]
     return [
-        f"epsilon, certain: against a change of {change['typical']:.3g}, a typical reading, in one report and in every "
-        f"one of a day's {day:,}. The epsilon of a day is at delta {SMALL_DELTA:g}, that of one report at 0. "
-        "certain: the chance of reports that the other reading could not have given.",
-        f"The card also has both for {change['range']:.4g} ({change['origin']}).",
+        f"epsilon, certain, odds: for a change of {change['typical']:.3g}, a typical reading, in one reading and in "
+        f"each of a day's {day:,}; of the noise that a device draws on steps of {step['size']:g} ({step['origin']}). "
+        f"The epsilon of a day is at delta {SMALL_DELTA:g}, that of one reading at delta 0. certain: the chance of "
+        "reports that the other value could not have given. odds: how often an attacker who knows everything but "
+        "which of two equally likely values it was guesses right, at the most; 50% is a blind guess.",
+        f"whole range: the same for a change of {change['range']:.4g} ({change['origin']}).",
+        "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
+        "has them for k = 1 to 48.",
         f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
         "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
         "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "

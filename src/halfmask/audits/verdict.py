@@ -9,12 +9,10 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.attacks import Finding
 from halfmask.protection.guarantees.guarantee import Guarantee
+from halfmask.protection.guarantees.units import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
 
 HIGH_SCORE = 0.4
 """A privacy score from which people take themselves for protected."""
-LARGE_EPSILON = 5.0
-"""Over a day: from here on the odds that an attacker gives one of two readings may change by a factor of e^5 = 148."""
-SMALL_DELTA = 1e-6
 CERTAIN = 1e-3
 """Chance of certain disclosure over a day, from which a guarantee counts as weak."""
 UNDONE = 0.5
@@ -31,11 +29,12 @@ HIDES = 0.05
 class Alternative:
     """Laplace noise with the variance, and so the utility, of another setting.
 
-    ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None where no finite one is kept.
+    Against ``change``, ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None where none is finite.
     ``privacy`` is its score and ``privacy_now`` the other's, both over all readings.
     """
 
     setting: PrivacySetting
+    change: float
     epsilon: float
     day: float | None
     privacy: float
@@ -82,7 +81,7 @@ def warnings(
     if named and named.value is not None and named.value >= max(NAMED, TIMES_CHANCE * (named.baseline or 0)):
         told.append(f"Users stay recognisable: {_share(named.value)} are named, {_share(named.baseline)} by chance.")
     if instead and weak and _better(instead, typical.epsilon_at(SMALL_DELTA, reports["day"])):
-        told.append(_advice(instead))
+        told.append(_advice(instead, reports["day"]))
     return tuple(told)
 
 
@@ -114,16 +113,17 @@ def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> It
 
 
 def _better(instead: Alternative, day: float | None) -> bool:
-    """Whether the alternative is worth naming: a useful epsilon of a report, and a smaller one of a day."""
-    return instead.epsilon <= LARGE_EPSILON and instead.day is not None and (day is None or instead.day < day)
+    """Whether the alternative is worth naming: a useful epsilon of a day, and a smaller one than now."""
+    return instead.day is not None and instead.day <= LARGE_EPSILON and (day is None or instead.day < day)
 
 
-def _advice(instead: Alternative) -> str:
+def _advice(instead: Alternative, day: int) -> str:
     now, then = f"{instead.privacy_now:.2f}", f"{instead.privacy:.2f}"
     scores = f"{then}, as this does" if now == then else f"{then} instead of {now}"
     return (
         f"{instead.setting} has the same variance, and so the same utility: over all readings it scores {scores}, and "
-        f"guarantees epsilon {instead.epsilon:.2g} for each report, {instead.day:.2g} for a day of them."
+        f"for a change of {instead.change:.3g} it keeps epsilon {instead.epsilon:.2g} in one reading (delta 0) and "
+        f"{instead.day:.2g} in each of {day:,} readings, a day (delta {SMALL_DELTA:g})."
     )
 
 
@@ -132,13 +132,14 @@ def _weakness(found: Guarantee, day: int) -> str:
     if law_unknown(found.setting):
         return found.label
     certain = found.composed[day][math.inf]
+    of = f"for a change of {found.sensitivity:.3g} in each of {day:,} readings, a day"
     if certain > CERTAIN:
         often = "all but always" if certain > ALMOST else f"with probability {certain:.2g}"
-        return f"weak guarantee: a day of reports rules the other reading out for certain {often}"
+        return f"weak guarantee: reports rule the other values out for certain {often}, {of}"
     epsilon = found.epsilon_at(SMALL_DELTA, day)
     if epsilon is None or epsilon > LARGE_EPSILON:
         reached = "no finite epsilon" if epsilon is None else f"epsilon {epsilon:.3g}"
-        return f"weak guarantee: {reached} over a day of reports (delta {SMALL_DELTA:g})"
+        return f"weak guarantee: {reached} {of} (delta {SMALL_DELTA:g})"
     return ""
 
 
@@ -169,18 +170,18 @@ def _span(reports: int, of: Mapping[str, int]) -> str:
 
 
 def _promise(found: Guarantee) -> str:
-    change = f"a change of {found.sensitivity:.2g}"
-    if found.epsilon is not None:
-        return f"each report hides {change} up to epsilon {found.epsilon:.2g}"
+    """What one report promises, by the attacker's best odds; how often it fails for certain, where it does."""
     if law_unknown(found.setting):
         return found.label
+    change = f"a change of {found.sensitivity:.3g}"
     if found.certain == 1:
-        return f"no epsilon guarantee: every report gives {change} away for certain"
+        return f"no epsilon guarantee: every report gives {change} in one reading away for certain"
     if found.certain >= 0.5:
-        return f"no epsilon guarantee: {_share(found.certain)} of reports give {change} away for certain"
+        return f"no epsilon guarantee: {_share(found.certain)} of reports give {change} in one reading away for certain"
     if found.certain > 0:
-        return f"no epsilon guarantee: one report in {1 / found.certain:,.0f} gives {change} away for certain"
-    epsilon = found.epsilon_at(SMALL_DELTA)
-    if epsilon is None or epsilon > LARGE_EPSILON:
-        return f"no useful guarantee against {change}"
-    return f"each report hides {change} up to epsilon {epsilon:.2g}, but for a chance of {SMALL_DELTA:g}"
+        often = f"one report in {1 / found.certain:,.0f}"
+        return (
+            f"no epsilon guarantee: {often} gives {change} in one reading away for certain, and an attacker who knows "
+            f"all but this reading guesses right {times(odds(found))}"
+        )
+    return promise(found).words()

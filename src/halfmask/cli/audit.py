@@ -53,6 +53,8 @@ def _card(card: "ReportCard") -> None:
     print_rows(card_rows(card), "What each setting protects")
     for each in card.cards:
         note(f"\n{each.id}  {brief(each.setting)}\n   {each.sentence}")
+        for told in each.lines():
+            note(f"   {told}")
         for warning in each.warnings:
             note(f"   ! {warning}")
     note("")

@@ -46,7 +46,11 @@ class Audit(Options):
     sensitivity
         The largest change of a reading that is to be hidden, in the readings' unit (its published range).
     step
-        The step of the lattice that devices draw their noise on: the guarantee is then of that noise exactly.
+        The step of the lattice that devices draw their noise on: the guarantee is of that noise exactly. For a menu
+        the devices' default, 0.001; with --setting the continuous law where none is given.
+    window
+        A number of readings in a row that are protected together, beside one and a day of them: 4 half-hours hold
+        an appliance's run of two hours.
     reports
         With --setting: numbers of reports to add up the guarantee over.
     seed
@@ -81,6 +85,7 @@ class Audit(Options):
     setting: str | None = None
     sensitivity: float | None = None
     step: float | None = None
+    window: int | None = None
     reports: str = "48,1440,17520"
     seed: int = 7
     other_data: Flag = False
@@ -133,6 +138,8 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         people,
         None if options.panel is None else reopen(options.panel, people, options.columns()),
         sensitivity=options.sensitivity,
+        step=options.step,
+        window=options.window,
         seed=options.seed,
         other_data=options.other_data,
         advance=options.advance,
@@ -148,7 +155,8 @@ def _guarantee(options: Audit) -> "Guarantee":
     from halfmask.protection.guarantees.guarantee import guarantee
 
     setting = PrivacySetting.parse(options.setting or "none")
-    return guarantee(setting, options.sensitivity, _counts(options.reports), step=options.step)
+    counts = [*([] if options.window is None else [options.window]), *_counts(options.reports)]
+    return guarantee(setting, options.sensitivity, counts, step=options.step)
 
 
 def _counts(reports: str) -> Sequence[int]:

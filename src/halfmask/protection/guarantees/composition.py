@@ -45,7 +45,11 @@ class LossDistribution:
 
     def composed(self, reports: int) -> "Composition":
         """The loss of that many independent reports, each of a reading that may have changed."""
-        return Composition(self, reports)
+        return self._made.setdefault(reports, Composition(self, reports))
+
+    @cached_property
+    def _made(self) -> "dict[int, Composition]":
+        return {}
 
     @cached_property
     def finite(self) -> tuple[Floats, Floats]:

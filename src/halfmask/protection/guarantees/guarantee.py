@@ -118,7 +118,7 @@ def guarantee(
     delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
     loss = loss_distribution(every, largest)
     composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
-    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, epsilon, delta), step, loss)
+    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, change, epsilon, delta), step, loss)
 
 
 def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
@@ -256,16 +256,17 @@ def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[floa
     return {**deltas, math.inf: 1.0 if certain >= 1 else -math.expm1(reports * math.log1p(-certain))}
 
 
-def _label(noise: PrivacySetting, epsilon: float | None, delta: Deltas) -> str:
+def _label(noise: PrivacySetting, change: float, epsilon: float | None, delta: Deltas) -> str:
     certain = delta[math.inf]
+    of = f"for a change of up to {number_text(change)} in one reading"
     step = noise.law.lattice(noise.parameters)
     if epsilon is not None and step is not None:
-        return f"epsilon {epsilon:.3g} for each report, of readings that are multiples of {step:g}"
+        return f"epsilon {epsilon:.3g} {of}, delta 0, of readings that are multiples of {step:g}"
     if epsilon is not None:
-        return f"epsilon {epsilon:.3g} for each report"
+        return f"epsilon {epsilon:.3g} {of}, delta 0"
     if certain > 0:
-        return f"no epsilon guarantee: {100 * certain:.3g} % of reports rule the other reading out for certain"
-    return f"no pure epsilon: delta {delta[1.0]:.2g} at epsilon 1 for each report"
+        return f"no epsilon guarantee: {100 * certain:.3g} % of reports rule the other value out for certain, {of}"
+    return f"no epsilon at delta 0: delta {delta[1.0]:.2g} at epsilon 1 {of}"
 
 
 def _plain(deltas: Deltas) -> dict[str, float]:
