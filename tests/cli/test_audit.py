@@ -30,7 +30,7 @@ def test_one_setting_as_a_table_in_words() -> None:
     ended = halfmask("audit", "--setting", "laplace:1", "--sensitivity", "0.1", "--reports", "10")
     assert ended.returncode == 0, ended.stderr
     assert "10 reports" in ended.stdout
-    assert "epsilon 0.1 for each report" in ended.stderr
+    assert "epsilon 0.1 for a change of up to 0.1 in one reading, delta 0" in ended.stderr
 
 
 def test_a_narrow_terminal_cuts_no_number(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
