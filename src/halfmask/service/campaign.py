@@ -8,7 +8,7 @@ from typing import Any
 
 from halfmask.errors import HalfmaskError
 from halfmask.service.calendars import Calendar, Span
-from halfmask.service.instants import DAY, MINUTE, Instant, parse_instant
+from halfmask.service.instants import DAY, LATEST, MINUTE, Instant, parse_instant
 from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
 from halfmask.service.refusal import unfit
 from halfmask_device.lattice import Lattice
@@ -16,8 +16,6 @@ from halfmask_device.lattice import Lattice
 MOST_MONEY = 2**53
 MOST_SETTINGS = 100
 MOST_PERIODS = 100_000
-LATEST = 253_370_764_800_000_000
-"""Year 9999: the last year that calendars know."""
 DEFAULTS: dict[str, Any] = {
     "period": "day",
     "time_zone": "UTC",

@@ -119,6 +119,7 @@ class _Batch:
         budget, committed = tx.lock(campaign.key)
         self.room = self.before = budget - committed
         self.schedule = tx.schedule(campaign.key)
+        self.keeps = campaign.keeps
         self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
         self.plausible, self.span_of = campaign.plausible, campaign.calendar.span_of
         self.periods: dict[str, _Period] = {}
@@ -180,13 +181,16 @@ class _Batch:
     def _second(self, report: Report, period: _Period, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
         """What the store says: known or conflict, closed, implausible, accepted."""
         time, steps, setting = report
+        closed = period.closed or now >= period.deadline
+        if closed and not self.keeps:
+            return refused("closed")  # what stood is deleted, or will be before anyone looks
         due = period.rewards.get(setting, 0)
         stands = self.standing.get((producer, time))
         if stands is not None:
             if stands[0] != steps or stands[1] != setting:
                 return refused("conflict")
             return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
-        if period.closed or now >= period.deadline:
+        if closed:
             return refused("closed")
         low, high = self.plausible[setting]
         if not low <= steps <= high:

@@ -13,6 +13,8 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = 253_370_764_800_000_000
+"""Year 9999: the last year that calendars know."""
 _TICK = timedelta(microseconds=1)
 
 

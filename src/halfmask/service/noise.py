@@ -25,6 +25,7 @@ class LatticeNoise:
         self.furthest = self.law.furthest(IMPLAUSIBLE)
         self.variance, self.fourth = self.law.variance, self.law.fourth
 
+    @lru_cache(maxsize=64)  # noqa: B019 - laws are few and live as long as the process
     def masses(self, width: int) -> Floats:
         """P(K in cell j) for j = 0, 1, ...; cell j holds the ``width`` (odd) integers around j width.
 

@@ -1,0 +1,56 @@
+"""What producers have earned."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import Options, OutputIfAny, command
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What one producer's entries add up to, in the campaign's smallest unit of money."""
+
+    campaign: str
+    producer: str
+    amount: int
+    currency: str
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Payout(Options):
+    """Options of `payout`.
+
+    Parameters
+    ----------
+    output
+        The CSV file to write; printed where none is named.
+    db
+        The service's database, as for 'halfmask serve'.
+    campaign
+        One campaign alone.
+    """
+
+    _: KW_ONLY
+    output: OutputIfAny = None
+    db: str = "sqlite:///halfmask.db"
+    campaign: str | None = None
+
+
+@command(Payout)
+def payout(options: Payout) -> tuple[Owed, ...]:
+    """What is owed: per campaign and producer the sum of its ledger, reversals included; whole or not written at all."""
+    import csv
+    from pathlib import Path
+
+    from halfmask.files import whole_file
+    from halfmask.service.offline import owed
+
+    found = tuple(Owed(*row) for row in owed(options.db, options.campaign))
+    if options.output is not None:
+        with whole_file(Path(options.output)) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["campaign", "producer", "amount", "currency"])
+            writer.writerows((row.campaign, row.producer, row.amount, row.currency) for row in found)
+    return found

@@ -1,0 +1,194 @@
+"""Reports that do not look like what their setting claims. A flag is a reason to ask, never to cut off.
+
+Each test compares what was sent with the law of the claimed noise, and holds whatever the readings are: its chance is
+an upper bound for an honest producer. So a flag marked ``proof`` is wrong for at most ``false_alarm`` of the runs over
+honest producers, all tests together (Bonferroni). ``unusual`` beside peers proves nothing: readings differ.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from halfmask.service.noise import Floats, LatticeNoise, cell_width
+from halfmask.service.storage.base import ReportRow
+
+FALSE_ALARM = 1e-3
+"""The chance that one run over honest producers flags any of them with proof."""
+LEAST_REPORTS = 8
+UNUSUAL = 8.0
+"""Deviations from its peers' median, in median absolute deviations of log variance, from which one is unusual."""
+MODULI = (2, 5, 10)
+RATES = tuple(2.0**power for power in range(-3, 11))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """``chance``: at most so likely for an honest producer whatever its readings; None where nothing is proved."""
+
+    producer: int
+    setting: str
+    reports: int
+    reason: str
+    chance: float | None
+
+
+@dataclass(frozen=True)
+class Suspicions:
+    """Who is flagged, how many (producer, setting) were looked at, and what the variance test can see.
+
+    ``needed`` says per setting how many reports prove that steady readings were sent without any noise.
+    """
+
+    suspects: tuple[Suspect, ...]
+    tested: int
+    false_alarm: float
+    needed: Mapping[str, int]
+
+
+def find_suspects(
+    reports: Iterable[ReportRow], noises: Mapping[str, LatticeNoise], false_alarm: float = FALSE_ALARM
+) -> Suspicions:
+    """Look at the reports of a campaign, which come by producer and time."""
+    series: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    for producer, time, steps, setting, _ in reports:
+        series[producer, setting].append((time, steps))
+    long = {key: each for key, each in series.items() if len(each) >= LEAST_REPORTS}
+    masked = {key: each for key, each in long.items() if noises[key[1]].variance > 0}
+    level = false_alarm / max(1, 3 * len(masked))
+    found: list[Suspect] = []
+    for (producer, setting), each in masked.items():
+        values, noise = [step for _, step in each], noises[setting]
+        for reason, chance in (
+            ("constant", constant(values, noise)),
+            ("too little noise", too_little_noise(values, noise)),
+            ("on a coarser lattice", coarser(values, noise)),
+        ):
+            if chance < level:
+                found.append(Suspect(producer, setting, len(each), reason, chance))
+                break
+    found += _copies(masked, noises, false_alarm)
+    found += _unusual(long)
+    needed = {name: reports_needed(noise, level) for name, noise in noises.items() if noise.variance > 0}
+    return Suspicions(tuple(found), len(masked), false_alarm, needed)
+
+
+@lru_cache(maxsize=1024)
+def largest_mass(noise: LatticeNoise) -> float:
+    """max_k P(K = k): no reading makes one value of a report more likely than this."""
+    masses = noise.masses(1) if noise.furthest <= 10**6 else noise.masses(cell_width(noise.furthest / 10**5))
+    return min(1.0, float(max(masses[0], masses[1:].max(initial=0.0))))
+
+
+def constant(steps: Sequence[int], noise: LatticeNoise) -> float:
+    """P(all n reports equal) <= (max mass)^(n - 1), whatever the readings; 1 where they are not equal."""
+    return largest_mass(noise) ** (len(steps) - 1) if len(set(steps)) == 1 else 1.0
+
+
+def too_little_noise(steps: Sequence[int], noise: LatticeNoise) -> float:
+    """A bound on the chance that honest reports vary as little as these, for every sequence of readings.
+
+    Of disjoint pairs of successive reports take D = m' - m = d + (K' - K), d the change of the reading, and
+    W = sum exp(-D^2/(2 tau^2)), tau^2 = 2 Var K. Chernoff: P(W >= w) <= exp(-l w) prod E exp(l exp(-D^2/(2 tau^2))).
+    The function under E has a Fourier transform >= 0 (a series of Gaussians), and so has the law of K' - K, which is
+    |phi|^2; so its mean is largest where d = 0. Readings that vary cannot make honest noise look small.
+    """
+    differences = np.array(steps[1::2], dtype=float) - np.array(steps[: len(steps) // 2 * 2 : 2], dtype=float)
+    total = float(np.exp(-(differences**2) / (4 * noise.variance)).sum())
+    return math.exp(min(0.0, *(differences.size * log - rate * total for rate, log in _logs(noise))))
+
+
+@lru_cache(maxsize=256)
+def _logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
+    """(l, log E exp(l exp(-(K' - K)^2/(2 tau^2)))) for a range of l."""
+    width = cell_width(math.sqrt(noise.variance) / 200)
+    mass = _two_sided(noise.masses(width))
+    size = 1 << (2 * mass.size).bit_length()
+    law = np.maximum(np.fft.irfft(np.abs(np.fft.rfft(mass, size)) ** 2, size), 0.0)
+    place = np.minimum(np.arange(size), size - np.arange(size)) * float(width)
+    weight = np.exp(-(place**2) / (4 * noise.variance))
+    return tuple((rate, rate + math.log(float(law @ np.exp(rate * (weight - 1))))) for rate in RATES)
+
+
+def _two_sided(side: Floats) -> Floats:
+    result: Floats = np.concatenate([side[:0:-1], side])
+    return result
+
+
+def reports_needed(noise: LatticeNoise, level: float) -> int:
+    """Reports of a steady reading without noise that are proof at this level: W = number of pairs."""
+    gain = max(rate - log for rate, log in _logs(noise))
+    return 2 * math.ceil(-math.log(level) / gain)
+
+
+def coarser(steps: Sequence[int], noise: LatticeNoise) -> float:
+    """A bound on the chance that so many reports are alike modulo 2, 5 or 10: noise of a coarser lattice, or none.
+
+    P(m = r mod q) <= (1 + sum_{j=1}^{q-1} |phi(2 pi j/q)|)/q for every reading.
+    """
+    from scipy.stats import binom
+
+    chance = 1.0
+    for modulus in MODULI:
+        most = Counter(step % modulus for step in steps).most_common(1)[0][1]
+        share = _residue_bound(noise, modulus)
+        chance = min(chance, len(MODULI) * modulus * float(binom.sf(most - 1, len(steps), share)))
+    return min(1.0, chance)
+
+
+@lru_cache(maxsize=1024)
+def _residue_bound(noise: LatticeNoise, modulus: int) -> float:
+    if noise.furthest > 10**6:
+        return 1 / modulus * (1 + 1e-9)  # so wide a law is even over residues
+    side = noise.masses(1)
+    k = np.arange(side.size)
+    angles = 2 * math.pi * np.arange(1, modulus) / modulus
+    phi = [side[0] + 2 * float(side[1:] @ np.cos(angle * k[1:])) for angle in angles]
+    return min(1.0, (1 + float(sum(map(abs, phi)))) / modulus)
+
+
+def _copies(
+    series: Mapping[tuple[int, str], list[tuple[int, int]]], noises: Mapping[str, LatticeNoise], false_alarm: float
+) -> list[Suspect]:
+    """Pairs of producers whose reports agree too often: at each time a chance of at most the largest mass."""
+    from scipy.stats import binom
+
+    same: Counter[tuple[tuple[int, str], tuple[int, str]]] = Counter()
+    at: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
+    for key, each in series.items():
+        for point in each:
+            at[point].append(key)
+    for keys in at.values():
+        same.update(combinations(keys[:50], 2))
+    pairs = max(1, len(series) * (len(series) - 1) // 2)
+    found = []
+    for (one, two), agree in same.items():
+        both = len({time for time, _ in series[one]} & {time for time, _ in series[two]})
+        share = min(largest_mass(noises[one[1]]), largest_mass(noises[two[1]]))
+        chance = min(1.0, float(binom.sf(agree - 1, both, share)))
+        if both >= LEAST_REPORTS and chance * pairs < false_alarm:
+            found += [Suspect(*each, both, "copy of another producer", chance) for each in (one, two)]
+    return found
+
+
+def _unusual(series: Mapping[tuple[int, str], list[tuple[int, int]]]) -> list[Suspect]:
+    """Those whose reports vary far more than their peers' of the same setting; it proves nothing."""
+    logs: dict[str, dict[int, float]] = defaultdict(dict)
+    for (producer, setting), each in series.items():
+        variance = float(np.var([float(step) for _, step in each]))
+        if variance > 0:
+            logs[setting][producer] = math.log(variance)
+    found = []
+    for setting, of in logs.items():
+        values = np.array(list(of.values()))
+        middle = float(np.median(values))
+        spread = max(float(np.median(np.abs(values - middle))), 0.05)
+        for producer, value in of.items():
+            if len(of) >= 10 and (value - middle) / spread > UNUSUAL:
+                reports = len(series[producer, setting])
+                found.append(Suspect(producer, setting, reports, "varies far more than its peers", None))
+    return found

@@ -1,0 +1,238 @@
+"""What nobody should send: no answer of 5xx, nothing invalid stored, nothing that was sent is repeated."""
+
+import json
+from typing import Any
+
+import pytest
+
+from halfmask.service.http.reports import parse_reports
+from halfmask.service.refusal import Refusal
+from tests.service.test_routes import BODIES, ROUTES, Cast
+from tests.service.world import CAMPAIGN, World
+
+CANARY = "8675309.424242"
+DEEP = b'{"reports":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+RAW = [
+    b"",
+    b"\x00",
+    b"\xff\xfe{}",
+    b"NaN",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"{",
+    b'{"reports": NaN}',
+    b'{"reports": {"a": 1}}',
+    b'{"reports": "\\ud800"}',
+    b'{"reports": [' + b"9" * 5000 + b"]}",
+    b"{" + b'"a":1,' * 1000 + b'"b":2}',
+    DEEP,
+    json.dumps({"name": CANARY * 100, "setting": CANARY, "reports": CANARY}).encode(),
+    b'{"name": "\\ud800", "setting": "\\udfff", "count": 1e400, "version": -0.0, "periods": null, "rewards": []}',
+]
+ODD = [
+    *(None, True, False, 0, -1, 1.5, 1e308, 10**40, -(10**40), "", "x" * 3000, "\ud800", "a\x00b", [], {}, [[]]),
+    *(
+        "'; DROP TABLE reports; --",
+        "../../etc/passwd",
+        "%00",
+        "NaN",
+        CANARY,
+        {"$gt": ""},
+        "١٢٣",
+        "2026-02-30T00:00:00Z",
+    ),
+]
+REPORTS: list[Any] = [
+    *(None, 1, "x", [], {}, {"time": "2026-11-16T11:00:00Z", "steps": 1}),
+    *({"time": "2026-11-16T11:00:00Z", "steps": value, "setting": "A"} for value in ODD if type(value) is not int),
+    *({"time": value, "steps": 1, "setting": "A"} for value in ODD),
+    *({"time": "2026-11-16T11:00:00Z", "steps": 1, "setting": value} for value in ODD if not isinstance(value, str)),
+    {"time": "2026-11-16T11:00:00", "steps": 1, "setting": "A"},
+    {"time": "2026-11-16T11:00:00+25:00", "steps": 1, "setting": "A"},
+    {"time": "2026-W47-1T11:00:00Z", "steps": 1, "setting": "A"},
+    {"time": "20261116T110000Z", "steps": 1, "setting": "A"},
+]
+
+
+def fine(answer: Any) -> None:
+    """Whatever was sent: an answer below 500, in the protocol's form, that holds nothing of it."""
+    assert answer.status_code < 500, answer.text
+    assert CANARY not in answer.text
+    if not answer.is_success:
+        assert answer.json()["error"].keys() == {"code", "message", "field"}
+
+
+@pytest.mark.parametrize("raw", RAW, ids=range(len(RAW)))
+def test_bodies_that_are_none(world: World, raw: bytes) -> None:
+    cast = Cast(world)
+    for route in (each for each in ROUTES if each.writes and each.work.__name__ not in ("revoke_token", "leave")):
+        role = next(iter(route.roles), None)
+        token = cast.tokens[role] if role and route.path != "/v1/token" else None
+        fine(world.send(route.method, cast.path(route), token, content=raw))
+    answer = world.send("POST", "/v1/reports", cast.tokens["producer"], content=raw)
+    fine(answer)
+    assert answer.status_code in (400, 422)
+
+
+def test_one_bad_report_spoils_no_other(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    good = {"time": "2026-11-16T10:00:00Z", "steps": 1, "setting": "A"}
+    body = json.dumps({"reports": [*REPORTS, good]}).encode()
+    answer = world.send("POST", "/v1/reports", producer, content=body)
+    assert answer.status_code == 200, answer.text
+    *bad, last = answer.json()["results"]
+    assert last == {"status": "accepted", "reward": 2}
+    assert {each["code"] for each in bad} == {"malformed"}
+    nan = body.replace(b'"steps": 1.5', b'"steps": NaN')
+    assert nan != body
+    again = world.send("POST", "/v1/reports", producer, content=nan).json()["results"]
+    assert [each["status"] for each in again] == [*["refused"] * len(bad), "known"]
+
+
+def test_huge_steps_are_whole_numbers_that_no_noise_reaches(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    times = [f"2026-11-16T10:00:0{second}Z" for second in range(4)]
+    steps = (2**63, -(2**63) - 1, 10**40, -(10**400))
+    results = world.report(producer, *((time, value, "A") for time, value in zip(times, steps, strict=True)))
+    assert [each["code"] for each in results] == ["implausible"] * 4
+    assert world.report(producer, (times[0], 5, "A"))[0]["status"] == "accepted"
+    assert world.report(producer, (times[0], 10**40, "A"))[0]["code"] == "conflict"
+
+
+@pytest.mark.parametrize("field", CAMPAIGN)
+def test_a_campaign_with_one_odd_field_is_refused_and_named(world: World, field: str) -> None:
+    consumer = world.consumer()
+    for value in ODD:
+        raw = json.dumps(CAMPAIGN | {field: value}).encode()
+        answer = world.send("POST", "/v1/campaigns", consumer, content=raw)
+        fine(answer)
+        if not answer.is_success:
+            assert answer.status_code == 422
+            assert answer.json()["error"]["field"].split(".")[0] == field
+    offers = json.dumps(world.ok("GET", "/v1/campaigns"))
+    assert "\\u0000" not in offers
+
+
+def test_what_a_campaign_cannot_be(world: World) -> None:
+    consumer = world.consumer()
+    menu = CAMPAIGN["menu"]["settings"]
+    for field, value in {
+        "ends": CAMPAIGN["begins"],
+        "period": "fortnight",
+        "time_zone": "Mars/Olympus",
+        "lattice": {"step": "0", "low": "0", "high": "1"},
+        "menu": {"settings": [menu[0], menu[0]]},
+        "rewards": {"Z": 1},
+        "budget": -1,
+    }.items():
+        assert (
+            world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {field: value})["field"]
+            .split(".")[0]
+            .split("[")[0]
+            == field
+        )
+    for setting in ("laplace:0.00001", "laplace:1e300", "round:1", "relative-laplace:1", "no-such:1", "laplace:x"):
+        body = CAMPAIGN | {"menu": {"settings": [{"id": "A", "setting": setting}]}, "rewards": {}}
+        assert world.refused(422, "POST", "/v1/campaigns", consumer, body)["field"] == "menu.settings[0]"
+    assert world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {"least_producer": 1})["field"] == ""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/campaigns/%00",
+        "/v1/campaigns/..%2f..",
+        "/v1/campaigns/'",
+        "/v1/campaigns/" + "x" * 5000,
+        "//v1",
+        "/v1/campaigns/%ff/periods",
+    ],
+)
+def test_paths_with_tricks(world: World, path: str) -> None:
+    for method in ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        fine(world.send(method, path, world.operator, {}))
+
+
+def test_odd_values_in_every_small_body(world: World) -> None:
+    cast = Cast(world)
+    for route in (each for each in ROUTES if each.work.__name__ in BODIES and each.work.__name__ != "add_campaign"):
+        token = cast.tokens[route.roles[0]] if route.roles else None
+        for field in BODIES[route.work.__name__]:
+            for value in ODD:
+                raw = json.dumps({**BODIES[route.work.__name__], field: value}).encode()
+                fine(world.send(route.method, cast.path(route), token, content=raw))
+    for query in ("from", "to", "population", "weighted"):
+        for value in (each for each in ODD if isinstance(each, str) and each.isprintable() and each != "\ud800"):
+            path = f"/v1/campaigns/{cast.names['c']}/periods"
+            fine(world.send("GET", path, cast.tokens["consumer"], params={query: value}))
+
+
+CELL = {"reports": 3, "producers": 3, "sum": 30, "squares": 300}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        CELL | {"reports": -1},
+        CELL | {"producers": 4},
+        CELL | {"squares": 299},
+        CELL | {"sum": 10**9},
+        CELL | {"sum": 1.0},
+        CELL | {"reports": True},
+        CELL | {"more": 1},
+        {"reports": 1},
+        None,
+    ],
+)
+def test_cells_that_no_reports_add_up_to(world: World, cell: Any) -> None:
+    cast = Cast(world)
+    path = f"/v1/campaigns/{cast.names['c']}/cells/{cast.names['node']}"
+    for body in (
+        {"version": 1, "periods": {"2026-11-16": {"N": cell}}},
+        {"version": 1, "periods": {"2026-11-16": {"N": CELL, "A": cell}}},
+        {"version": 1, "periods": {"2026-11-16": {"Z": CELL}}},
+        {"version": 1, "periods": {"someday": {"N": CELL}}},
+        {"version": -1, "periods": {}},
+    ):
+        world.refused(422, "PUT", path, cast.tokens["node"], body)
+    with world.store.reading() as tx:
+        assert tx.node_cells(1, "2026-11-16") == []
+
+
+def test_bodies_are_bounded(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    report = {"time": "2026-11-16T10:00:00Z", "steps": 1, "setting": "A"}
+    many = {"reports": [report] * 10_001}
+    assert world.refused(413, "POST", "/v1/reports", producer, many)["code"] == "too_many_reports"
+    assert len(world.ok("POST", "/v1/reports", producer, {"reports": [report] * 10_000})["results"]) == 10_000
+    large = b" " * (2**20 + 1)
+    assert world.refused(413, "POST", "/v1/reports", producer, content=large)["code"] == "too_large"
+    assert world.refused(413, "POST", "/v1/consumers", world.operator, content=large)["code"] == "too_large"
+    told = {"Content-Length": str(2**40)}
+    assert world.refused(413, "POST", "/v1/reports", producer, content=b"{}", headers=told)["code"] == "too_large"
+
+    async def endless() -> Any:
+        while True:
+            yield b" " * 65536
+
+    assert world.refused(413, "POST", "/v1/reports", producer, content=endless())["code"] == "too_large"
+
+
+def test_times_are_rfc_3339_to_the_microsecond() -> None:
+    def time_of(text: str) -> int | None:
+        (report,) = parse_reports(json.dumps({"reports": [{"time": text, "steps": 1, "setting": "A"}]}).encode())
+        return report.time if report else None
+
+    noon = time_of("2026-11-16T12:00:00Z")
+    assert noon == 1_794_830_400_000_000
+    for same in (
+        "2026-11-16t12:00:00z",
+        "2026-11-16T13:00:00+01:00",
+        "2026-11-16 12:00:00.000000999Z",
+        "2026-11-16T06:30:00.0-05:30",
+    ):
+        assert time_of(same) == noon
+    assert time_of("2026-11-16T12:00:00.1Z") == noon + 100_000
+    with pytest.raises(Refusal):
+        parse_reports(b"{}")

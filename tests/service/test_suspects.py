@@ -1,0 +1,103 @@
+"""Flags against false claims: honest producers are left in peace whatever they measure, and cheats are found."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from halfmask.service.noise import LatticeNoise, lattice_noise
+from halfmask.service.storage.base import ReportRow
+from halfmask.service.suspects import FALSE_ALARM, find_suspects, reports_needed, too_little_noise
+
+STEP = Fraction(1, 1000)
+NOISES = {
+    "A": lattice_noise("laplace:0.5", STEP),
+    "B": lattice_noise("sine:0.9,0.3,0.6,0.6,0.3", STEP),
+    "G": lattice_noise("gaussian:0.05", STEP),
+    "N": lattice_noise("none", STEP),
+}
+READINGS = 48
+
+
+def draw(noise: LatticeNoise, size: int, rng: np.random.Generator) -> np.ndarray:
+    side = noise.masses(1)
+    size_of = rng.choice(side.size, size, p=np.concatenate([side[:1], 2 * side[1:]]) / (2 * side.sum() - side[0]))
+    return size_of * rng.choice([-1, 1], size)
+
+
+def signals(rng: np.random.Generator) -> list[np.ndarray]:
+    """Steady, swinging, jumping and adversarial readings: a change at each pair cannot hide or feign noise."""
+    flat = np.full(READINGS, 300)
+    swing = (500 + 400 * np.sin(np.arange(READINGS))).astype(int)
+    jump = np.where(np.arange(READINGS) % 2 == 0, 0, 1400)
+    return [flat, swing, jump, rng.integers(0, 2000, READINGS)]
+
+
+def rows(producer: int, steps: np.ndarray, setting: str) -> list[ReportRow]:
+    return [ReportRow(producer, time, int(step), setting, 0) for time, step in enumerate(steps)]
+
+
+@pytest.mark.parametrize("setting", ["A", "B", "G"])
+def test_honest_producers_are_not_proved_guilty(setting: str) -> None:
+    """300 producers in 4 kinds of readings; a chance of 1e-3 for any flag is what is promised for the run."""
+    rng = np.random.default_rng(5)
+    reports = []
+    for producer in range(300):
+        signal = signals(rng)[producer % 4]
+        reports += rows(producer, signal + draw(NOISES[setting], READINGS, rng), setting)
+    found = find_suspects(reports, NOISES)
+    assert [each for each in found.suspects if each.chance is not None] == []
+    assert found.tested == 300
+
+
+@pytest.mark.parametrize("setting", ["A", "B", "G"])
+def test_cheats_are_found(setting: str) -> None:
+    rng = np.random.default_rng(6)
+    noise, flat = NOISES[setting], np.full(READINGS, 300)
+    cheats = {
+        1: flat,
+        2: 900 + rng.integers(-2, 3, READINGS),
+        3: (flat + draw(noise, READINGS, rng)) // 10 * 10,
+    }
+    honest = flat + draw(noise, READINGS, rng)
+    cheats |= {4: honest, 5: honest}
+    reports = [row for producer, steps in cheats.items() for row in rows(producer, steps, setting)]
+    for producer in range(10, 30):
+        reports += rows(producer, flat + draw(noise, READINGS, rng), setting)
+    found = {each.producer: each.reason for each in find_suspects(reports, NOISES).suspects}
+    assert found == {
+        1: "constant",
+        2: "too little noise",
+        3: "on a coarser lattice",
+        4: "copy of another producer",
+        5: "copy of another producer",
+    }
+
+
+def test_the_bound_holds_for_every_signal_and_would_not_with_too_small_a_noise() -> None:
+    """P(bound < x) <= x for honest noise, whatever the readings; with a third of the noise it is broken at once."""
+    rng = np.random.default_rng(7)
+    for noise in (NOISES["A"], NOISES["B"], NOISES["G"]):
+        for signal in signals(rng):
+            chances = [too_little_noise(list(signal + draw(noise, READINGS, rng)), noise) for _ in range(400)]
+            assert np.mean(np.array(chances) < 0.05) <= 0.05
+        less = [too_little_noise(list(300 + draw(noise, READINGS, rng) // 3), noise) for _ in range(100)]
+        assert np.mean(np.array(less) < 0.05) > 0.5
+
+
+def test_the_reports_that_are_needed_are_enough() -> None:
+    level = FALSE_ALARM / 300
+    for noise in (NOISES["A"], NOISES["B"]):
+        needed = reports_needed(noise, level)
+        rng = np.random.default_rng(8)
+        silent = list(300 + rng.integers(0, 2, needed))
+        assert too_little_noise(silent, noise) < level * 1.1
+        assert too_little_noise(silent[: needed - 4], noise) > level
+
+
+def test_excess_is_unusual_and_no_proof() -> None:
+    rng = np.random.default_rng(9)
+    reports = [row for p in range(20) for row in rows(p, 300 + draw(NOISES["G"], READINGS, rng), "G")]
+    reports += rows(99, 300 + draw(lattice_noise("gaussian:2.5", STEP), READINGS, rng), "G")
+    (found,) = find_suspects(reports, NOISES).suspects
+    assert (found.producer, found.chance) == (99, None)
