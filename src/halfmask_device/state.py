@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from halfmask_device.errors import FileFormatError, RunError
+from halfmask_device.errors import FileFormatError, OptionError, RunError
 from halfmask_device.private import create_once, own_folder, private
 from halfmask_device.secret import WAY_OUT, Keys, find_secret, keep, places
+from halfmask_device.times import day_of
 
 TERMS = "terms.json"
 MEMORY = "memory.sqlite"
@@ -63,6 +64,14 @@ class State:
             self.secret = self.secret.forget(before)
             keep(self.folder, self.secret)
             self.keys = Keys(self.secret)
+
+    def forget_before(self, date: str) -> None:
+        """`forget` days before a date like 2026-11-16."""
+        try:
+            day = day_of(date)
+        except ValueError as error:
+            raise OptionError("`forget_before` is no date: write it like 2026-11-16") from error
+        self.forget(day)
 
     @contextmanager
     def memory(self) -> Iterator[sqlite3.Connection]:

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol
 
 from halfmask_device.errors import ColumnError, ReadingError, RunError, SourceError
@@ -44,6 +44,43 @@ def mask_csv(
             _write(target, _masked(pending, done + 1, header, places, producer))
             done, pending = done + len(pending), []
     return done
+
+
+def csv_batches(
+    source: Source, time: str, value: str, *, most: int = BATCH
+) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Times and values as they arrive, in batches, each with the number of its first row."""
+    lines = Lines(source)
+    rows = _rows(lines)
+    header = next(rows, None)
+    if header is None:
+        raise SourceError("the readings are empty: the names of the columns must come first, then readings")
+    header[0] = header[0].removeprefix("\ufeff")
+    at = [_place(header, name, role) for name, role in ((time, "time"), (value, "value"))]
+    first, pending = 1, list[tuple[str, str]]()
+    for row in rows:
+        if len(row) != len(header):
+            number = first + len(pending)
+            raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(header)}: mend the row")
+        pending.append((row[at[0]], row[at[1]]))
+        if len(pending) == most or lines.drained:
+            yield first, pending
+            first, pending = first + len(pending), []
+    if pending:
+        yield first, pending
+
+
+class Growing:
+    """A file that others append to: where it ends, wait and look again. ``idle`` is called before each wait."""
+
+    def __init__(self, file: BinaryIO, idle: Callable[[], bool]) -> None:
+        self._file, self._idle = file, idle
+
+    def read1(self, size: int, /) -> bytes:
+        while True:
+            found = self._file.read(size)
+            if found or not self._idle():
+                return found
 
 
 class Lines(Iterator[str]):

@@ -1,0 +1,17 @@
+"""``halfmask status``."""
+
+from halfmask.cli.output import note
+from halfmask.commands.status import Status
+from halfmask.commands.status import status as standings
+
+
+def status(options: Status) -> None:
+    """The campaigns that a device is in, and what became of its reports."""
+    found = standings(options)
+    for each in found:
+        member, left = each.member, " (left)" if each.member.left else ""
+        print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
+        for outcome, (reports, reward) in each.counts.items():
+            print(f"  {outcome}: {reports} report(s), {reward} {member.offer.get('currency', '')}".rstrip())
+    if not found:
+        note("this device is in no campaign: halfmask join URL")

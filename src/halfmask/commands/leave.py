@@ -1,0 +1,33 @@
+"""Leaving a campaign from a producer's own device."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Options, command
+from halfmask_device.sharing import Membership, Sharer
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Leave(Options):
+    """Options of `leave`.
+
+    Parameters
+    ----------
+    state
+        Folder of this device's secret, memory and queue.
+    campaign
+        The campaign's id; not needed where the device is in one.
+    """
+
+    _: KW_ONLY
+    state: AnyPath
+    campaign: str | None = None
+
+
+@command(Leave)
+def leave(options: Leave) -> Membership:
+    """Leave a campaign: reports of open periods are withdrawn, earned rewards stay, the queue for it is dropped."""
+    sharer = Sharer(options.state)
+    return sharer.leave(sharer.member(options.campaign).campaign)

@@ -1,0 +1,75 @@
+"""What a device's reports have told so far."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Flag, Options, command
+from halfmask.errors import OptionError
+from halfmask_device.ledger import Ledger as Account
+from halfmask_device.ledger import read_ledger
+from halfmask_device.limit import Limit, read_limit, write_limit
+from halfmask_device.state import State
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Ledger(Options):
+    """Options of `ledger`.
+
+    Parameters
+    ----------
+    state
+        Folder of this device's secret, terms and memory.
+    change
+        The change of a reading that epsilon is for, in the readings' unit.
+    delta
+        The delta that epsilon is at.
+    limit
+        From here on hold each window to this epsilon, for `change` and at `delta`.
+    window
+        The window of the limit.
+    then
+        What follows the limit: warn only, stop reporting, or move to a coarser setting of the menu.
+    no_limit
+        Take the limit away.
+    forget_before
+        Delete the keys of days before this date: their readings can never be masked or unmasked again.
+    """
+
+    _: KW_ONLY
+    state: AnyPath
+    change: str = "1"
+    delta: float = 1e-6
+    limit: float | None = None
+    window: Literal["day", "week", "month"] = "day"
+    then: Literal["warn", "stop", "coarser"] = "stop"
+    no_limit: Flag = False
+    forget_before: str | None = None
+
+    def check(self) -> None:
+        super().check()
+        if self.no_limit and self.limit is not None:
+            raise OptionError("`limit` sets a limit and `no_limit` takes it away: say one of them")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The ledger, and the limit that the device is held to."""
+
+    account: Account
+    limit: Limit | None
+
+
+@command(Ledger)
+def ledger(options: Ledger) -> Spent:
+    """The privacy ledger of a device over all its campaigns, by day, week and month; sets or takes away its limit."""
+    state = State(options.state)
+    if options.limit is not None:
+        write_limit(state, Limit(options.limit, options.change, options.window, options.delta, options.then))
+    if options.no_limit:
+        write_limit(state, None)
+    if options.forget_before is not None:
+        state.forget_before(options.forget_before)
+    return Spent(read_ledger(state, options.change, options.delta), read_limit(state))

@@ -1,0 +1,121 @@
+"""Sending readings, masked, from a producer's own device."""
+
+import sys
+import time as clock
+from collections import Counter
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Annotated, BinaryIO, cast
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
+from halfmask.errors import OptionError, RunError, SourceError
+from halfmask_device.sharing import Sharer
+from halfmask_device.stream import Growing, Source, csv_batches
+
+WAIT = 1.0
+"""Seconds between two looks at a growing file."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Send(Options):
+    """Options of `send`.
+
+    Parameters
+    ----------
+    source
+        A CSV of readings with a header, or - for standard input; without it, what is queued is sent.
+    state
+        Folder of this device's secret, memory and queue: one for each producer. Keep it, and keep it private.
+    time
+        The column with the times, each with its date and, best, its offset.
+    value
+        The column with the readings.
+    follow
+        Go on as the file grows, until Ctrl-C.
+    tell
+        Hears what should be known.
+    """
+
+    source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    _: KW_ONLY
+    state: AnyPath
+    time: str = "time"
+    value: str = "value"
+    follow: Flag = False
+    tell: Teller = None
+
+    def check(self) -> None:
+        super().check()
+        if self.follow and self.source in (None, "-"):
+            raise OptionError("`follow` needs a file that grows: name it")
+
+
+@dataclass
+class Shared:
+    """``queued`` reports were masked or known; ``refused`` readings were not; ``outcomes`` are the service's words."""
+
+    queued: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reward: int = 0
+    waiting: int = 0
+
+
+@command(Send)
+def send(options: Send) -> Shared:
+    """Mask readings for every campaign joined, queue the reports on disk, and send until each has its receipt."""
+    run = _Run(options, Sharer(options.state), Shared())
+    if options.source == "-":
+        run.all_of(sys.stdin.buffer)
+    elif options.source is not None:
+        if not Path(options.source).is_file():
+            raise SourceError(f"{options.source}: no such file: name a CSV of readings", place=options.source)
+        with open(options.source, "rb", buffering=0 if options.follow else -1) as file:
+            run.all_of(file)
+    run.send(patient=False)
+    return run.shared
+
+
+@dataclass
+class _Run:
+    options: Send
+    sharer: Sharer
+    shared: Shared
+
+    def all_of(self, file: BinaryIO) -> None:
+        source = Growing(file, self._idle) if self.options.follow else file
+        for first, batch in csv_batches(cast("Source", source), self.options.time, self.options.value):
+            queued = self.sharer.put(batch, first=first)
+            self.shared.queued += queued.reports
+            self.shared.refused += queued.refused
+            self._tell(queued.notes)
+            if self.options.follow:
+                self.send(patient=True)
+
+    def _idle(self) -> bool:
+        clock.sleep(WAIT)
+        if self.shared.waiting:
+            self.send(patient=True)
+        return True
+
+    def send(self, *, patient: bool) -> None:
+        """Send what is queued; where the service stays away, a patient run goes on queueing."""
+        try:
+            sent = self.sharer.send()
+        except RunError as error:
+            if not patient:
+                raise
+            self.shared.waiting = 1
+            self._tell([str(error)])
+            return
+        self.shared.outcomes += sent.outcomes
+        self.shared.reward += sent.reward
+        self.shared.waiting = sent.waiting
+        self._tell(sent.notes)
+
+    def _tell(self, notes: list[str]) -> None:
+        for text in notes:
+            (self.options.tell or str)(text)

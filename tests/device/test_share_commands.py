@@ -1,0 +1,107 @@
+"""``halfmask join``, ``send``, ``status``, ``ledger`` and ``leave`` against a service that runs as a program."""
+
+import json
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import PROGRAM
+from tests.service.world import CAMPAIGN
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+RAW = "7.771"
+
+
+def post(address: str, path: str, token: str, body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(address + path, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service on a free port with one campaign."""
+    db = f"sqlite:///{tmp_path_factory.mktemp('service') / 'service.db'}"
+    made = subprocess.run([*PROGRAM, "serve", "--init", "--db", db, "--json"], capture_output=True, check=True)
+    operator = json.loads(made.stdout)["token"]
+    command = [*PROGRAM, "serve", "--db", db, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        found = server.stdout.readline().strip()
+        consumer = post(found, "/v1/consumers", operator, {"name": "utility"})["token"]
+        days = {"begins": (NOW - timedelta(days=2)).isoformat(), "ends": (NOW + timedelta(days=2)).isoformat()}
+        post(found, "/v1/campaigns", consumer, CAMPAIGN | days)
+        yield found
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
+
+
+def run(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *words], input=text, capture_output=True, text=True, check=False, timeout=120)
+
+
+def done(*words: str, text: str | None = None) -> str:
+    ended = run(*words, text=text)
+    assert ended.returncode == 0, ended.stderr
+    assert RAW not in ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def rows(first: int, count: int) -> str:
+    times = (NOW - timedelta(minutes=each) for each in range(first, first + count))
+    return "".join(f"{when.isoformat()},{RAW}\n" for when in times)
+
+
+def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
+    state = ("--state", str(tmp_path / "state"))
+    refused = run("join", address, *state)
+    assert refused.returncode == 2
+    assert "name a --setting of the campaign's menu: A (laplace:0.5), B (" in refused.stderr
+    assert "by setting A" in done("join", address, "--setting", "A", *state)
+    readings = tmp_path / "readings.csv"
+    readings.write_text("time,value\n" + rows(1, 20))
+    assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 40\n"
+    assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned 0\n"
+    assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
+    assert "accepted: 25 report(s), 50 EUR/1000" in done("status", *state)
+    ledger = done("ledger", *state, "--change", "1", "--limit", "60", "--window", "week", "--then", "warn")
+    assert ledger.startswith("epsilon bounds (delta 1e-06) for a change of 1 in every reading of the window:\n")
+    total = ledger.splitlines()[-1].split()
+    assert (total[:2], total[-1]) == (["all", "25"], "50")
+    assert "left campaign" in done("leave", *state)
+    assert "(left)" in done("status", *state)
+    assert run("send", str(readings), *state).returncode == 2
+
+
+def test_a_growing_file_is_followed(address: str, tmp_path: Path) -> None:
+    state = ("--state", str(tmp_path / "state"))
+    done("join", address, "--setting", "B", *state)
+    readings = tmp_path / "readings.csv"
+    readings.write_text("time,value\n" + rows(1, 3))
+    command = [*PROGRAM, "send", str(readings), "--follow", *state]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as follower:
+        reached(state, 3)
+        with readings.open("a") as file:
+            file.write(rows(4, 2)[:40])  # half a line waits for its end
+            file.flush()
+            file.write(rows(4, 2)[40:])
+        reached(state, 5)
+        follower.send_signal(signal.SIGINT)
+        said = "".join(follower.communicate(timeout=60))
+        assert follower.returncode == 130
+    assert RAW not in said
+
+
+def reached(state: tuple[str, ...], reports: int) -> None:
+    """Wait until so many reports are accepted."""
+    end = time.monotonic() + 60
+    while f"accepted: {reports} report(s)" not in (said := done("status", *state)):
+        assert time.monotonic() < end, said
