@@ -8,7 +8,19 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 FLOW = [
-    *("errors", "arrays", "files", "streams", "merge", "data", "profiles", "mechanisms", "evaluation", "protection"),
+    *(
+        "errors",
+        "arrays",
+        "files",
+        "results",
+        "streams",
+        "merge",
+        "data",
+        "profiles",
+        "mechanisms",
+        "evaluation",
+        "protection",
+    ),
     *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands", "cli"),
 ]
 RAW_DATA = {"data", "profiles"}

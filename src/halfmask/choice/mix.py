@@ -20,11 +20,13 @@ import pyarrow.parquet as pq
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system import build_systems
 from halfmask.errors import OptionError
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.files import about_table, read_table, whole_file
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
+from halfmask.results import Result, shortened
 from halfmask.streams import stream
 
 FORMAT = "halfmask mix"
@@ -34,7 +36,7 @@ DEFAULT_STEP = 0.125
 
 
 @dataclass(frozen=True, eq=False)
-class Mix:
+class Mix(Result):
     """One row a histogram and repeat: a column of shares for each menu id, ``repeat``, ``privacy``, ``utility``,
     ``dominant`` (the id whose share is strictly the largest, or null) and ``dominant_share`` (null with it).
     """
@@ -46,6 +48,30 @@ class Mix:
     def ids(self) -> list[str]:
         """The menu's ids: names of the columns of shares."""
         return list(self.about["ids"])
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was tried, and on whom."""
+        return Experiment.of(self.about)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mix):
+            return False
+        about = [about_table(FORMAT, VERSION, each.about) for each in (self, other)]
+        return self.table.equals(other.table) and about[0] == about[1]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Mix of {len(self.ids)} settings ({', '.join(self.ids)}), {self.table.num_rows:,} rows>"
+
+    def to_arrow(self) -> pa.Table:
+        """One row per histogram and repeat."""
+        return self.table
+
+    def rows(self) -> list[list[str]]:
+        """Privacy and utility by dominant setting and its share, headings first."""
+        return shortened(mix_rows(self))
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":
@@ -204,6 +230,7 @@ def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
         "menu_fingerprint": menu.provenance.get("fingerprint"),
         "aggregate": menu.provenance.get("aggregate", "sum"),
         "error": menu.provenance.get("error", "relative"),
+        "period": profile.period.text,
         "users": len(eligible(profile)),
     }
 

@@ -103,7 +103,7 @@ def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
     from halfmask.evaluation.error_kind import error_function
     from halfmask.evaluation.evaluate import evaluate_grid
-    from halfmask.evaluation.study import write_study, write_summary
+    from halfmask.evaluation.study import write_summary
     from halfmask.profiles.profile import Profile
 
     made = held(Profile, options.profile)
@@ -121,7 +121,7 @@ def evaluate(options: Evaluate) -> "Study":
     )  # fmt: skip
     study = replace(study, about={**study.about, "asked": options.asked()})
     if options.output is not None:
-        (write_summary if options.summary else write_study)(study, options.output)
+        write_summary(study, options.output) if options.summary else study.write(options.output)
     return study
 
 

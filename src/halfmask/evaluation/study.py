@@ -3,7 +3,9 @@
 `study.parquet` has one row a sample; a study of very many settings may be summed up instead, one row a setting.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +14,220 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.arrays import IntArray
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.errors import FileFormatError
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.files import about_table, read_table, whole_file
-from halfmask.mechanisms.grid import Grid
+from halfmask.mechanisms.grid import Block, Grid
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.results import Result
 
 FORMAT = "halfmask study"
 VERSION = 1
 _SETTINGS_AT_ONCE = 4096
 
 
+SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
+
+
 @dataclass(frozen=True, eq=False)
-class Study:
-    """Metrics (settings, samples, 6) with the users and the repeat of each sample."""
+class Study(Result):
+    """Metrics (settings, samples, 6) with the users and the repeat of each sample.
+
+    A summary has one sample per setting, its pooled metrics, of 0 users; ``scores`` are then medians and tenth
+    percentiles of privacy and utility by the names in `SCORES`, NaN where a setting breaks the constraint.
+    """
 
     grid: Grid
     users: IntArray
     repeat: IntArray
     metrics: npt.NDArray[np.floating]
     about: dict[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, FloatArray] | None = None
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was tried, and on whom."""
+        return Experiment.of(self.about)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Study) and self.to_arrow().equals(other.to_arrow(), check_metadata=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Study of {len(self.grid):,} settings ({self.grid.name}) on {len(self.users)} samples>"
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Study":
+        """The study in a file; settings whose samples differ in number are a FileFormatError that names one."""
+        table, about = read_study(path)
+        try:
+            return _regrouped(table, about)
+        except (KeyError, ValueError, pa.ArrowException) as error:
+            raise FileFormatError(
+                f"{path} is a damaged study ({error}): recreate it with 'halfmask evaluate'", place=str(path)
+            ) from error
+
+    def write(self, path: str | Path) -> None:
+        """Write `study.parquet`; the same study gives the same bytes."""
+        if self.scores is None:
+            write_study(self, path)
+            return
+        with whole_file(path) as temporary:
+            pq.write_table(self.to_arrow(), temporary, compression="zstd")
+
+    def to_arrow(self) -> pa.Table:
+        """The table of its file: one row per sample, or one per setting of a summary."""
+        if self.scores is None:
+            return pa.concat_tables(list(_tables(self))).combine_chunks()
+        columns = [(name, pa.float64()) for name in (*SCORES, *METRICS)]
+        schema, start, tables = _schema(columns, self.about, "summary"), 0, []
+        for block in self.grid.blocks:
+            rows = np.arange(len(block))
+            found = _setting_columns(self.grid.texts(), start, block.mechanism, block.parameters, rows)
+            for name in SCORES:
+                values = self.scores[name][start + rows]
+                found[name] = pa.array(values, mask=np.isnan(values))
+            found |= {name: pa.array(self.metrics[start + rows, 0, k].astype(float)) for k, name in enumerate(METRICS)}
+            tables.append(pa.table(found, schema=schema))
+            start += len(block)
+        return pa.concat_tables(tables)
+
+    def rows(self) -> list[list[str]]:
+        """What was tried, and on whom."""
+        tried, sizes = self.experiment, sorted(set(self.users.tolist()))
+        of_users = "pooled" if self.scores is not None else f"{sizes[0]:,} to {sizes[-1]:,}"
+        mechanisms = ", ".join(dict.fromkeys(block.mechanism for block in self.grid.blocks))
+        return [
+            ["study", ""],
+            ["settings", f"{len(self.grid):,} ({mechanisms})"],
+            ["samples of each", f"{len(self.users):,}"],
+            ["users in a sample", of_users],
+            ["aggregate", f"{tried.aggregate} of a {tried.period}"],
+            ["error", tried.error],
+            ["seed", str(tried.seed)],
+        ]
+
+    def points(self) -> list[tuple[float, float]]:
+        """Median utility at each level of median privacy, in twenty levels, by the default weights."""
+        if self.scores is None:
+            kept = passing(self.metrics, Constraint())
+            if not kept.any():
+                return []
+            largest, held = normalisers(self.metrics, kept), self.metrics[kept]
+            q, u = (np.median(score(held, largest, Weights()), axis=1) for score in (privacy, utility))
+        else:
+            q, u = (self.scores[f"{name}_median"] for name in ("privacy", "utility"))
+            q, u = q[~np.isnan(q)], u[~np.isnan(u)]
+        level = np.minimum((q * 20).astype(int), 19)
+        return [(float(np.median(q[level == k])), float(np.median(u[level == k]))) for k in np.unique(level)]
 
 
 def write_study(study: Study, path: str | Path) -> None:
-    """One row a sample, settings in the grid's order; the same study gives the same bytes."""
-    schema = _schema(
-        [("users", pa.int64()), ("repeat", pa.int64()), *((name, pa.float64()) for name in METRICS)],
-        study.about,
-        "samples",
+    """One row per sample, settings in the grid's order; the same study gives the same bytes."""
+    with (
+        whole_file(path) as temporary,
+        pq.ParquetWriter(temporary, _sample_schema(study.about), compression="zstd") as writer,
+    ):
+        for table in _tables(study):
+            writer.write_table(table)
+
+
+def _sample_schema(about: dict[str, Any]) -> pa.Schema:
+    columns = [("users", pa.int64()), ("repeat", pa.int64()), *((name, pa.float64()) for name in METRICS)]
+    return _schema(columns, about, "samples")
+
+
+def _tables(study: Study) -> Iterator[pa.Table]:
+    """The samples, some thousand settings at once."""
+    schema, samples, texts, start = _sample_schema(study.about), len(study.users), study.grid.texts(), 0
+    for block in study.grid.blocks:
+        for first in range(0, len(block), _SETTINGS_AT_ONCE):
+            rows = np.arange(first, min(first + _SETTINGS_AT_ONCE, len(block)))
+            metrics = study.metrics[start + rows].reshape(-1, len(METRICS))
+            columns = _setting_columns(texts, start, block.mechanism, block.parameters, np.repeat(rows, samples))
+            columns["users"] = pa.array(np.tile(study.users, len(rows)))
+            columns["repeat"] = pa.array(np.tile(study.repeat, len(rows)))
+            for index, name in enumerate(METRICS):
+                columns[name] = pa.array(metrics[:, index].astype(np.float64))
+            yield pa.table(columns, schema=schema)
+        start += len(block)
+
+
+def _regrouped(table: pa.Table, about: dict[str, Any]) -> Study:
+    """A table of samples as arrays."""
+    if not table.num_rows:
+        raise ValueError("no rows")
+    first, order, samples = groups(table)
+    every = np.arange(table.num_rows) if order is None else order
+    summary = about.get("form") == "summary"
+    named = table.select(["setting", "mechanism", "parameters"]).take(pa.array(first))
+    metrics = np.stack([_numbers(table, name)[every].reshape(len(first), samples) for name in METRICS], axis=-1)
+    users, repeat = (
+        np.zeros(1, np.int64) if summary else np.asarray(table[name])[every].reshape(len(first), samples)
+        for name in ("users", "repeat")
     )
-    samples, texts = len(study.users), study.grid.texts()
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        start = 0
-        for block in study.grid.blocks:
-            for first in range(0, len(block), _SETTINGS_AT_ONCE):
-                rows = np.arange(first, min(first + _SETTINGS_AT_ONCE, len(block)))
-                metrics = study.metrics[start + rows].reshape(-1, len(METRICS))
-                columns = _setting_columns(texts, start, block.mechanism, block.parameters, np.repeat(rows, samples))
-                columns["users"] = pa.array(np.tile(study.users, len(rows)))
-                columns["repeat"] = pa.array(np.tile(study.repeat, len(rows)))
-                for index, name in enumerate(METRICS):
-                    columns[name] = pa.array(metrics[:, index].astype(np.float64))
-                writer.write_table(pa.table(columns, schema=schema))
-            start += len(block)
+    if not summary and ((users != users[0]).any() or (repeat != repeat[0]).any()):
+        raise ValueError("settings have samples of different subsets")
+    said = {name: value for name, value in about.items() if name not in ("format", "version", "form")}
+    return Study(
+        grid=Grid(_blocks(named), str(about.get("grid", "settings"))),
+        users=users if summary else users[0],
+        repeat=repeat if summary else repeat[0],
+        metrics=metrics,
+        about=said,
+        scores={name: _numbers(table, name)[every] for name in SCORES} if summary else None,
+    )
+
+
+def _blocks(named: pa.Table) -> tuple[Block, ...]:
+    """Runs of settings of one mechanism, with equally many parameters and the same inner setting."""
+    texts, mechanisms, parameters = (named[name].to_pylist() for name in ("setting", "mechanism", "parameters"))
+    inner = [text.partition("/")[2] for text in texts]
+    keys = list(zip(mechanisms, map(len, parameters), inner, strict=True))
+    starts = [0, *(k for k in range(1, len(keys)) if keys[k] != keys[k - 1]), len(keys)]
+    return tuple(
+        Block(
+            keys[low][0],
+            np.array(parameters[low:high], float).reshape(high - low, keys[low][1]),
+            PrivacySetting.parse(keys[low][2]) if keys[low][2] else None,
+        )
+        for low, high in pairwise(starts)
+    )
+
+
+def groups(table: pa.Table) -> tuple[IntArray, IntArray | None, int]:
+    """First row of each setting, the order that puts its rows together (None: they are), and its number of rows."""
+    column = table.column("setting")
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    codes = np.concatenate([np.asarray(chunk.indices) for chunk in chunks])
+    order = None
+    new = np.flatnonzero(np.concatenate([[True], np.diff(codes) != 0]))
+    if len(new) > len(np.unique(codes)):
+        order = np.argsort(codes, kind="stable")
+        new = np.flatnonzero(np.concatenate([[True], np.diff(codes[order]) != 0]))
+    counts = np.diff(new, append=len(codes))
+    if (counts != counts[0]).any():
+        odd = new[np.flatnonzero(counts != counts[0])[0]]
+        text = column[int(odd if order is None else order[odd])].as_py()
+        raise FileFormatError(
+            f"setting {text} has not as many samples as the first, {counts[0]}: evaluate all on the same subsets"
+        )
+    first = new if order is None else order[new]
+    if order is not None:  # settings in the order in which they first come
+        ranks = np.argsort(first)
+        order = order.reshape(len(new), -1)[ranks].ravel()
+        first = first[ranks]
+    return first, order, int(counts[0])
+
+
+def _numbers(table: pa.Table, name: str) -> FloatArray:
+    return np.asarray(table.column(name).to_numpy(), float)
 
 
 def write_summary(
@@ -73,8 +246,7 @@ def write_summary(
         "weights": {"privacy": weights.privacy, "utility": weights.utility},
         "constraints": {"max_mean": constraint.max_mean, "max_std": constraint.max_std},
     }
-    scores = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
-    schema = _schema([(name, pa.float64()) for name in (*scores, *METRICS)], about, "summary")
+    schema = _schema([(name, pa.float64()) for name in (*SCORES, *METRICS)], about, "summary")
     texts = study.grid.texts()
     with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         start = 0

@@ -35,10 +35,10 @@ class HeatMaps:
     mixes: IntArray
 
 
-def heatmap_data(mix: Mix, menu: Menu) -> HeatMaps:
+def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
     """Median and interquartile range over all mixes in which one setting has strictly the largest share."""
     table = mix.table
-    utility = {each.id: each.utility.median for each in menu.settings}
+    utility = {each.id: each.utility.median for each in menu.settings} if menu else mix.about["utility"]
     order = sorted(utility, key=lambda name: (-utility[name], name))
     dominant = np.array(["" if name is None else name for name in table["dominant"].to_pylist()])
     share = np.round(table["dominant_share"].to_numpy(zero_copy_only=False).astype(float), 9)

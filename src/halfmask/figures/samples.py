@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.errors import FileFormatError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
-from halfmask.evaluation.study import read_study
+from halfmask.evaluation.study import Study
 from halfmask.menus.menu import Menu
 
-SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
 LARGE = 1000
 
 
@@ -74,26 +71,21 @@ class Samples:
 
 def read_samples(path: str | Path, menu: Menu | None = None) -> Samples:
     """The samples of ``study.parquet``, scored with the menu's normalisers, or the study's own where there is none."""
-    table, about = read_study(path)
-    table = table.unify_dictionaries().combine_chunks()
-    column = table["setting"].chunk(0) if table["setting"].num_chunks else None
-    if column is None or not len(column):
-        raise FileFormatError(f"{path} holds no sample: make it anew with 'halfmask evaluate'")
-    codes = column.indices.to_numpy()
-    summary = about.get("form") == "summary"
-    order = _order(codes, table, summary)
-    count = len(column.dictionary)
-    if len(codes) % count or (np.bincount(codes, minlength=count) != len(codes) // count).any():
-        raise FileFormatError(f"{path}: settings have different numbers of samples; make it with 'halfmask evaluate'")
-    first = order.reshape(count, -1)[:, 0]
-    metrics = np.stack([table[name].to_numpy()[order] for name in METRICS], axis=-1).reshape(count, -1, len(METRICS))
-    users = np.zeros(1, np.int64) if summary else table["users"].to_numpy()[order].reshape(count, -1)[0]
-    scale = scale_of(metrics, menu if menu is not None or not summary else about)
-    scores = _read_scores(table, first) if summary else None
-    named = table.select(["mechanism", "parameters"]).take(pa.array(first))
+    return samples_of(Study.read(path), menu)
+
+
+def samples_of(study: Study, menu: Menu | None = None) -> Samples:
+    """The samples of a study by users and repeat, scored likewise."""
+    summary = study.scores is not None
+    order = np.lexsort((study.repeat, study.users))
+    metrics = study.metrics[:, order].astype(float)
+    blocks = study.grid.blocks
+    about = {**study.about, "form": "summary"} if summary else study.about
+    scale = scale_of(metrics, menu if menu is not None or not summary else study.about)
     return _scored(
-        column.dictionary.to_pylist(), np.array(named["mechanism"].to_pylist()), named["parameters"].to_pylist(),
-        users, metrics, scale, scores, about,
+        study.grid.texts(), np.repeat([block.mechanism for block in blocks], [len(block) for block in blocks]),
+        [row for block in blocks for row in block.parameters.tolist()], study.users[order], metrics, scale,
+        None if study.scores is None else dict(study.scores), about,
     )  # fmt: skip
 
 
@@ -109,17 +101,6 @@ def scale_of(metrics: FloatArray, source: Menu | dict[str, Any] | None) -> Scale
         largest = np.array([source["normalisers"][name] for name in METRICS])
         return Scale(largest, weights, Constraint(**source["constraints"]))
     return Scale(normalisers(metrics, passing(metrics, Constraint())), Weights(), Constraint())
-
-
-def _order(codes: IntArray, table: pa.Table, summary: bool) -> IntArray:
-    """Rows by setting, then users, then repeat."""
-    if summary:
-        return np.argsort(codes, kind="stable")
-    return np.lexsort((table["repeat"].to_numpy(), table["users"].to_numpy(), codes))
-
-
-def _read_scores(table: pa.Table, first: IntArray) -> dict[str, FloatArray]:
-    return {name: table[name].to_numpy(zero_copy_only=False)[first] for name in SCORES}
 
 
 def _scored(

@@ -5,13 +5,14 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError
 from halfmask.evaluation.error_kind import forced
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
@@ -19,6 +20,10 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.promise import Protection, Question
 from halfmask.menus.public import PublicSummary
 from halfmask.profiles.profile import Profile
+from halfmask.results import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = "halfmask menu"
 VERSION = 1
@@ -68,7 +73,7 @@ class EmptyBin:
 
 
 @dataclass(frozen=True)
-class Menu:
+class Menu(Result):
     """Settings in the order of their bins, "none" last, with all that made them comparable.
 
     ``normalisers`` are the study's: privacy and utility of anything else, a mix or one producer, are measured by them.
@@ -100,6 +105,46 @@ class Menu:
             if each.id == id:
                 return each
         raise OptionError(f"the menu has no setting '{id}': it has {', '.join(self.ids)}")
+
+    @property
+    def experiment(self) -> Experiment:
+        """What the study tried, and on whom."""
+        return Experiment.of(self.provenance)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{each.id} {each.setting}" for each in self.settings)
+        return f"<Menu of {len(self.settings)} settings: {told}>"
+
+    def rows(self) -> list[list[str]]:
+        """Each setting with its scores, headings first."""
+        rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
+        for each in self.settings:
+            std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
+            low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
+            score = [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+            rows.append([each.id, str(each.setting), *score, low, std])
+        return rows
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per setting."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "id": each.id,
+                "setting": str(each.setting),
+                "bin_low": each.bin[0],
+                "bin_high": each.bin[1],
+                "privacy_median": each.privacy.median,
+                "privacy_p10": each.privacy.p10,
+                "utility_median": each.utility.median,
+                "utility_p10": each.utility.p10,
+                "objective": each.objective,
+                "noise_std": each.noise_std,
+            }
+            for each in self.settings
+        ]
+        return pa.Table.from_pylist(rows)
 
     @classmethod
     def read(cls, path: str | Path) -> "Menu":

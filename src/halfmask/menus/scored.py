@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import FloatArray
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.metrics import LOCAL_MEAN, METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
-from halfmask.evaluation.study import Study, read_study
+from halfmask.evaluation.study import SCORES, Study, groups, read_study
 from halfmask.mechanisms.setting import PrivacySetting
 
 BoolArray = npt.NDArray[np.bool_]
-SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +66,8 @@ def opened(study: AnyStudy) -> Read:
         return read_study(study)
     if not isinstance(study, Study):
         return study
-    samples, texts = study.metrics.shape[1], study.grid.texts()
-    names = np.repeat([block.mechanism for block in study.grid.blocks], [len(block) for block in study.grid.blocks])
-    rows = pa.array(np.repeat(np.arange(len(texts), dtype=np.int32), samples))
-    columns = {
-        "setting": pa.DictionaryArray.from_arrays(rows, pa.array(texts)),
-        "mechanism": pa.array(names).take(rows),
-        "users": pa.array(np.tile(study.users, len(texts))),
-        "repeat": pa.array(np.tile(study.repeat, len(texts))),
-    }
-    flat = study.metrics.reshape(-1, len(METRICS))
-    columns |= {name: pa.array(flat[:, number].astype(float)) for number, name in enumerate(METRICS)}
-    return pa.table(columns), {**study.about, "form": "samples"}
+    form = "samples" if study.scores is None else "summary"
+    return study.to_arrow(), {**study.about, "form": form}
 
 
 def score(
@@ -104,7 +93,7 @@ def score(
 
 
 def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, largest: FloatArray | None) -> Scored:
-    first, order, samples = _groups(table)
+    first, order, samples = groups(table)
     metrics = np.moveaxis(np.empty((len(METRICS), len(first), samples)), 0, -1)  # each metric's values lie together
     for index, name in enumerate(METRICS):
         values = _numbers(table, name)
@@ -153,33 +142,6 @@ def _of_summary(
         weights=own,
         constraint=limits,
     )
-
-
-def _groups(table: pa.Table) -> tuple[IntArray, IntArray | None, int]:
-    """First row of each setting, the order that puts its rows together (None: they are), and its number of rows."""
-    column = table.column("setting")
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
-    codes = np.concatenate([np.asarray(chunk.indices) for chunk in chunks])
-    order = None
-    new = np.flatnonzero(np.concatenate([[True], np.diff(codes) != 0]))
-    if len(new) > len(np.unique(codes)):
-        order = np.argsort(codes, kind="stable")
-        new = np.flatnonzero(np.concatenate([[True], np.diff(codes[order]) != 0]))
-    counts = np.diff(new, append=len(codes))
-    if (counts != counts[0]).any():
-        odd = new[np.flatnonzero(counts != counts[0])[0]]
-        text = column[int(odd if order is None else order[odd])].as_py()
-        raise FileFormatError(
-            f"setting {text} has not as many samples as the first, {counts[0]}: evaluate all on the same subsets"
-        )
-    first = new if order is None else order[new]
-    if order is not None:  # settings in the order in which they first come
-        ranks = np.argsort(first)
-        order = order.reshape(len(new), -1)[ranks].ravel()
-        first = first[ranks]
-    return first, order, int(counts[0])
 
 
 def _percentiles(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -130,13 +130,7 @@ def menu_rows(
     menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
 ) -> list[list[str]]:
     """The menu as a table, headings first; with a profile also in plain words."""
-    rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
-    rows[0] += ["guess", "epsilon", f"of {menu.question.window:,}"] if menu.question else []
-    for each in menu.settings:
-        std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
-        low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
-        rows.append([each.id, str(each.setting), f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}", low, std])
-        rows[-1] += _protection(each) if menu.question else []
+    rows = menu.rows()
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)

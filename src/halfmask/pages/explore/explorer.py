@@ -17,13 +17,13 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
-from halfmask.evaluation.study import read_study
+from halfmask.evaluation.study import SCORES, read_study
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.figures.interactive.figures import OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.readings import shown_data, shown_figure
 from halfmask.figures.menu import menu_samples
-from halfmask.figures.samples import SCORES, Samples, Scale
+from halfmask.figures.samples import Samples, Scale
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu

@@ -1,0 +1,114 @@
+"""Results keep their type: files give the same object back, and each shows itself."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import halfmask
+from halfmask.errors import FileFormatError
+from halfmask.evaluation.experiment import Experiment
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.results import Result
+
+SETTINGS = ("laplace:0.3", "laplace:0.6", "sine:0,0.6", "gaussian:0.2", "none")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small folder of results."""
+    at = tmp_path_factory.mktemp("results")
+    halfmask.synth(at / "p.parquet", users=20, days=4)
+    profile = halfmask.profile(at / "p.parquet", at / "x.profile")
+    study = halfmask.evaluate(profile, at / "study.parquet", settings=SETTINGS, sizes="10,all", repeats=2)
+    menu = halfmask.optimize(study, at / "menu.json", max_mean=1, max_std=1).menu
+    halfmask.mix(profile, menu, at / "mix.parquet", step=0.5, repeats=2)
+    halfmask.evaluate(profile, at / "summary.parquet", grid="laplace:b=0.05|0.1|5", sizes="10,all", summary=True)
+    return at
+
+
+KINDS = {
+    "study.parquet": halfmask.Study,
+    "summary.parquet": halfmask.Study,
+    "menu.json": halfmask.Menu,
+    "mix.parquet": halfmask.Mix,
+}
+
+
+@pytest.mark.parametrize("file", KINDS)
+def test_a_file_gives_the_same_object_back(file: str, folder: Path, tmp_path: Path) -> None:
+    read = KINDS[file].read(folder / file)
+    read.write(tmp_path / file)
+    assert KINDS[file].read(tmp_path / file) == read
+    read.write(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / file).read_bytes()
+    if file != "summary.parquet":
+        assert (folder / file).read_bytes() == (tmp_path / file).read_bytes()
+
+
+def test_a_study_in_hand_is_the_one_in_its_file(folder: Path) -> None:
+    made = halfmask.evaluate(folder / "x.profile", settings=SETTINGS, sizes="10,all", repeats=2)
+    read = halfmask.Study.read(folder / "study.parquet")
+    assert made == read
+    assert np.array_equal(made.metrics, read.metrics)
+    assert list(made.grid.settings()) == list(read.grid.settings()) == [PrivacySetting.parse(text) for text in SETTINGS]
+    other = halfmask.evaluate(folder / "x.profile", settings=SETTINGS, sizes="10,all", repeats=2, seed=8)
+    assert other != read
+
+
+def test_a_menu_of_the_study_in_hand_is_that_of_its_file(folder: Path) -> None:
+    in_hand = halfmask.optimize(halfmask.Study.read(folder / "study.parquet"), max_mean=1, max_std=1).menu
+    of_file = halfmask.optimize(folder / "study.parquet", max_mean=1, max_std=1).menu
+    assert in_hand.settings == of_file.settings
+    assert in_hand.normalisers == of_file.normalisers
+    summed = halfmask.Study.read(folder / "summary.parquet")
+    assert halfmask.optimize(summed).menu.settings == halfmask.optimize(folder / "summary.parquet").menu.settings
+
+
+def test_all_carry_the_same_experiment(folder: Path) -> None:
+    study, menu = halfmask.Study.read(folder / "study.parquet"), halfmask.Menu.read(folder / "menu.json")
+    assert study.experiment == menu.experiment
+    assert study.experiment.sizes[0] == 10
+    assert halfmask.Mix.read(folder / "mix.parquet").experiment.fingerprint == study.experiment.fingerprint
+    assert Experiment.of(study.experiment.to_json()) == study.experiment
+
+
+@pytest.mark.parametrize("file", KINDS)
+def test_a_result_shows_itself(file: str, folder: Path) -> None:
+    read: Result = KINDS[file].read(folder / file)
+    shown = read._repr_html_()
+    assert shown.count("<tr>") == len(read.rows())
+    assert all(cell in shown for cell in read.rows()[1][:1])
+    assert ("<svg" in shown) == (KINDS[file] is halfmask.Study)
+    assert len(repr(read)) < 400
+    frames = [read.to_arrow().num_rows, len(read.to_pandas()), read.to_polars().height]
+    assert len(set(frames)) == 1
+    assert read.plot().axes
+
+
+def test_a_setting_cannot_write_into_the_page() -> None:
+    from halfmask.results import html_table
+
+    assert "<script>" not in html_table([["id"], ["<script>alert(1)</script>"]])
+
+
+def test_a_damaged_study_is_found_by_reading_it(folder: Path, tmp_path: Path) -> None:
+    table = pq.read_table(folder / "study.parquet")
+    for damage, told in (
+        (table.slice(1), "has not as many samples"),
+        (table.drop_columns(["repeat"]), "repeat"),
+        (table.slice(0, 0), "no rows"),
+    ):
+        pq.write_table(damage, tmp_path / "study.parquet")
+        with pytest.raises(FileFormatError, match=told):
+            halfmask.Study.read(tmp_path / "study.parquet")
+
+
+def test_a_damaged_menu_is_found_by_reading_it(folder: Path, tmp_path: Path) -> None:
+    plain = json.loads((folder / "menu.json").read_text())
+    plain["settings"][0]["privacy"] = {"median": 0.5}
+    (tmp_path / "menu.json").write_text(json.dumps(plain))
+    with pytest.raises(FileFormatError, match=r"menu.json is a damaged menu"):
+        halfmask.Menu.read(tmp_path / "menu.json")
