@@ -163,7 +163,7 @@ def test_studies_without_a_winner_say_what_to_do() -> None:
         optimize(study_of({"laplace:1": samples([0.0, 0.9, 1.0], [0.0] * 3)}))
     with pytest.raises(OptionError, match="masks anything"):
         optimize(study_of({"none": samples([0.0], [1.0])}))
-    with pytest.raises(OptionError, match="max-std"):
+    with pytest.raises(OptionError, match="max_std"):
         optimize(study_of(TOP), max_std=-1)
 
 

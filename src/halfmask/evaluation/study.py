@@ -66,6 +66,8 @@ class Study(Result):
         table, about = read_study(path)
         try:
             return _regrouped(table, about)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path}: {error}", place=str(path)) from error
         except (KeyError, ValueError, pa.ArrowException) as error:
             raise FileFormatError(
                 f"{path} is a damaged study ({error}): recreate it with 'halfmask evaluate'", place=str(path)
@@ -163,24 +165,36 @@ def _regrouped(table: pa.Table, about: dict[str, Any]) -> Study:
         raise ValueError("no rows")
     first, order, samples = groups(table)
     every = np.arange(table.num_rows) if order is None else order
-    summary = about.get("form") == "summary"
-    named = table.select(["setting", "mechanism", "parameters"]).take(pa.array(first))
+    summary, users, repeat = about.get("form") == "summary", np.zeros(1, np.int64), np.zeros(1, np.int64)
+    if not summary:
+        every = _in_one_order(table, every, samples)
+        users, repeat = (np.asarray(table[name])[every[:samples]] for name in ("users", "repeat"))
     metrics = np.stack([_numbers(table, name)[every].reshape(len(first), samples) for name in METRICS], axis=-1)
-    users, repeat = (
-        np.zeros(1, np.int64) if summary else np.asarray(table[name])[every].reshape(len(first), samples)
-        for name in ("users", "repeat")
-    )
-    if not summary and ((users != users[0]).any() or (repeat != repeat[0]).any()):
-        raise ValueError("settings have samples of different subsets")
-    said = {name: value for name, value in about.items() if name not in ("format", "version", "form")}
+    named = table.select(["setting", "mechanism", "parameters"]).take(pa.array(first))
     return Study(
         grid=Grid(_blocks(named), str(about.get("grid", "settings"))),
-        users=users if summary else users[0],
-        repeat=repeat if summary else repeat[0],
+        users=users,
+        repeat=repeat,
         metrics=metrics,
-        about=said,
+        about={name: value for name, value in about.items() if name not in ("format", "version", "form")},
         scores={name: _numbers(table, name)[every] for name in SCORES} if summary else None,
     )
+
+
+def _in_one_order(table: pa.Table, every: IntArray, samples: int) -> IntArray:
+    """Rows such that all settings have the same subsets in the same order: the file's, or else by users and repeat."""
+    of = {name: np.asarray(table[name]) for name in ("users", "repeat")}
+
+    def same(rows: IntArray) -> bool:
+        return all((column[rows].reshape(-1, samples) == column[rows[:samples]]).all() for column in of.values())
+
+    if same(every):
+        return every
+    setting = np.arange(len(every)) // samples
+    by_subset = every[np.lexsort((of["repeat"][every], of["users"][every], setting))]
+    if not same(by_subset):
+        raise ValueError("settings have samples of different subsets")
+    return by_subset
 
 
 def _blocks(named: pa.Table) -> tuple[Block, ...]:
