@@ -102,7 +102,7 @@ class Sharer:
         """Share by another setting from here on; what was reported stays reported by the old one."""
         member = self.member(campaign)
         if setting not in Campaign.read(member.offer).menu:
-            raise OptionError(f"setting '{setting}' is not on the campaign's menu: see `status`")
+            raise OptionError(f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'")
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
         changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))

@@ -87,7 +87,7 @@ class Service:
                 self.sleep(max(self._pause(attempt), _told(said)))
                 continue
             return self._answer(status, content)
-        raise RunError(f"{self.address} was not asked: `tries` must be above 0")
+        raise RunError(f"{self.address} was not asked: tries must be above 0")
 
     def _answer(self, status: int, content: bytes) -> Any:
         try:

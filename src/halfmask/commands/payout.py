@@ -40,7 +40,7 @@ class Payout(Options):
 
 @command(Payout)
 def payout(options: Payout) -> tuple[Owed, ...]:
-    """What is owed: per campaign and producer the sum of its ledger, reversals included; the file is whole or not there."""
+    """What is owed: per campaign and producer the sum of its ledger, reversals included."""
     import csv
     from pathlib import Path
 
