@@ -116,9 +116,9 @@ def test_other_texts_are_refused(text: str) -> None:
         rows(open_panel(frame(pa.array(["2026-07-01T12:00:00", text])), time="time"))
 
 
-def test_calendar_numbers_and_times_of_day_are_refused() -> None:
-    with pytest.raises(ReadingError, match="dates such as 20260101; write them as ISO dates"):
-        open_panel(frame(pa.array([20260101, 20260102])))
+def test_calendar_numbers_are_dates_and_times_of_day_alone_are_refused() -> None:
+    assert times(frame(pa.array([20260101, 20260102]))) == [us("2026-01-01"), us("2026-01-02")]
+    assert times(frame(pa.array([202601012330, 202601020000]))) == [us("2026-01-01T23:30"), us("2026-01-02")]
     with pytest.raises(ColumnError, match="times of day without a date"):
         open_panel(frame(pa.array(["00:30", "01:00"])))
     with pytest.raises(ColumnError, match="holds no times"):

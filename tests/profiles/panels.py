@@ -50,7 +50,8 @@ def profile_of(
     threads: int | None = None,
     **policies: Any,
 ) -> Profile:
-    """The profile by one of the routes."""
+    """The profile by one of the routes; duplicates and sizes stop nothing unless a test says so."""
+    policies = {"duplicates": "first", "high": math.inf, **policies}
     method: Any = "kernel" if route == "kernel" else "expressions"
     panel = panel_of(readings, route, threads)
     return build_profile(panel, period=period, policies=Policies(**policies), buckets=buckets, method=method)

@@ -20,6 +20,8 @@ def phrase(message: str, command: str | None = None) -> str:
     def typed(found: re.Match[str]) -> str:
         name, value = found.groups()
         option = spelled(name, command)
+        if value == "False" and option.startswith("--"):
+            return f"--no-{option.removeprefix('--')}"
         return option if value is None else f"{option} {value}"
 
     return OPTION.sub(typed, message)

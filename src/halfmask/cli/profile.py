@@ -8,8 +8,10 @@ from halfmask.commands.profile import Profile
 from halfmask.commands.profile import profile as make_profile
 from halfmask.errors import OptionError
 
+NOTHING_SAID = Profile()
 
-def profile(options: Profile, *, dry_run: Flag = False) -> None:
+
+def profile(options: Profile = NOTHING_SAID, *, dry_run: Flag = False) -> None:
     """Readings to a profile: the compact file that every later step works from.
 
     Parameters

@@ -4,22 +4,27 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from halfmask.data.kinds import CLOCKS, NUMBERS, TEXTS, TIMES, Kind
+from halfmask.data.kinds import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, Kind
 from halfmask.errors import ColumnError
 
 ROLES = ("user", "time", "value")
 _USERS = (
     "user id uid meter sensor household home house customer client consumer producer participant person subject "
-    "device station node account site building mpan lclid"
+    "device station node account site building mpan lclid nmi pod ean prm serial "
+    "zähler zaehler zählernummer kunde haushalt compteur contador medidor contatore teller"
 )
-_TIMES = "time timestamp date datetime ts tstp instant epoch localtime"
+_TIMES = (
+    "time timestamp date datetime ts tstp instant epoch localtime datum zeit uhrzeit zeitstempel zeitpunkt horodate "
+    "fecha hora heure tijd tijdstip dato tidspunkt"
+)
 _VALUES = (
     "value val values kwh wh mwh kw reading consumption power load count counts usage energy demand "
-    "measurement quantity amount temperature flow volume"
+    "measurement quantity amount temperature flow volume wert verbrauch leistung energie consommation valeur "
+    "consumo valor potenza energia verbruik waarde"
 )
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[Kind]] = {
-    "user": frozenset(Kind) - {Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME, Kind.BOOLEAN} - CLOCKS,
+    "user": frozenset(Kind) - TIMES - CLOCKS - {Kind.BOOLEAN},
     "time": TIMES | CLOCKS | TEXTS | {Kind.INTEGER, Kind.FLOAT},
     "value": NUMBERS | {Kind.BOOLEAN, Kind.TEXT, Kind.EMPTY},
 }
@@ -32,15 +37,17 @@ _TYPICAL: dict[str, frozenset[Kind]] = {
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the three columns in the source."""
+    """The names of the three columns in the source; ``date`` holds the day where ``time`` is the clock alone."""
 
     user: str
     time: str
     value: str
+    date: str | None = None
 
     def note(self) -> str:
         """The choice as one line for the reader."""
-        return f"user = {self.user}, time = {self.time}, value = {self.value}"
+        time = f"{self.date} and {self.time}" if self.date else self.time
+        return f"user = {self.user}, time = {time}, value = {self.value}"
 
 
 def choose_columns(
@@ -72,6 +79,36 @@ def choose_columns(
     if len(set(chosen.values())) < len(ROLES):
         raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`")
     return columns
+
+
+HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval"))
+"""Names of a column that numbers the hours or other parts of a day."""
+
+
+def split_time(kinds: Mapping[str, Kind], date: str | None, time: str | None) -> tuple[str, str] | None:
+    """The columns of the day and of the clock, where they are two; None where one column holds both, or only days."""
+    if date is not None:
+        day = present(kinds, date, "date")
+        if time is not None:
+            return day, present(kinds, time, "time")
+    elif time is not None or any(kind in TIMES - DATES for kind in kinds.values()):
+        return None
+    else:
+        days = [name for name, kind in kinds.items() if kind in DATES]
+        if len(days) != 1:
+            return None
+        day = days[0]
+    clocks = [name for name, kind in kinds.items() if kind in CLOCKS and name != day]
+    if not clocks:
+        whole = {Kind.INTEGER, Kind.TEXT_INTEGER}
+        clocks = [
+            name for name, kind in kinds.items() if kind in whole and HOURS & {*words(name), "".join(words(name))}
+        ]
+    if len(clocks) == 1:
+        return day, clocks[0]
+    if date is not None:
+        raise ColumnError(f"`date` {date!r} holds the day; name the column of the clock with `time` ({listing(kinds)})")
+    return None
 
 
 def present(kinds: Mapping[str, Kind], name: str, role: str) -> str:

@@ -5,7 +5,11 @@ from enum import Enum, auto
 
 import pyarrow as pa
 
+from halfmask.data.dates import has_clock, is_compact, is_local_date
+from halfmask.data.numbers import is_local_number
+
 CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
+LOCAL_CLOCK = r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?"
 DAY = r"\d{4}-\d\d-\d\d"
 NAIVE_TIME = rf"{DAY}([T ]{CLOCK})?"
 ZONE = r"Z|[+-]\d\d(:?\d\d)?"
@@ -13,7 +17,7 @@ ZONED_TIME = rf"({DAY}[T ]{CLOCK}) ?({ZONE})"
 """ISO 8601 times as text; group 1 is the wall clock. Both engines and Python read these patterns alike."""
 ZONE_GROUP = 4
 
-ABSENT = ("", "na", "n/a", "null", "none")
+ABSENT = ("", "-", "--", "—", "?", "na", "n/a", "#n/a", "n.a.", "null", "none", "nil", "missing", "no data")
 """Texts that stand for no value, in lower case and stripped."""
 
 
@@ -31,15 +35,17 @@ class Kind(Enum):
     EMPTY = auto()
     TEXT = auto()
     TEXT_TIME = auto()
+    TEXT_DATE = auto()
     TEXT_CLOCK = auto()
     TEXT_INTEGER = auto()
     TEXT_NUMBER = auto()
     OTHER = auto()
 
 
-TEXTS = frozenset({Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_CLOCK, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER, Kind.EMPTY})
+TEXTS = frozenset({*(kind for kind in Kind if kind.name.startswith("TEXT")), Kind.EMPTY})
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER})
-TIMES = frozenset({Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME})
+TIMES = frozenset({Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME, Kind.TEXT_DATE})
+DATES = frozenset({Kind.DATE, Kind.TEXT_DATE})
 CLOCKS = frozenset({Kind.CLOCK, Kind.TEXT_CLOCK})
 
 
@@ -84,6 +90,10 @@ def text_kind(found: list[str]) -> Kind:
     """What most texts of a sample are: a few broken ones among them are errors, not another kind."""
     if not found:
         return Kind.EMPTY
+    if all(map(is_compact, found)):
+        return Kind.TEXT_TIME if has_clock(found[0]) else Kind.TEXT_DATE
+    if all(map(is_date, found)):
+        return Kind.TEXT_DATE
     tests = {
         Kind.TEXT_TIME: is_time,
         Kind.TEXT_CLOCK: is_clock,
@@ -94,8 +104,18 @@ def text_kind(found: list[str]) -> Kind:
 
 
 def is_time(text: str) -> bool:
+    """Whether a text is a date with or without a clock, in ISO form or another that `dates` knows."""
+    return is_iso(text) or is_local_date(text)
+
+
+def is_iso(text: str) -> bool:
     """Whether a text is an ISO time, with or without a zone."""
     return bool(re.fullmatch(NAIVE_TIME, text) or re.fullmatch(ZONED_TIME, text))
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day without a clock."""
+    return bool(re.fullmatch(DAY, text)) or (is_local_date(text) and not has_clock(text))
 
 
 def is_zoned(text: str) -> bool:
@@ -105,7 +125,7 @@ def is_zoned(text: str) -> bool:
 
 def is_clock(text: str) -> bool:
     """Whether a text is a time of day without a date."""
-    return bool(re.fullmatch(CLOCK, text))
+    return bool(re.fullmatch(CLOCK, text) or re.fullmatch(LOCAL_CLOCK, text))
 
 
 def is_integer(text: str) -> bool:
@@ -114,9 +134,9 @@ def is_integer(text: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, NaN and infinities included."""
+    """Whether a text is a number, NaN and infinities included, with a decimal point or a decimal comma."""
     try:
         float(text)
     except ValueError:
-        return False
+        return is_local_number(text)
     return True

@@ -24,10 +24,19 @@ class Opening:
     table: str | None = None
     wide: bool = False
     tz: str | None = None
-    duplicates: str = "first"
+    date: str | None = None
+    sheet: str | None = None
+    sql: str | None = None
+    decimal: str | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    skip: int | None = None
+    unit: str | None = None
+    register: bool | None = None
+    duplicates: str = "auto"
     nonfinite: str = "drop"
-    low: float = float("-inf")
-    high: float = float("inf")
+    low: float | None = None
+    high: float | None = None
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> "Opening":
@@ -43,5 +52,6 @@ class Opening:
         """A source opened in this way, but for what is named."""
         from halfmask.data.sources import open_panel
 
-        own = ("user", "time", "value", "format", "table", "wide", "tz")
-        return open_panel(source, **{**{name: getattr(self, name) for name in own}, **named})
+        policies = ("source", "duplicates", "nonfinite", "low", "high")
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in policies}
+        return open_panel(source, **{**own, **named})

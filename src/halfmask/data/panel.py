@@ -12,6 +12,16 @@ import pyarrow as pa
 MICROSECONDS = 1_000_000
 
 
+@dataclass(frozen=True)
+class Guess:
+    """One thing that was concluded about a source: what, why, and the option that overrules it."""
+
+    what: str
+    choice: str
+    evidence: str
+    option: str
+
+
 class Engine(ABC):
     """What a panel needs of the machinery under its frame, beyond Narwhals' expressions."""
 
@@ -40,6 +50,9 @@ class Panel:
 
     ``ordered`` is the same frame with a fourth column ``order`` (Int64) that grows in the order of the
     source; it costs more, and serves only to tell the first of two duplicates from the last.
+    ``unit`` is that of the values, where known. ``register``: whether values were the states of a register, None where
+    nobody said; then ``losses`` counts the states that gave no reading, by reason.
+    ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
     ``guard`` wraps every query: it turns the engine's failure into an error that names file and row.
     """
 
@@ -49,6 +62,10 @@ class Panel:
     source: str
     guard: Callable[[], AbstractContextManager[None]]
     notes: tuple[str, ...] = field(default=())
+    guesses: tuple[Guess, ...] = field(default=())
+    unit: str | None = None
+    register: bool | None = None
+    losses: Callable[[], dict[str, int]] | None = None
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over this panel, with errors that name the place in the source."""

@@ -1,6 +1,7 @@
 """From what a caller wrote to the files that are meant, and the format they are in."""
 
 import glob
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,19 @@ _EXTENSIONS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".xlsx": "sheet",
+    ".xlsm": "sheet",
+    ".xlsb": "sheet",
+    ".xls": "sheet",
+    ".ods": "sheet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".avro": "avro",
+    ".zip": "zip",
     ".duckdb": "duckdb",
     ".ddb": "duckdb",
     ".sqlite": "sqlite",
@@ -20,17 +34,28 @@ _EXTENSIONS = {
     ".db": "sqlite",
 }
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
-FORMATS = ("auto", "csv", "parquet", "cer", "duckdb", "sqlite", "postgres")
+FORMATS = ("auto", "csv", "parquet", "cer", "json", "sheet", "arrow", "avro", "zip", "duckdb", "sqlite")
+DATABASES = ("duckdb", "sqlite", "postgres", "mysql")
 FILE_FORMATS = ("csv", "parquet", "cer")
+"""What Spark reads as well."""
+_SERVERS = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+_BESIDE = ("readme", "license", "licence", "notice", "changelog", "metadata", "manifest", "schema", "notes", "about")
+"""Beginnings of the names of files that lie beside readings and hold none."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Files of one format, in the order in which they are read; ``root`` is above all folders named ``key=value``."""
+    """Files of one format, in the order in which they are read.
+
+    ``named``: the caller named each of them, rather than a folder that they are in. ``left_out`` are files of that
+    folder that hold no readings by their names.
+    """
 
     source: str
     format: str
     files: tuple[str, ...]
+    named: bool = True
+    left_out: tuple[str, ...] = ()
 
     @property
     def partitions(self) -> frozenset[str]:
@@ -49,11 +74,12 @@ def find(source: str, format: str) -> Place:
     """The files meant by a path, a folder or a glob, all of one format and none of them empty."""
     if format not in FORMATS:
         raise OptionError(f"`format` {format!r} is none of {', '.join(FORMATS)}")
-    if source.startswith(("postgresql://", "postgres://")):
-        return Place(source, "postgres", ())
-    files, named = _files(source)
-    if not named:
-        files = [file for file in files if _wanted(file, format)]
+    if (scheme := source.partition("://")[0]) in _SERVERS and "://" in source:
+        return Place(source, _SERVERS[scheme], ())
+    seen, named = _files(source)
+    files = seen if named else [file for file in seen if _wanted(file, format)]
+    if not named and any(not _beside(file) for file in files):
+        files = [file for file in files if not _beside(file)]
     if not files:
         wanted = "CSV or Parquet files" if format == "auto" else f"{format} files"
         raise SourceError(f"{source}: no {wanted} here; give a file, a folder or a glob that holds some")
@@ -61,7 +87,8 @@ def find(source: str, format: str) -> Place:
     empty = next((file for file in files if Path(file).stat().st_size == 0), None)
     if empty is not None:
         raise SourceError(f"{empty}: the file is empty; there are no readings in it")
-    return Place(source, _one_format(source, formats), tuple(files))
+    left_out = tuple(file for file in seen if file not in formats)
+    return Place(source, _one_format(source, formats), tuple(files), named, left_out)
 
 
 def _files(source: str) -> tuple[list[str], bool]:
@@ -78,7 +105,7 @@ def _files(source: str) -> tuple[list[str], bool]:
     except (OSError, ValueError) as error:
         raise SourceError(f"{source!r}: {error}; give a file, a folder or a glob") from error
     if "://" in source:
-        raise SourceError(f"{source}: only local files and postgresql:// are read; fetch the files first")
+        raise SourceError(f"{source}: no way to read such an address is known; fetch the files first")
     raise SourceError(f"{source}: no such file or folder; check the path")
 
 
@@ -92,8 +119,12 @@ def _wanted(file: str, format: str) -> bool:
     """Whether a file met in a folder is of the format sought, by its name."""
     found = by_name(file)
     if format == "auto":
-        return found in FILE_FORMATS
+        return found is not None and found not in DATABASES
     return found == ("csv" if format == "cer" else format)
+
+
+def _beside(file: str) -> bool:
+    return Path(file).name.lower().startswith(_BESIDE)
 
 
 def by_name(file: str) -> str | None:
@@ -116,7 +147,26 @@ def format_of(file: str) -> str:
         return "sqlite"
     if head[8:12] == b"DUCK":
         return "duckdb"
-    return by_name(file) or "csv"
+    if head.startswith(b"ARROW1"):
+        return "arrow"
+    if head.startswith(b"Obj\x01"):
+        return "avro"
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        return "sheet" if head[0] == 0xD0 or _is_workbook(file) else "zip"
+    named = by_name(file)
+    if named is None and head.lstrip()[:1] in (b"{", b"["):
+        return "json"
+    return named or "csv"
+
+
+def _is_workbook(file: str) -> bool:
+    """Whether a zip is a sheet of Excel or OpenDocument."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return by_name(file) == "sheet"
+    return "[Content_Types].xml" in names or ("mimetype" in names and "content.xml" in names)
 
 
 def compression(file: str) -> str:
@@ -133,7 +183,7 @@ def _one_format(source: str, formats: dict[str, str]) -> str:
     if len(found) > 1:
         listed = ", ".join(f"{list(formats.values()).count(one)} {one}" for one in found)
         raise SourceError(f"{source}: files of several formats ({listed}); choose one with `format` or a glob")
-    if len(formats) > 1 and found[0] not in FILE_FORMATS:
+    if len(formats) > 1 and found[0] in DATABASES:
         raise SourceError(f"{source}: {len(formats)} databases; give one of them")
     return found[0]
 

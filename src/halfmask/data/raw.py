@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data.engines.sql import Dialect
-from halfmask.data.panel import Engine
+from halfmask.data.panel import Engine, Guess
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
@@ -28,7 +29,8 @@ class Place:
 class Raw(ABC):
     """A table of an engine, a sample of it, and the way from a query's failure back to the row at fault.
 
-    ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files.
+    ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
+    that a row under the header names. ``workplace`` is a temporary folder that lives as long as the table.
     """
 
     engine: Engine
@@ -38,14 +40,27 @@ class Raw(ABC):
     failures: tuple[type[Exception], ...]
     partitions: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    guesses: tuple[Guess, ...] = ()
+    units: Mapping[str, str] = MappingProxyType({})
+    files: tuple[str, ...] = ()
+    workplace: Any = None
 
     @abstractmethod
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
         """The named expressions of every row, with ``order`` if asked for."""
 
     @abstractmethod
-    def unpivot(self, time: str, sensors: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        """``user, time, value``: a row for every row of the table and every sensor in it."""
+    def unpivot(
+        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+    ) -> nw.LazyFrame[Any]:
+        """``user, time, value``: a row for every row of the table and every value in it, with its user and time.
+
+        One expression for the user, or for the time, serves all values.
+        """
+
+    @abstractmethod
+    def distinct(self, column: str) -> dict[str, int]:
+        """The texts of a column, stripped, and how often each occurs; no text is empty text."""
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> Place | None:

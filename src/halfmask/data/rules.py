@@ -1,12 +1,13 @@
 """How the chosen columns are read: one SQL expression a role, the same on every engine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from halfmask.data.engines.sql import Dialect
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
+from halfmask.data.numbers import NumberFormat
 from halfmask.data.times import TimeRule
 from halfmask.errors import ReadingError
 
@@ -63,23 +64,43 @@ def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedA
     return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
 
 
-def value_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray) -> Rule:
-    """Values as doubles; doubles as they are; of texts, the usual words for nothing are null."""
+def value_rule(
+    dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
+) -> Rule:
+    """Values as doubles; doubles as they are; of texts, the usual words for nothing are null.
+
+    ``form`` is how the texts write numbers, ``by`` an expression to multiply with: a conversion of units.
+    """
     quoted = operand(dialect, name, column)
     if kind not in NUMBERS | {Kind.TEXT, Kind.EMPTY}:
         held = "true and false" if kind is Kind.BOOLEAN else "no numbers"
         raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`")
     if kind in TEXTS:
-        return _value_of_text(dialect, name, quoted)
-    double = pa.types.is_float64(column.type)
-    return Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
+        rule = _value_of_text(dialect, name, quoted, form or NumberFormat())
+    else:
+        double = pa.types.is_float64(column.type)
+        rule = Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
+    return replace(rule, sql=f"({rule.sql}) * {by}") if by else rule
 
 
-def _value_of_text(dialect: Dialect, name: str, quoted: str) -> Rule:
+def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
     """The words for nothing are looked for only where the text is not a number."""
     words = ", ".join(map(dialect.literal, ABSENT))
     absent = f"lower(trim({quoted})) IN ({words})"
+    if not form.plain:
+        return _local_value(dialect, name, quoted, form, absent)
     number = f"TRY_CAST({quoted} AS {dialect.double})"
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
-    return Rule("value", name, f"coalesce({number}, {rest})", bad, "a number with a decimal point, such as 0.14")
+    wanted = "a number such as 0.14; `decimal=.` takes commas for thousands, `decimal=,` for the decimal sign"
+    return Rule("value", name, f"coalesce({number}, {rest})", bad, wanted)
+
+
+def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
+    """Numbers of another country: only what is exactly one is let through."""
+    fits = f"({dialect.matches(f'trim({quoted})', form.pattern())})"
+    nothing = f"{quoted} IS NULL OR {absent}"
+    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(dialect, quoted)} ELSE 'no number' END"
+    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND NOT {fits}"
+    wanted = f"a number with `decimal={form.decimal}`, which the others are written with"
+    return Rule("value", name, f"CAST({text} AS {dialect.double})", bad, wanted)

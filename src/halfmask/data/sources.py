@@ -1,54 +1,57 @@
 """Any source of readings, opened as a panel."""
 
 import os
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from halfmask.data import places
-from halfmask.data.columns import Columns, choose_columns, listing, present
-from halfmask.data.columns import candidates as column_candidates
+import pyarrow as pa
+
+from halfmask.data import shapes, steps
+from halfmask.data.columns import words
+from halfmask.data.dates import ORDER, DateFormat, check_format, date_format
 from halfmask.data.diagnosis import guard
-from halfmask.data.engines.duckdb import DuckDBRaw, connect
-from halfmask.data.formats import cer, databases, frames, parquet, text
-from halfmask.data.kinds import NUMBERS, TIMES, Kind, kinds
-from halfmask.data.panel import Panel
+from halfmask.data.formats import cer
+from halfmask.data.kinds import TEXTS, Kind, is_iso, kinds, texts
+from halfmask.data.numbers import NumberFormat, number_format
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Guess, Panel
 from halfmask.data.raw import Raw
-from halfmask.data.rules import Rule, time_column, user_rule, value_rule
-from halfmask.data.times import TimeRule, time_rule
-from halfmask.errors import ColumnError, OptionError, SourceError
+from halfmask.data.reach import open_raw
+from halfmask.data.registers import differences
+from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
+from halfmask.data.times import TimeRule, clock_sql, time_rule
+from halfmask.data.units import NAMES as UNIT_NAMES
+from halfmask.data.units import Wanted, conversion, factor, kept_unit, needs_step, unit_in_name
+from halfmask.errors import OptionError, SourceError
 
 
-def open_panel(
-    source: Any,
-    *,
-    user: str | None = None,
-    time: str | None = None,
-    value: str | None = None,
-    format: str = "auto",
-    table: str | None = None,
-    wide: bool = False,
-    tz: str | None = None,
-    engine: Literal["duckdb", "spark"] = "duckdb",
-    master: str | None = None,
-    threads: int | None = None,
-    memory_limit: str | None = None,
-) -> Panel:
-    """Readings from a path, glob, folder, database or frame as a panel; only a few rows are looked at for now.
+def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
+    """Readings from a path, glob, folder, address, database or frame as a panel; a few rows are looked at for now.
 
-    ``user``, ``time``, ``value`` name the columns; those not named are guessed, and the notes say how.
-    ``wide`` takes a table with one column a sensor. ``tz`` is the zone whose wall clock counts for times that
-    have a zone. ``table`` names a table of a database. The other options go to the engine.
+    What is said, in an object or by name, are the fields of `ReadOptions`. What is not said is guessed from the first
+    rows, and from the whole column where they leave it open; the panel's guesses say why.
     """
-    raw = _open(source, format, table, engine, master, threads, memory_limit)
+    chosen = options or ReadOptions(**said)
+    if chosen.date_format is not None:
+        check_format(chosen.date_format)
+    raw = open_raw(source, chosen)
     if raw.sample.num_rows == 0:
         raise SourceError(f"{raw.source}: there are no readings in it")
-    if raw_format(source, format) == "cer":
-        return _cer_panel(raw, (user, time, value), wide)
-    if wide:
-        return _wide_panel(raw, user, time, value, tz)
+    if raw_format(source, chosen.format) == "cer":
+        return _cer_panel(raw, chosen)
     found = kinds(raw.sample)
-    columns = choose_columns(found, user, time, value)
-    return _long_panel(raw, found, columns, tz)
+    shape = shapes.recognise(raw, found, chosen)
+    reader = _Reader(raw, found, chosen)
+    if isinstance(shape, shapes.Sensors):
+        panel = reader.sensors(shape)
+    elif isinstance(shape, shapes.Days):
+        panel = reader.days(shape)
+    else:
+        panel = reader.long(shape)
+    if not chosen.register:
+        return replace(panel, register=chosen.register)
+    return differences(panel, steps.step_of(steps.head(panel)))
 
 
 def raw_format(source: Any, format: str) -> str:
@@ -56,124 +59,244 @@ def raw_format(source: Any, format: str) -> str:
     return format if isinstance(source, str | os.PathLike) else "frame"
 
 
-def _open(
-    source: Any,
-    format: str,
-    table: str | None,
-    engine: str,
-    master: str | None,
-    threads: int | None,
-    memory: str | None,
-) -> Raw:
-    if engine not in ("duckdb", "spark"):
-        raise OptionError(f"`engine` {engine!r} is neither duckdb nor spark")
-    if not isinstance(source, str | os.PathLike):
-        frame = frames.as_frame(source)
-        if engine == "duckdb" and frame.implementation not in frames.SPARK:
-            return frames.open_frame(connect(threads, memory), frame)
-        from halfmask.data.engines.spark import open_spark_frame
-
-        return open_spark_frame(frame, master, threads, memory)
-    place = places.find(os.fspath(source), format)
-    if table is not None and place.format in places.FILE_FORMATS:
-        raise OptionError(f"`table` {table!r} is for databases; {place.source} is {place.format}")
-    if engine == "duckdb":
-        return _open_duckdb(place, table, threads, memory)
-    from halfmask.data.engines.spark import open_spark_files
-
-    return open_spark_files(place, master, threads, memory)
-
-
-def _open_duckdb(place: places.Place, table: str | None, threads: int | None, memory: str | None) -> Raw:
-    connection = connect(threads, memory)
-    if place.format == "postgres":
-        return databases.open_postgres(connection, place.source, table)
-    if place.format == "duckdb":
-        return databases.open_duckdb(connection, place.files[0], table)
-    if place.format == "sqlite":
-        return databases.open_sqlite(connection, place.files[0], table)
-    if place.format == "parquet":
-        differ = parquet.check(place)
-        raw = DuckDBRaw(connection, place.source, lambda f: parquet.table(place, differ, f), place.files, parquet.ORDER)
-    else:
-        layout = text.cer_layout(place) if place.format == "cer" else text.layout(place)
-        raw = DuckDBRaw(connection, place.source, lambda f: text.table(layout, place, f), place.files)
-    raw.partitions = place.partitions
-    return raw
-
-
-def _long_panel(raw: Raw, found: Mapping[str, Kind], columns: Columns, tz: str | None) -> Panel:
-    raw.keep([columns.user, columns.time, columns.value])
-    dialect = raw.dialect
-    user = user_rule(
-        dialect,
-        columns.user,
-        found[columns.user],
-        raw.sample.column(columns.user),
-        lambda: _integral(raw, columns.user),
+def _cer_panel(raw: Raw, options: ReadOptions) -> Panel:
+    if options.wide or options.user or options.time or options.value or options.date:
+        raise OptionError("`format=cer` fixes the columns; leave `user`, `time`, `value` and `wide` out")
+    unit = Wanted.parse(options.unit).source
+    return _panel(
+        raw, cer.rules(raw.dialect, raw.sample), None, ("meter, code and value as in the trial's files",), (), unit
     )
-    sampled = raw.sample.column(columns.time)
-    clock, notes = time_rule(columns.time, found[columns.time], sampled, tz)
-    time = time_column(dialect, columns.time, clock, sampled)
-    value = value_rule(dialect, columns.value, found[columns.value], raw.sample.column(columns.value))
-    return _panel(raw, [user, time, value], clock, (columns.note(), *notes))
 
 
-def _integral(raw: Raw, column: str) -> bool:
-    quoted = raw.dialect.quote(column)
-    (fractions,) = raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"])
-    return fractions == 0
-
-
-def _panel(raw: Raw, rules: list[Rule], clock: TimeRule | None, notes: tuple[str, ...]) -> Panel:
-    expressions = {rule.role: rule.sql for rule in rules}
+def _panel(
+    raw: Raw,
+    rules: list[Rule],
+    clock: TimeRule | None,
+    notes: Sequence[str],
+    guesses: Sequence[Guess],
+    unit: str | None,
+) -> Panel:
+    expressions = {rule.role: rule.sql for rule in rules if rule.role in ("user", "time", "value")}
     watch = guard(raw, rules, clock)
     with watch():
         frame, ordered = (raw.select(expressions, ordered=ordered) for ordered in (False, True))
         raw.engine.collect(frame.head(100))
-    return Panel(frame, ordered, raw.engine, raw.source, watch, (*raw.notes, *notes))
+    said = (*raw.notes, *notes)
+    return Panel(frame, ordered, raw.engine, raw.source, watch, said, (*raw.guesses, *guesses), unit)
 
 
-def _cer_panel(raw: Raw, named: tuple[str | None, ...], wide: bool) -> Panel:
-    if wide or any(named):
-        raise OptionError("`format=cer` fixes the columns; leave `user`, `time`, `value` and `wide` out")
-    return _panel(raw, cer.rules(raw.dialect, raw.sample), None, ("meter, code and value as in the trial's files",))
+class _Reader:
+    """A table with the kinds of its columns and the caller's options, from which rules are made."""
 
+    def __init__(self, raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> None:
+        self.raw, self.found, self.options = raw, found, options
+        self.dialect = raw.dialect
+        self.notes: list[str] = []
+        self.guesses: list[Guess] = []
 
-def _wide_panel(raw: Raw, user: str | None, time: str | None, value: str | None, tz: str | None) -> Panel:
-    """One column a sensor: every numeric column but the time becomes a user of that name."""
-    if user is not None or value is not None:
-        raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
-    found = kinds(raw.sample)
-    name = _wide_time(found, time)
-    sensors = [c for c in found if c != name and c not in raw.partitions and found[c] in NUMBERS | {Kind.EMPTY}]
-    if not sensors:
-        raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})")
-    raw.keep([name, *sensors])
-    sampled = raw.sample.column(name)
-    clock, notes = time_rule(name, found[name], sampled, tz)
-    moment = time_column(raw.dialect, name, clock, sampled)
-    values = [value_rule(raw.dialect, c, found[c], raw.sample.column(c)) for c in sensors]
-    left_out = [c for c in found if c != name and c not in sensors]
-    notes.insert(0, f"time = {name}, {len(sensors)} columns as users")
-    notes += [f"columns left out: {', '.join(left_out)}"] if left_out else []
-    watch = guard(raw, [moment, *values], clock)
-    with watch():
-        expressions = {rule.column: rule.sql for rule in values}
-        frame, ordered = (raw.unpivot(moment.sql, expressions, ordered=ordered) for ordered in (False, True))
-        raw.engine.collect(frame.head(100))
-    return Panel(frame, ordered, raw.engine, raw.source, watch, (*raw.notes, *notes))
-
-
-def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
-    if time is not None:
-        return present(found, time, "time")
-    likely = column_candidates("time", found, {}) or [name for name, kind in found.items() if kind in TIMES]
-    if len(likely) != 1:
-        what = (
-            f"{len(likely)} columns could be the time: {', '.join(map(repr, likely))}"
-            if likely
-            else "no column looks like the time"
+    def long(self, shape: shapes.Long) -> Panel:
+        """A reading a row."""
+        columns = shape.columns
+        unit_column = self._unit_column()
+        named = [c for c in (columns.user, columns.date, columns.time, columns.value, unit_column) if c in self.found]
+        self.raw.keep(list(dict.fromkeys(c for c in named if c is not None)))
+        user = self._user(columns.user)
+        if columns.user.startswith("@"):
+            self.notes += [
+                f"user = {guess.choice}: {guess.evidence}" for guess in shape.guesses if guess.what == "user"
+            ]
+        clock, time = self._time(columns.date or columns.time, columns.time if columns.date else None)
+        form = self._numbers([columns.value])
+        by, unit = self._unit(columns.value, unit_column, [user, *time])
+        value = value_rule(
+            self.dialect, columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by
         )
-        raise ColumnError(f"{what}; name one with `time` ({listing(found)})")
-    return likely[0]
+        notes = (columns.note(), *self.notes)
+        return _panel(self.raw, [user, *time, value], clock, notes, (*shape.guesses, *self.guesses), unit)
+
+    def sensors(self, shape: shapes.Sensors) -> Panel:
+        """A column a sensor."""
+        self.raw.keep([shape.time, *shape.sensors])
+        clock, (moment, *_) = self._time(shape.time, None)
+        values, unit = self._values(shape.sensors)
+        left_out = [c for c in self.found if c != shape.time and c not in shape.sensors]
+        self.notes.insert(0, f"time = {shape.time}, {len(shape.sensors)} columns as users")
+        self.notes += [f"columns left out: {', '.join(left_out)}"] if left_out else []
+        users = [self.dialect.literal(name) for name in shape.sensors]
+        return self._unpivoted(users, [moment.sql], [moment], values, clock, shape.guesses, unit)
+
+    def days(self, shape: shapes.Days) -> Panel:
+        """A row a day, a column for each part of it."""
+        names = tuple(shape.slots)
+        self.raw.keep([c for c in (shape.user, shape.date, *names) if c in self.found])
+        user = self._user(shape.user)
+        clock, (moment, *_) = self._time(shape.date, None)
+        values, unit = self._values(names)
+        shown = "the file's name" if shape.user.startswith("@") else shape.user
+        evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
+        self.notes.insert(0, f"user = {shown}, time = {shape.date} and the column's name; {evidence}")
+        times = [f"({moment.sql}) + {offset}" for offset in shape.slots.values()]
+        return self._unpivoted([user.sql], times, [user, moment], values, clock, shape.guesses, unit)
+
+    def _unpivoted(
+        self,
+        users: Sequence[str],
+        times: Sequence[str],
+        keys: list[Rule],
+        values: list[Rule],
+        clock: TimeRule,
+        guesses: Sequence[Guess],
+        unit: str | None,
+    ) -> Panel:
+        watch = guard(self.raw, [*keys, *values], clock)
+        with watch():
+            read = [rule.sql for rule in values]
+            frame, ordered = (self.raw.unpivot(users, times, read, ordered=ordered) for ordered in (False, True))
+            self.raw.engine.collect(frame.head(100))
+        notes, said = (*self.raw.notes, *self.notes), (*self.raw.guesses, *guesses, *self.guesses)
+        return Panel(frame, ordered, self.raw.engine, self.raw.source, watch, notes, said, unit)
+
+    def _user(self, name: str) -> Rule:
+        if name.startswith("@"):
+            return Rule("user", name, self.dialect.file_part(name.removeprefix("@")))
+        column = self.raw.sample.column(name)
+        return user_rule(self.dialect, name, self.found[name], column, lambda: self._integral(name))
+
+    def _integral(self, column: str) -> bool:
+        quoted = self.dialect.quote(column)
+        (fractions,) = self.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"])
+        return fractions == 0
+
+    def _time(self, name: str, clock: str | None) -> tuple[TimeRule, list[Rule]]:
+        """The rule of the time's column, with that of the clock where it has a column of its own."""
+        column, kind = self.raw.sample.column(name), self.found[name]
+        written = self._written(name, kind, column)
+        rule, notes = time_rule(name, kind, column, self.options.tz, written)
+        self.notes += notes
+        evidence = written.evidence if written else _iso_evidence(kind)
+        shown = written.formats[0] if written else rule.unit or "ISO"
+        self.guesses.append(Guess("times", shown, evidence, "`date_format`"))
+        if rule.zoned:
+            zone = f"wall clock of {rule.tz}"
+            self.guesses.append(Guess("zone", zone, "times name an instant", "`tz`"))
+        moment = time_column(self.dialect, name, rule, column)
+        if clock is None:
+            return rule, [moment]
+        sql, bad = self._clock(clock)
+        wanted = "a time of day, such as 23:30"
+        return rule, [replace(moment, sql=f"(({moment.sql}) + ({sql}))"), Rule("clock", clock, sql, bad, wanted)]
+
+    def _clock(self, name: str) -> tuple[str, str]:
+        """SQL of the microseconds from midnight in a column, and of where it cannot be read."""
+        kind = self.found[name]
+        quoted = operand(self.dialect, name, self.raw.sample.column(name))
+        first, per_day = 0, 24
+        if kind in (Kind.INTEGER, Kind.TEXT_INTEGER):
+            number = f"TRY_CAST({quoted} AS {self.dialect.integer})"
+            counts = self.raw.count(
+                [f"{number} = 0", f"{number} = 24", f"{number} > 24", f"{number} > 50 OR {number} < 0"]
+            )
+            if counts[3]:
+                raise OptionError(f"column {name!r} is no number of an hour or half-hour; name another with `time`")
+            first, per_day = (1, 48) if counts[2] else (0, 24) if counts[0] else (1, 24)
+            what = "half-hours" if per_day == 48 else "hours"
+            self.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")
+        sql = clock_sql(self.dialect, kind, quoted, first, per_day)
+        tried = clock_sql(self.dialect, kind, quoted, first, per_day, "TRY_CAST")
+        present = (
+            f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS {self.dialect.text})) <> ''"
+        )
+        return sql, f"{present} AND ({tried}) IS NULL"
+
+    def _written(self, name: str, kind: Kind, column: pa.ChunkedArray) -> DateFormat | None:
+        """How the times of a column are written, where they are neither ISO nor counts from 1970."""
+        asked = self.options.date_format
+        if kind in (Kind.INTEGER, Kind.FLOAT):
+            found = [f"{number:.0f}" for number in column.drop_null().to_pylist() if number == number]
+        elif kind in TEXTS:
+            found = texts(column)
+        else:
+            return None
+        if asked is None and 2 * sum(map(is_iso, found)) >= len(found):
+            return None
+        quoted = f"trim(CAST({self.dialect.quote(name)} AS {self.dialect.text}))"
+        parts = [f"TRY_CAST({self.dialect.extract(quoted, ORDER, i)} AS {self.dialect.integer}) > 12" for i in (1, 2)]
+
+        def whole() -> tuple[int, int]:
+            first, second = self.raw.count(parts)
+            return first, second
+
+        return date_format(name, found, asked, whole) if found or asked else None
+
+    def _numbers(self, names: Sequence[str]) -> NumberFormat | None:
+        """How numbers are written in columns of text, all of them alike; None where numbers are numbers."""
+        written = [name for name in names if self.found[name] in TEXTS]
+        if not written:
+            return None
+        found = [text for name in written for text in texts(self.raw.sample.column(name))]
+
+        def whole(patterns: Sequence[str]) -> list[int]:
+            tests = [
+                self.dialect.matches(f"trim({self.dialect.quote(name)})", pattern)
+                for name in written
+                for pattern in patterns
+            ]
+            counts = self.raw.count(tests)
+            return [sum(counts[i :: len(patterns)]) for i in range(len(patterns))]
+
+        form = number_format(written[0], found, self.options.decimal, whole)
+        if not form.plain:
+            self.notes.append(f"{written[0]} has decimal {form.decimal!r}: {form.evidence}")
+        evidence = form.evidence or "every number has a point or none"
+        self.guesses.append(Guess("numbers", f"decimal {form.decimal!r}", evidence, "`decimal`"))
+        return form
+
+    def _values(self, names: Sequence[str]) -> tuple[list[Rule], str | None]:
+        """The rules of many columns of values, and their unit."""
+        form = self._numbers(names)
+        by, unit = self._unit(names[0], None, [])
+        sample = self.raw.sample
+        return [value_rule(self.dialect, c, self.found[c], sample.column(c), form, by) for c in names], unit
+
+    def _unit_column(self) -> str | None:
+        named = [
+            name for name, kind in self.found.items() if kind in TEXTS and UNIT_NAMES & {*words(name), name.lower()}
+        ]
+        return named[0] if len(named) == 1 else None
+
+    def _unit(self, value: str, column: str | None, rules: list[Rule]) -> tuple[str, str | None]:
+        """What to multiply values with, and the unit they are then in."""
+        wanted = Wanted.parse(self.options.unit)
+        if column is not None:
+            return self._unit_of_rows(value, column, wanted, rules)
+        in_name, in_row = unit_in_name(value), self.raw.units.get(value)
+        source, evidence = wanted.source, "`unit`"
+        if source is None:
+            source, evidence = (in_row, "a row under the header") if in_row else (in_name, f"the name {value!r}")
+        if source is None:
+            return "", None
+        kept = wanted.kept or source
+        self.guesses.append(Guess("unit", kept, evidence, "`unit`"))
+        by = factor(source, kept) or 1.0
+        return (repr(by) if by != 1.0 else ""), kept
+
+    def _unit_of_rows(self, value: str, column: str, wanted: Wanted, rules: list[Rule]) -> tuple[str, str]:
+        """A unit a row: all brought to one, power by the sampling step where energy is among them."""
+        found = self.raw.distinct(column)
+        step = None
+        if needs_step(found, wanted):
+            plain = value_rule(self.dialect, value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
+            zero = replace(plain, sql=f"CAST(0 AS {self.dialect.double})", bad=None)
+            step = steps.step_of(steps.head(_panel(self.raw, [*rules, zero], None, (), (), None)))
+        kept = kept_unit(self.raw.source, column, found, wanted, step)
+        listed = ", ".join(f"{unit} {count:,}" for unit, count in sorted(found.items()))
+        self.notes.append(f"unit = {kept}: column {column} has {listed} rows")
+        self.guesses.append(Guess("unit", kept, f"column {column}: {listed} rows", "`unit`"))
+        if all(factor(unit, kept, step) == 1.0 for unit in found):
+            return "", kept
+        quoted = f"CAST({self.dialect.quote(column)} AS {self.dialect.text})"
+        return conversion(self.dialect, quoted, found, kept, step), kept
+
+
+def _iso_evidence(kind: Kind) -> str:
+    return "its type" if kind not in TEXTS else "most texts are ISO times"

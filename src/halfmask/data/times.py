@@ -1,18 +1,18 @@
 """Any way of writing a time, as microseconds of the local wall clock.
 
 A zone-less time is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z,
-an epoch number) is an instant, and becomes the wall clock of ``--tz``, or of UTC where none is given.
+an epoch number) is an instant, and becomes the wall clock of ``tz``, or of UTC where none is given.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from halfmask.data.dates import DateFormat
 from halfmask.data.engines.sql import Dialect
-from halfmask.data.kinds import CLOCKS, NAIVE_TIME, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
-from halfmask.errors import ColumnError, OptionError, ReadingError
+from halfmask.data.kinds import CLOCKS, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
+from halfmask.errors import ColumnError, OptionError
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -22,17 +22,21 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 class TimeRule:
     """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
 
-    ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone.
+    ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone. ``formats`` are those of
+    strptime, where the times are not ISO.
     """
 
     kind: Kind
     zoned: bool
     unit: str | None = None
     tz: str = "UTC"
+    formats: tuple[str, ...] = ()
 
     def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
         """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails."""
-        if self.unit is not None:
+        if self.formats:
+            micros = dialect.parsed(self._text(dialect, column), self.formats, cast)
+        elif self.unit is not None:
             micros = self._epoch(dialect, column, cast)
         elif self.kind is Kind.ZONED:
             micros = dialect.instant(column)
@@ -43,6 +47,12 @@ class TimeRule:
         else:
             micros = _micros_of_text(dialect, column, cast)
         return dialect.local(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+
+    def _text(self, dialect: Dialect, column: str) -> str:
+        """What is to be parsed; a whole number in the signs it was meant by."""
+        if self.kind is Kind.FLOAT:
+            column = f"CAST({column} AS {dialect.integer})"
+        return column if self.kind in TEXTS else f"CAST({column} AS {dialect.text})"
 
     def _epoch(self, dialect: Dialect, column: str, cast: str) -> str:
         """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards."""
@@ -63,6 +73,8 @@ class TimeRule:
 
     def wanted(self) -> str:
         """What a readable time looks like, for the error that found another."""
+        if self.formats:
+            return f"a time written as the others are; `date_format={self.formats[0]!r}` is what was taken"
         if self.unit is not None:
             return f"an epoch number in {self.unit}"
         return (
@@ -107,18 +119,27 @@ def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
     return f"({micros} - ({sign}) * (60 * {hours} + {minutes}) * 60000000)"
 
 
-def time_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None) -> tuple[TimeRule, list[str]]:
-    """How to read a column as times, judged by its kind and a sample, and what the reader should know of it."""
+def time_rule(
+    name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
+) -> tuple[TimeRule, list[str]]:
+    """How to read a column as times, judged by its kind and a sample, and what the reader should know of it.
+
+    ``written`` is how its dates are written, where they are not ISO.
+    """
     if tz is not None:
         check_zone(tz)
     notes = []
+    if written is not None:
+        notes.append(f"{name} is written {written.formats[0]}: {written.evidence}")
+        rule = TimeRule(kind, zoned=False, formats=written.formats)
+        return rule, notes
     if kind in CLOCKS:
         raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with `time`")
-    if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.EMPTY}:
+    if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE, Kind.EMPTY}:
         rule = epoch_rule(name, kind, column, tz or "UTC")
         notes.append(f"{name} counts {rule.unit} since 1970")
     else:
-        found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME} else []
+        found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE} else []
         zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
         rule = TimeRule(kind, zoned, tz=tz or "UTC")
     if rule.zoned and tz is None:
@@ -131,14 +152,12 @@ def time_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None) ->
 def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeRule:
     """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 5138.
 
-    Smaller numbers are taken for seconds; a column of nothing but calendar dates such as 20260131 is refused.
+    Smaller numbers are taken for seconds. Dates without signs (20260131) are told from counts by `dates`.
     """
     if kind not in {Kind.INTEGER, Kind.FLOAT, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER}:
         raise ColumnError(f"column {name!r} holds no times; name another with `time`")
     raw = texts(column) if kind in {Kind.TEXT_INTEGER, Kind.TEXT_NUMBER} else column.drop_null().to_pylist()
     numbers = [float(number) for number in raw if _is_finite_number(number)]
-    if numbers and all(_is_calendar(number) for number in numbers):
-        raise ReadingError(f"column {name!r} holds dates such as {numbers[0]:.0f}; write them as ISO dates, 2026-01-31")
     largest = max(map(abs, numbers), default=0.0)
     unit = next(unit for unit, limit in _UNITS.items() if largest < limit)
     return TimeRule(kind, zoned=True, unit=unit, tz=tz)
@@ -151,19 +170,25 @@ def _is_finite_number(text: object) -> bool:
         return False
 
 
-def _is_calendar(number: float) -> bool:
-    if not 19000101 <= number <= 21001231 or number != int(number):
-        return False
-    try:
-        datetime.strptime(str(int(number)), "%Y%m%d")
-    except ValueError:
-        return False
-    return True
-
-
 def check_zone(tz: str) -> None:
     """Refuse a zone that is not in the time zone database."""
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError) as error:
         raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
+
+
+def clock_sql(dialect: Dialect, kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST") -> str:
+    """Microseconds from midnight: of a time of day, or of the number of a part of the day that counts from ``first``.
+
+    24:00 is the end of the day.
+    """
+    if kind is Kind.CLOCK:
+        return f"epoch_us({column})"
+    if kind is Kind.TEXT_CLOCK:
+        text = f"trim({column})"
+        forms = [f"%Y-%m-%d {form}" for form in ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")]
+        parsed = dialect.parsed(f"concat('1970-01-01 ', {column})", forms, cast)
+        return f"CASE WHEN {text} LIKE '24:00%' THEN {86_400_000_000} WHEN {text} <> '' THEN {parsed} END"
+    number = f"{cast}({column} AS {dialect.integer})"
+    return f"(({number}) - {first}) * {86_400_000_000 // per_day}"

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,10 @@ def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """Counts are added; sources are listed; a policy that both agree on is kept."""
     total: dict[str, Any] = {name: a.get(name, 0) + b.get(name, 0) for name in ABOUT_COUNTS}
     total["sources"] = sorted({*a.get("sources", []), *b.get("sources", [])})
-    for name in sorted({*a, *b} - {*ABOUT_COUNTS, "sources"}):
+    parts = [about["losses"] for about in (a, b) if "losses" in about]
+    if parts:
+        total["losses"] = {name: sum(part.get(name, 0) for part in parts) for name in sorted({*chain(*parts)})}
+    for name in sorted({*a, *b} - {*ABOUT_COUNTS, "sources", "losses"}):
         values = [about[name] for about in (a, b) if name in about]
         total[name] = values[0] if all(value == values[0] for value in values) else "mixed"
     return total

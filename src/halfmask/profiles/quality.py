@@ -23,7 +23,9 @@ def quality(profile: Profile) -> dict[str, Any]:
     last = int(rows["last"][present].max()) if readings else None
     return {
         "source": " + ".join(profile.about.get("sources", [])),
-        "rows": int(rows["rows"].sum()) + int(profile.about.get("unplaced", 0)),
+        "rows": sum(count for _, count in accounts(profile)),
+        "accounts": dict(accounts(profile)),
+        "unit": profile.unit,
         "readings": readings,
         "users": profile.users,
         "buckets": profile.buckets,
@@ -43,10 +45,27 @@ def quality(profile: Profile) -> dict[str, Any]:
         "empty_users": int(rows["empty"].sum()),
         "all_zero_users": int(rows["all_zero"].sum()),
         "mean": _mean(profile),
+        "minimum": quantiles(profile, (0.0,))[0] if readings else None,
+        "maximum": quantiles(profile, (1.0,))[0] if readings else None,
         "quantiles": dict(zip(map(str, QUANTILES), quantiles(profile, QUANTILES), strict=True)) if readings else {},
         "policies": profile.about.get("policies", {}),
         "fingerprint": profile.fingerprint(),
     }
+
+
+def accounts(profile: Profile) -> list[tuple[str, int]]:
+    """What became of every row of the source: used, or the reason why not. The numbers add up to the rows read."""
+    rows, about = profile.rows, profile.about
+    losses = about.get("losses")
+    found = [
+        ("used as readings", profile.readings),
+        ("no value: empty, a word for nothing, NaN or infinite", int(rows["nonfinite"].sum())),
+        ("below or above the bounds that were given", int(rows["outside"].sum())),
+        ("duplicates", int(about.get("duplicates", 0))),
+        ("no user or no time", int(about.get("unplaced", 0))),
+        *(losses.items() if isinstance(losses, dict) else ()),
+    ]
+    return [(reason, count) for reason, count in found if count or reason == "used as readings"]
 
 
 def _mean(profile: Profile) -> float | None:
@@ -70,7 +89,8 @@ def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]
     values = np.concatenate([-sizes[::-1], [0.0], sizes])
     counts = np.concatenate([profile.bin_negatives[::-1], [profile.rows["zeros"].sum()], positive])
     below = np.cumsum(counts)
-    return [float(values[np.searchsorted(below, p * below[-1])]) for p in probabilities]
+    counted = [np.searchsorted(below, max(p * below[-1], 1)) for p in probabilities]
+    return [float(values[place]) for place in counted]
 
 
 def advice(profile: Profile) -> list[str]:

@@ -12,7 +12,7 @@ from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.profiles.bins import BINS_PER_OCTAVE
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import advice, quality
+from halfmask.profiles.quality import accounts, advice, quality
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,14 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
         rows.append(("out of bounds", f"{found['outside']:,} dropped"))
     if found["unplaced"]:
         rows.append(("no user or time", f"{found['unplaced']:,} rows left out"))
+    losses = profile.about.get("losses")
+    rows += [(reason, f"{count:,} rows") for reason, count in (losses.items() if isinstance(losses, dict) else ())]
+    rows.append(
+        ("rows add up", " + ".join(f"{count:,} {reason.partition(':')[0]}" for reason, count in accounts(profile)))
+    )
+    rows.append(("unit", found["unit"] or "not known"))
     if found["quantiles"]:
+        rows.append(("smallest and largest", f"{found['minimum']:.4g} to {found['maximum']:.4g}"))
         rows.append(("mean", "too large to add up" if found["mean"] is None else f"{found['mean']:.4g}"))
         rows.append(("quantiles", "   ".join(f"{float(p):.0%} {v:.3g}" for p, v in found["quantiles"].items())))
     return rows

@@ -97,6 +97,7 @@ class DuckDBRaw(Raw):
         self.engine = DuckDBEngine(connection)
         self.source = source
         self.files = tuple(files)
+        self.originals: Mapping[str, str] = {}
         self._table = table
         self._order = order
         self.sample = self._look()
@@ -117,13 +118,20 @@ class DuckDBRaw(Raw):
             columns.append(f'CAST({self._order} AS BIGINT) AS "order"')
         return nw.from_native(self._query(", ".join(columns)))
 
-    def unpivot(self, time: str, sensors: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        names = ", ".join(map(self.dialect.literal, sensors))
-        values = ", ".join(sensors.values())
-        columns = f'unnest([{names}]) AS "user", {time} AS "time", unnest([{values}]) AS "value"'
+    def unpivot(
+        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+    ) -> nw.LazyFrame[Any]:
+        def each(expressions: Sequence[str]) -> str:
+            return expressions[0] if len(expressions) == 1 else f"unnest([{', '.join(expressions)}])"
+
+        columns = f'{each(users)} AS "user", {each(times)} AS "time", unnest([{", ".join(values)}]) AS "value"'
         if ordered:
             columns += f', CAST({self._order} AS BIGINT) AS "order"'
         return nw.from_native(self._query(columns))
+
+    def distinct(self, column: str) -> dict[str, int]:
+        text = f"coalesce(trim(CAST({self.dialect.quote(column)} AS VARCHAR)), '')"
+        return dict(self._query(f"{text} AS t, count(*)", "GROUP BY t ORDER BY t LIMIT 1000").fetchall())
 
     def first(self, condition: str, shown: str) -> Place | None:
         file = None
@@ -135,7 +143,11 @@ class DuckDBRaw(Raw):
         within = None if file is None else [file]
         rows = self._query(f"row_number() OVER () AS n, CAST({shown} AS VARCHAR) AS t, {condition} AS b", files=within)
         found = rows.filter("b").limit(1).fetchall()
-        return Place(file, int(found[0][0]), str(found[0][1])) if found else None
+        return Place(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
+
+    def original(self, file: str | None) -> str | None:
+        """The file that the caller knows, where this is a copy of it."""
+        return None if file is None else self.originals.get(file, file)
 
     def count(self, conditions: Sequence[str]) -> list[int]:
         counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
@@ -161,9 +173,9 @@ class DuckDBRaw(Raw):
         if line is None:
             return None
         file = re.search(r"^\s*file = (.*)$", message, re.MULTILINE)
-        where = f"{file[1] if file else self.source}, line {line[1]}"
+        where = f"{self.original(file[1]) if file else self.source}, line {line[1]}"
         if "not utf-8" in message:
-            return SourceError(f"{where}: not UTF-8; convert the file first, for example with iconv")
+            return SourceError(f"{where}: not UTF-8; name the encoding: `encoding=cp1252` (or latin-1, utf-16)")
         count = re.search(r"Expected Number of Columns: (\d+)", message)
         if count:
             return ReadingError(f"{where}: not {count[1]} columns as in the others; mend or drop that line")
@@ -175,7 +187,7 @@ class DuckDBRaw(Raw):
             try:
                 self._query("count(COLUMNS(*))", files=[file]).fetchall()
             except FAILURES as error:
-                return SourceError(f"{file}: {headline(str(error))}; replace the file or leave it out")
+                return SourceError(f"{self.original(file)}: {headline(str(error))}; replace the file or leave it out")
         return None
 
 

@@ -115,14 +115,13 @@ def open_spark_files(place: Files, master: str | None, threads: int | None, memo
         raise OptionError(f"`engine=spark` reads files, not {place.format} databases; use `engine=duckdb`")
     differ = parquet.check(place) if place.format == "parquet" else False
     layout = None
-    if place.format == "cer":
-        layout = text.cer_layout(place)
-    elif place.format == "csv":
-        layout = text.layout(place)
-        differ = layout.by_name
-        if layout.skip or layout.comment:
+    if place.format in ("cer", "csv"):
+        found = text.cer_layout(place) if place.format == "cer" else text.layouts(place)[0]
+        layout = found[0][0]
+        differ = len(found) > 1
+        if not layout.plain:
             raise SourceError(
-                f"{place.source}: lines before the header or comments; Spark cannot skip them, use `engine=duckdb`"
+                f"{place.source}: lines around the table, or comments; Spark cannot skip them, use `engine=duckdb`"
             )
     if differ:
         raise SourceError(
@@ -167,6 +166,7 @@ class SparkRaw(Raw):
         self.source = source
         self.spark = spark
         self._place = place
+        self.files = place.files if place else ()
         self.partitions = place.partitions if place else frozenset()
         try:
             self._frame = read()
@@ -200,12 +200,21 @@ class SparkRaw(Raw):
         frame = self._ordered() if ordered else self._frame
         return lazy(frame.selectExpr(*columns, *(["order"] if ordered else [])))
 
-    def unpivot(self, time: str, sensors: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        pairs = ", ".join(f"{self.dialect.literal(name)}, {sql}" for name, sql in sensors.items())
-        stacked = f"stack({len(sensors)}, {pairs}) AS (user, value)"
+    def unpivot(
+        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+    ) -> nw.LazyFrame[Any]:
+        def of(expressions: Sequence[str], i: int) -> str:
+            return expressions[min(i, len(expressions) - 1)]
+
+        rows = ", ".join(f"{of(users, i)}, {of(times, i)}, {value}" for i, value in enumerate(values))
         frame = self._ordered() if ordered else self._frame
-        long = frame.selectExpr(f"{time} AS time", stacked, *(["order"] if ordered else []))
-        return lazy(long.select("user", "time", "value", *(["order"] if ordered else [])))
+        stacked = f"stack({len(values)}, {rows}) AS (user, time, value)"
+        return lazy(frame.selectExpr(stacked, *(["order"] if ordered else [])))
+
+    def distinct(self, column: str) -> dict[str, int]:
+        text = f"coalesce(trim(CAST({self.dialect.quote(column)} AS STRING)), '') AS t"
+        rows = self._frame.selectExpr(text).groupBy("t").count().limit(1000).collect()
+        return {row["t"]: int(row["count"]) for row in rows}
 
     def first(self, condition: str, shown: str) -> Place | None:
         frame = self._ordered()

@@ -35,8 +35,10 @@ def pick_table(source: str, tables: Sequence[str], asked: str | None) -> tuple[s
     return tables[0], (f"table = {tables[0]}",)
 
 
-def open_duckdb(connection: duckdb.DuckDBPyConnection, path: str, table: str | None) -> DuckDBRaw:
-    """A table or view of a DuckDB file, attached for reading alone."""
+def open_duckdb(
+    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, sql: str | None = None
+) -> DuckDBRaw:
+    """A table, a view or a query of a DuckDB file, attached for reading alone."""
     try:
         connection.execute(f"ATTACH {DuckDBDialect().literal(path)} AS attached (READ_ONLY)")
         found = connection.execute(
@@ -46,6 +48,9 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, path: str, table: str | N
         ).fetchall()
     except duckdb.Error as error:
         raise SourceError(f"{path}: {headline(str(error))}; check that it is a DuckDB file nobody writes to") from error
+    if sql is not None:
+        connection.execute("USE attached")
+        return DuckDBRaw(connection, f"{path}, query", lambda _: f"({_query(sql)})")
     names = {(name if schema == "main" else f"{schema}.{name}"): (schema, name) for schema, name in found}
     chosen, notes = pick_table(path, list(names), table)
     schema, name = names[chosen]
@@ -55,25 +60,40 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, path: str, table: str | N
     return raw
 
 
-def open_sqlite(connection: duckdb.DuckDBPyConnection, path: str, table: str | None) -> StreamRaw:
-    """A table or view of a SQLite file. Its columns may hold any type in any row: what does not fit is an error."""
+def _query(sql: str) -> str:
+    """A query as part of another."""
+    return sql.strip().rstrip(";")
+
+
+def open_sqlite(
+    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, sql: str | None = None
+) -> StreamRaw:
+    """A table, a view or a query of a SQLite file.
+
+    Its columns may hold any type in any row: what does not fit is an error.
+    """
     try:
         with closing(_sqlite(path)) as database:
             query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             names = [name for (name,) in database.execute(query) if not name.startswith("sqlite_")]
-            chosen, notes = pick_table(path, names, table)
-            declared = {row[1]: row[2] for row in database.execute(f"PRAGMA table_info({_quote(chosen)})")}
-            rows = database.execute(f"SELECT * FROM {_quote(chosen)} LIMIT {SAMPLE_ROWS}").fetchall()
+            chosen, notes = ("query", ()) if sql else pick_table(path, names, table)
+            origin = f"({_query(sql)})" if sql else _quote(chosen)
+            cursor = database.execute(f"SELECT * FROM {origin} LIMIT {SAMPLE_ROWS}")
+            declared = {column[0]: "" for column in cursor.description}
+            if not sql:
+                declared |= {row[1]: row[2] for row in database.execute(f"PRAGMA table_info({_quote(chosen)})")}
+            rows = cursor.fetchall()
     except sqlite3.Error as error:
-        raise SourceError(f"{path}: {error}; check that it is a SQLite file") from error
-    place = f"{path}, table {chosen}"
+        wrong = "check the query" if sql else "check that it is a SQLite file"
+        raise SourceError(f"{path}: {error}; {wrong}") from error
+    place = f"{path}, query" if sql else f"{path}, table {chosen}"
     cells = zip(declared, zip(*rows, strict=True) if rows else ((),) * len(declared), strict=True)
     types = {name: sqlite_type(declared[name], column) for name, column in cells}
-    sample = _arrow(rows, types, place, 0)
+    sample = arrow(rows, types, place, 0)
 
     def open_stream(columns: Sequence[str]) -> Stream:
         kept = {name: types[name] for name in columns}
-        return Stream(pa.schema(list(kept.items())), lambda: _sqlite_batches(path, chosen, kept, place))
+        return Stream(pa.schema(list(kept.items())), lambda: _sqlite_batches(path, origin, kept, place))
 
     raw = StreamRaw(connection, place, open_stream, pa.Table.from_batches([sample]))
     raw.notes = notes
@@ -96,20 +116,20 @@ def sqlite_type(declared: str, column: Sequence[Any]) -> pa.DataType:
     return pa.string()
 
 
-def _sqlite_batches(path: str, table: str, types: dict[str, pa.DataType], place: str) -> Iterator[pa.RecordBatch]:
+def _sqlite_batches(path: str, origin: str, types: dict[str, pa.DataType], place: str) -> Iterator[pa.RecordBatch]:
     columns = ", ".join(map(_quote, types))
     try:
         with closing(_sqlite(path)) as database:
-            cursor = database.execute(f"SELECT {columns} FROM {_quote(table)}")
+            cursor = database.execute(f"SELECT {columns} FROM {origin}")
             done = 0
             while rows := cursor.fetchmany(_FETCH):
-                yield _arrow(rows, types, place, done)
+                yield arrow(rows, types, place, done)
                 done += len(rows)
     except sqlite3.Error as error:
         raise SourceError(f"{place}: {error}; check the database") from error
 
 
-def _arrow(rows: Sequence[tuple[Any, ...]], types: dict[str, pa.DataType], place: str, done: int) -> pa.RecordBatch:
+def arrow(rows: Sequence[tuple[Any, ...]], types: dict[str, pa.DataType], place: str, done: int) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else ((),) * len(types)
     arrays = [_array(cells, name, t, place, done) for cells, (name, t) in zip(columns, types.items(), strict=True)]
     return pa.record_batch(arrays, schema=pa.schema(list(types.items())))
@@ -135,10 +155,14 @@ def _fits(cell: Any, t: pa.DataType) -> bool:
     return True
 
 
-def open_postgres(connection: duckdb.DuckDBPyConnection, url: str, table: str | None) -> StreamRaw:
-    """A table or view of a PostgreSQL database, by URL; the password stays out of every message."""
+def open_postgres(
+    connection: duckdb.DuckDBPyConnection, url: str, table: str | None, sql: str | None = None
+) -> StreamRaw:
+    """A table, a view or a query of a PostgreSQL database, by URL; the password stays out of every message."""
     parts = urlsplit(url)
     server = f"postgresql://{parts.hostname or ''}{parts.path}"
+    if sql is not None:
+        return _postgres_query(connection, url, server, _query(sql))
     names = _ask(
         url,
         server,
@@ -173,6 +197,27 @@ def open_postgres(connection: duckdb.DuckDBPyConnection, url: str, table: str | 
     raw = StreamRaw(connection, place, open_stream, sample)
     raw.notes = notes
     return raw
+
+
+def _postgres_query(connection: duckdb.DuckDBPyConnection, url: str, server: str, sql: str) -> StreamRaw:
+    """A query; decimals come as text, which is read as numbers."""
+    sample = _ask(url, server, f"SELECT * FROM ({sql}) AS asked LIMIT {SAMPLE_ROWS}")
+    sample = sample.cast(pa.schema([pa.field(f.name, _brought(f.type)) for f in sample.schema]))
+
+    def batches(kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        target = pa.schema([sample.schema.field(name) for name in kept])
+        for batch in _postgres_batches(url, server, f"SELECT {', '.join(map(_quote, kept))} FROM ({sql}) AS asked"):
+            yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+
+    def open_stream(kept: Sequence[str]) -> Stream:
+        return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
+
+    return StreamRaw(connection, f"{server}, query", open_stream, sample)
+
+
+def _brought(t: pa.DataType) -> pa.DataType:
+    """The driver's own type for what Arrow has none for, as the text it holds."""
+    return t.storage_type if isinstance(t, pa.ExtensionType | pa.BaseExtensionType) else t
 
 
 _PLAIN = {"smallint", "integer", "bigint", "real", "double precision", "text", "character varying", "boolean", "date"}

@@ -1,30 +1,37 @@
-"""CSV and its kin: delimiter and header are found by looking, every cell is text until a rule reads it."""
+"""CSV and its kin: delimiter, header, and what stands around the table are found by looking.
 
-import codecs
+Every cell is text until a rule reads it.
+"""
+
 import csv
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import pyarrow as pa
+from pathlib import Path
 
 from halfmask.data.engines.sql import DuckDBDialect
-from halfmask.data.kinds import is_number, is_time
+from halfmask.data.formats.encodings import HEAD_BYTES, unpacked
+from halfmask.data.kinds import ABSENT, is_clock, is_number, is_time
 from halfmask.data.places import Place, compression
+from halfmask.data.units import canonical, is_unit
 from halfmask.errors import SourceError
 
 _SQL = DuckDBDialect()
-_HEAD_BYTES = 1 << 20
 _HEAD_LINES = 200
+_TAIL_BYTES = 1 << 16
+_UNPACK_BELOW = 1 << 24
 _DELIMITERS = (",", ";", "\t", "|")
+Lines = list[tuple[int, list[str]]]
+"""Rows of a head of a file, each with the number of its line from 0."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """How the text is cut into cells.
 
-    ``skip`` lines stand before the table; ``by_name``: the files' headers differ in order, so that columns are
-    matched by name.
+    ``skip`` lines stand before the header, or, where ``header`` is False, before the first reading. ``footer`` lines
+    after the table have fewer cells. ``units`` are those of a row under the header.
     """
 
     delimiter: str
@@ -33,109 +40,197 @@ class Layout:
     header: bool
     names: tuple[str, ...]
     compression: str
-    by_name: bool = False
+    footer: int = 0
+    units: tuple[tuple[str, str], ...] = ()
+    typed: bool = True
+    before: int = 0
+    line: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but a header stands around the table."""
+        return not (self.skip or self.comment or self.footer or self.units)
+
+    def notes(self) -> list[str]:
+        """What was found around the table."""
+        said = [f"{self.before} lines before the table are left out"] if self.before else []
+        said += ["a row of units under the header is left out"] if self.units else []
+        return said + ([f"{self.footer} lines after the table are left out"] if self.footer else [])
 
 
-def cer_layout(place: Place) -> Layout:
+Layouts = tuple[tuple[Layout, tuple[str, ...]], ...]
+"""Files by their layout."""
+
+
+def cer_layout(place: Place) -> Layouts:
     """The fixed layout of the trial's files."""
-    return Layout(" ", 0, "", False, ("meter", "code", "value"), compression(place.files[0]))
+    return ((Layout(" ", 0, "", False, ("meter", "code", "value"), compression(place.files[0])), place.files),)
 
 
-def layout(place: Place) -> Layout:
-    """Look at the first file for the layout, and at the first lines of the others for whether it is the same."""
-    first = look(place.files[0])
-    by_name = False
-    for file in place.files[1:]:
-        other = look(file)
-        if other.header != first.header or set(other.names) != set(first.names):
-            odd = ", ".join(map(repr, sorted(set(other.names) ^ set(first.names)))) or "a header in one alone"
+def layouts(place: Place, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
+    """The files by layout, and those of a folder that are left out: they hold no table of the others' columns.
+
+    A file that was named by the caller must have the columns of the others.
+    """
+    looks = {file: look(file, skip) for file in place.files}
+    reference_file = next((file for file, found in looks.items() if found.typed), place.files[0])
+    reference = looks[reference_file]
+    groups: dict[Layout, list[str]] = {}
+    left_out = []
+    for file, found in looks.items():
+        same = found.header == reference.header or bool(found.units) != bool(reference.units)
+        if not same or set(found.names) != set(reference.names):
+            if not place.named and not found.typed:
+                left_out.append(file)
+                continue
+            odd = ", ".join(map(repr, sorted(set(found.names) ^ set(reference.names)))) or "a header in one alone"
             raise SourceError(
-                f"{file}: its columns differ from those of {place.files[0]} ({odd}); give files with the same columns"
+                f"{file}: its columns differ from those of {reference_file} ({odd}); give files with the same columns"
             )
-        if replace(other, names=first.names) != first:
-            raise SourceError(f"{file}: cut into cells otherwise than {place.files[0]}; read the two kinds apart")
-        by_name = by_name or other.names != first.names
-    return replace(first, by_name=by_name)
+        groups.setdefault(replace(found, typed=True), []).append(file)
+    return tuple((layout, tuple(files)) for layout, files in groups.items()), tuple(left_out)
 
 
-def look(file: str) -> Layout:
-    """The layout of one file, from its first lines."""
+def look(file: str, skip: int | None = None) -> Layout:
+    """The layout of one file, from its first and last lines."""
     lines = _head(file)
-    comment = "#" if lines and lines[0].startswith("#") else ""
-    lines = [line for line in lines if line.strip() and not (comment and line.startswith(comment))]
-    if not lines:
+    comments = [line.startswith("#") for line in lines]
+    comment = (
+        "#" if lines and comments[0] and any(comments[comments.index(False) if False in comments else 0 :]) else ""
+    )
+    kept = [
+        (at, line)
+        for at, line in enumerate(lines)
+        if line.strip() and at >= (skip or 0) and not (comments[0] and line.startswith("#"))
+    ]
+    if not kept:
         raise SourceError(f"{file}: there are no readings in it")
-    delimiter = _delimiter(lines)
-    cells = [next(csv.reader([line], delimiter=delimiter)) for line in lines]
-    width = _usual_width(cells)
-    skip = next(i for i, row in enumerate(cells) if len(row) == width)
-    header = _is_header(cells[skip], [row for row in cells[skip + 1 :] if len(row) == width])
-    names = _distinct(cells[skip]) if header else tuple(map(str, range(width)))
-    return Layout(delimiter, skip, comment, header, names, compression(file))
+    delimiter = _delimiter([line for _, line in kept])
+    rows = [(at, next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == " "))) for at, line in kept]
+    width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
+    rows = [(at, row) for at, row in rows if len(row) == width]
+    header, units, first = _header(rows)
+    names = _distinct(file, header[1]) if header else tuple(map(str, range(width)))
+    named_units = tuple((n, canonical(u)) for n, u in zip(names, units[1], strict=True) if is_unit(u)) if units else ()
+    start = first if units or header is None else header[0]
+    return Layout(
+        delimiter,
+        0 if comment else start,
+        comment,
+        header is not None and not units,
+        names,
+        compression(file),
+        _footer(file, delimiter, width) if width > 1 else 0,
+        named_units,
+        bool(_typed_columns(rows)),
+        len([line for line in lines[: header[0] if header else first] if line.strip()]),
+        header[0] if header else first,
+    )
 
 
 def _head(file: str) -> list[str]:
     """The first whole lines of a file, unpacked and decoded."""
-    packed = compression(file)
-    try:
-        with pa.input_stream(file, compression=None if packed == "none" else packed) as opened:
-            data = bytes(opened.read(_HEAD_BYTES))
-    except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error
-    try:
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(data)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise SourceError(f"{file}, line {line}: not UTF-8 text; convert the file, for example with iconv") from error
+    data = unpacked(file)
+    text = data.decode("utf-8-sig", errors="replace")
     if "\0" in text:
-        raise SourceError(f"{file}: not text; name its kind with `format`, or convert it to UTF-8")
-    lines = text.splitlines()
-    return (lines[:-1] if len(data) == _HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
+        raise SourceError(f"{file}: not text; name its kind with `format`, or its encoding with `encoding`")
+    lines = re.split(r"\r\n|\n|\r", text)
+    return (lines[:-1] if len(data) == HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
+
+
+def _footer(file: str, delimiter: str, width: int) -> int:
+    """How many lines at the end have fewer cells than the table."""
+    size = Path(file).stat().st_size
+    if compression(file) != "none":
+        data = unpacked(file, None)[-_TAIL_BYTES:] if size < _UNPACK_BELOW else b""
+    else:
+        with open(file, "rb") as opened:
+            opened.seek(max(0, size - _TAIL_BYTES))
+            data = opened.read()
+    lines = [line for line in re.split(r"\r\n|\n|\r", data.decode("utf-8", errors="replace")) if line.strip()]
+    wide = (len(next(csv.reader([line], delimiter=delimiter))) >= width for line in reversed(lines[1:]))
+    return next((count for count, whole in enumerate(wide) if whole), 0)
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts most lines into equally many cells; blanks only where no other cuts them at all."""
+    """The delimiter that cuts most lines into equally many cells; blanks only where no other cuts them at all.
+
+    A comma that stands between digits in every cell may be a decimal comma, so another delimiter goes before it.
+    """
 
     def score(delimiter: str) -> tuple[float, int]:
         widths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter))
         width, lines_of_it = max(widths.items(), key=lambda item: (item[1], item[0]))
         return (lines_of_it / len(lines) if width > 1 else 0.0), width
 
-    best = max(_DELIMITERS, key=score)
-    return best if score(best)[1] > 1 else " "
+    scores = {delimiter: score(delimiter) for delimiter in _DELIMITERS}
+    best = max(_DELIMITERS, key=lambda delimiter: scores[delimiter])
+    others = [d for d in _DELIMITERS[1:] if scores[d][0] >= 0.5]
+    if best == "," and others and max(scores[d][0] for d in others) >= 0.9 * scores[","][0]:
+        best = max(others, key=lambda delimiter: scores[delimiter])
+    return best if scores[best][1] > 1 else " "
 
 
-def _usual_width(cells: Sequence[Sequence[str]]) -> int:
-    """How many cells most lines have; of equally many lines, the width of the first."""
-    return Counter(len(row) for row in cells).most_common(1)[0][0]
+def _is_typed(cell: str) -> bool:
+    text = cell.strip()
+    return is_time(text) or is_number(text) or is_clock(text)
 
 
-def _is_header(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line names the columns.
+def _is_empty(cell: str) -> bool:
+    return cell.strip().lower() in ABSENT
 
-    It does if it holds no time, and a cell of it is no number though most below it are times or numbers, or it
-    holds no number at all. So ``time,1001,1002`` is a header, and ``1392 19503 0.14`` is none.
+
+def _typed_columns(rows: Lines) -> list[int]:
+    """The columns in which at least half of the cells are times or numbers."""
+    cells = [row for _, row in rows]
+    shares = [sum(_is_typed(row[i]) or _is_empty(row[i]) for row in cells) for i in range(len(cells[0]))]
+    some = [any(_is_typed(row[i]) for row in cells) for i in range(len(cells[0]))]
+    return [i for i, share in enumerate(shares) if some[i] and 2 * share >= len(cells)]
+
+
+def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[str]] | None, int]:
+    """The row of names, the row of units and the line of the first reading.
+
+    Rows before the first whose typed columns all hold what they usually hold are no readings. The last of them with
+    the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
     """
-    if any(is_time(cell.strip()) for cell in first):
-        return False
-    words = [i for i, cell in enumerate(first) if cell.strip() and not is_number(cell.strip())]
+    typed = _typed_columns(rows)
+    if not typed:
+        words = all(cell.strip() and not _is_typed(cell) for cell in rows[0][1])
+        return (rows[0], None, rows[0][0] + 1) if words else (None, None, rows[0][0])
 
-    def typed_below(i: int) -> bool:
-        return 2 * sum(is_time(row[i].strip()) or is_number(row[i].strip()) for row in others) > len(others)
+    def is_reading(row: list[str]) -> bool:
+        return all(_is_typed(row[i]) or _is_empty(row[i]) for i in typed) and any(_is_typed(row[i]) for i in typed)
 
-    return len(words) == len(first) or any(typed_below(i) for i in words)
+    before = []
+    for at, row in rows:
+        if is_reading(row):
+            break
+        before.append((at, row))
+    if not before or any(is_time(cell.strip()) for cell in before[0][1]):
+        return None, None, rows[0][0]
+    fewest = min(sum(_is_typed(row[i]) for i in typed) for _, row in before)
+    plain = [item for item in before if sum(_is_typed(item[1][i]) for i in typed) == fewest]
+    units = plain[-1] if len(plain) > 1 and _are_units(plain[-1][1]) else None
+    header = plain[-2] if units else plain[-1]
+    return header, units, (units or header)[0] + 1
 
 
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+def _are_units(row: Sequence[str]) -> bool:
+    """Whether a row under the header holds units: one is known, and the rest are empty, in brackets or words."""
+    return any(is_unit(cell) for cell in row) and not any(_is_typed(cell) for cell in row)
+
+
+def _distinct(file: str, names: Sequence[str]) -> tuple[str, ...]:
     """The header's names; one that is there again (in any case) is numbered, and one that is empty is its position."""
     seen: Counter[str] = Counter()
-    result = []
+    result: list[str] = []
     for i, name in enumerate(name.strip() or str(i) for i, name in enumerate(names)):
         again = seen[name.casefold()]
         seen[name.casefold()] += 1
         result.append(f"{name}_{again}" if again else name)
         if again and result[i].casefold() in {other.casefold() for other in result[:i]}:
-            raise SourceError(f"the header has the column {name!r} more than once; give every column its own name")
+            raise SourceError(f"{file}: the header has the column {name!r} more than once; give each its own name")
     return tuple(result)
 
 
@@ -144,20 +239,40 @@ def glob_free(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
-def table(layout: Layout, place: Place, files: Sequence[str]) -> str:
-    """The FROM clause that reads files of this layout with every cell as text."""
+def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
+    """The FROM clause that reads files of these layouts with every cell as text."""
+    wanted = set(files)
+    parts = [
+        (layout, [file for file in of_layout if file in wanted])
+        for layout, of_layout in found
+        if not wanted.isdisjoint(of_layout)
+    ]
+    if len(parts) == 1 and not parts[0][0].footer:
+        return _read(parts[0][0], place, parts[0][1])
+    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part)}" for layout, part in parts]
+    return f"({' UNION ALL BY NAME '.join(selects)})"
+
+
+def _cells(layout: Layout) -> str:
+    """All columns; of a line with one cell alone, which is no row of the table, not even that."""
+    names = [_SQL.quote(name) for name in layout.names]
+    if not layout.footer:
+        return "*"
+    alone = " AND ".join(f"{name} IS NULL" for name in names[1:])
+    return f"* REPLACE (CASE WHEN NOT ({alone}) THEN {names[0]} END AS {names[0]})"
+
+
+def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
     paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
     columns = ", ".join(f"{_SQL.literal(name)}: 'VARCHAR'" for name in layout.names)
-    matched = f"auto_detect = false, columns = {{{columns}}}"
-    if layout.by_name:
-        matched = "all_varchar = true, union_by_name = true"
-    texts = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
+    texts: Mapping[str, str] = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
     written = [f"{name} = {_SQL.literal(value)}" for name, value in texts.items()]
     written += [
         f"compression = '{layout.compression}'",
         f"header = {layout.header}",
         f"skip = {layout.skip}",
-        matched,
+        f"auto_detect = false, columns = {{{columns}}}",
+        f"null_padding = {bool(layout.footer)}",
         f"hive_partitioning = {bool(place.partitions)}",
         "hive_types_autocast = false",
     ]

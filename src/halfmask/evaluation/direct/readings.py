@@ -107,8 +107,7 @@ def usable_frame(panel: Panel, profile: Profile) -> Frame:
         rows = placed(panel.frame, plan).filter(usable(plan))
         several = rows.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
         repeated = keep(panel.engine, several)
-        surplus = int(profile.about["duplicates"])
-        panel = build.without_duplicates(panel, plan, repeated, surplus, policies.get("duplicates", "first"))
+        panel = build.without_duplicates(panel, plan, repeated, policies.get("duplicates", "first"))
     return placed(panel.frame, plan).filter(usable(plan)).select("user", "time", value=plain(nw.col("value")))
 
 

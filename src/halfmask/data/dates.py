@@ -1,0 +1,174 @@
+"""Ways of writing a date that are not ISO: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
+
+A shape is read off each text. Whether the day or the month stands first is settled by one number above 12 anywhere
+in the column; a column without one is an error that shows both readings.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from halfmask.errors import OptionError, ReadingError
+
+_CLOCK = r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?)?"
+_NUMERIC = re.compile(rf"(?P<a>\d{{1,2}})(?P<sep>[/.\-])(?P<b>\d{{1,2}})(?P=sep)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}")
+_YEAR_FIRST = re.compile(rf"\d{{4}}(?P<sep>[/.\-])\d{{1,2}}(?P=sep)\d{{1,2}}{_CLOCK}")
+_NAMED = re.compile(
+    rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>[A-Za-z]{{3,9}})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
+)
+COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+_COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
+ORDER = r"(\d{1,2})[/.\-](\d{1,2})[/.\-].*"
+"""Groups 1 and 2 are the first two numbers of a date; both engines and Python read it alike."""
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """The strptime formats of a column, the most usual first, and why."""
+
+    formats: tuple[str, ...]
+    evidence: str
+
+
+def is_local_date(text: str) -> bool:
+    """Whether a text looks like a date, with or without a clock, in one of the forms of this module."""
+    return bool(shape(text)) or bool(_COMPACT_SPLIT.fullmatch(text))
+
+
+def has_clock(text: str) -> bool:
+    """Whether a date of these forms comes with a time of day."""
+    found = _match(text)
+    digits = text.isdigit() and len(text) > 8
+    return bool(found and found["clock"]) or bool(_COMPACT_SPLIT.fullmatch(text)) or digits
+
+
+def is_compact(text: str) -> bool:
+    """Whether digits alone are a date of this or the last century: 20121231, 201212312330."""
+    form = COMPACT.get(len(text))
+    if form is None or not text.isdigit() or not "1950" <= text[:4] <= "2100":
+        return False
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _match(text: str) -> re.Match[str] | None:
+    return _NUMERIC.fullmatch(text) or _YEAR_FIRST.fullmatch(text) or _NAMED.fullmatch(text)
+
+
+def shape(text: str) -> str:
+    """The strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
+    found = _match(text)
+    if found is None:
+        return ""
+    sep = str(found["sep"])
+    if "a" in found.groupdict():
+        if not (1 <= int(found["a"]) <= 31 and 1 <= int(found["b"]) <= 31):
+            return ""
+        date = f"%1{sep}%2{sep}" + ("%Y" if len(found["year"]) == 4 else "%y")
+    elif "month" in found.groupdict():
+        month = "%b" if len(found["month"]) == 3 else "%B"
+        date = f"%d{sep}{month}{found['sep2']}" + ("%Y" if len(found["year"]) == 4 else "%y")
+    else:
+        date = f"%Y{sep}%m{sep}%d"
+    return date + _clock_shape(found["clock"] or "", found["half"], found["fraction"])
+
+
+def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:
+    if not clock:
+        return ""
+    lead = re.match(r"[T ,]+", clock)
+    body = clock[lead.end() if lead else 0 :]
+    parts: list[str] = re.findall(r"[:.h]", body.split(fraction)[0] if fraction else body)
+    text = (lead[0] if lead else "") + ("%I" if half else "%H") + parts[0] + "%M"
+    text += f"{parts[1]}%S" if len(parts) > 1 else ""
+    text += f"{fraction[0]}%f" if fraction else ""
+    return text + (" %p" if half and half.startswith(" ") else "%p" if half else "")
+
+
+def date_format(
+    name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], tuple[int, int]]
+) -> DateFormat | None:
+    """The formats of a column of texts, or None where most of it is none of these.
+
+    ``whole`` counts, over all of the column, first numbers above 12 and second numbers above 12.
+    """
+    if asked is not None:
+        return DateFormat((asked,), "`date_format`")
+    if texts and all(map(is_compact, texts)):
+        forms = Counter(COMPACT[len(text)] for text in texts)
+        return DateFormat(tuple(form for form, _ in forms.most_common()), f"{texts[0]} is a date without signs")
+    shapes = Counter(filter(None, map(shape, texts)))
+    split = sum(bool(_COMPACT_SPLIT.fullmatch(text)) for text in texts)
+    if split > len(texts) / 2:
+        first = next(text for text in texts if _COMPACT_SPLIT.fullmatch(text))
+        both = (f"%Y%m%d{first[8]}%H%M%S", f"%Y%m%d{first[8]}%H%M")
+        return DateFormat(both, f"{first} is a date without signs")
+    if 2 * sum(shapes.values()) <= len(texts):
+        return None
+    (leading, _), *_ = shapes.most_common()
+    usual = [form for form, _ in shapes.most_common() if form[:5] == leading[:5]]
+    if "%1" not in leading:
+        return DateFormat(_with_kin(usual), f"such as {_example(texts, usual[0])}")
+    order, evidence = _order(name, texts, usual, whole)
+    return DateFormat(_with_kin([_placed(form, order) for form in usual]), evidence)
+
+
+def _example(texts: Sequence[str], form: str) -> str:
+    return next(text for text in texts if shape(text) == form)
+
+
+def _placed(form: str, order: str) -> str:
+    return form.replace("%1", f"%{order[0]}").replace("%2", f"%{order[1]}")
+
+
+def _with_kin(usual: list[str]) -> tuple[str, ...]:
+    """The formats that were seen, and the same day with seconds, without, and without a clock (midnight)."""
+    kin = list(usual)
+    for form in usual:
+        if ":%S" in form and "%f" not in form:
+            kin.append(form.replace(":%S", ""))
+        elif "%M" in form and "%f" not in form:
+            kin.append(form.replace("%M", "%M:%S"))
+        kin.append(re.split(r"[T ,]+%[HI]", form)[0])
+    return tuple(dict.fromkeys(kin))
+
+
+def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], tuple[int, int]]) -> tuple[str, str]:
+    """Day first (``dm``) or month first (``md``)."""
+    if "%1." in usual[0]:
+        return "dm", "points stand between day, month and year"
+    pairs = [tuple(map(int, found.groups())) for text in texts if (found := re.match(ORDER, text))]
+    first, second = sum(a > 12 for a, _ in pairs), sum(b > 12 for _, b in pairs)
+    place = "of the first rows"
+    if not first and not second:
+        (first, second), place = whole(), "of all rows"
+    if not first and not second:
+        raise _both(name, texts, usual[0])
+    order, count = ("dm", first) if first >= second else ("md", second)
+    which = "first" if order == "dm" else "second"
+    return order, f"the {which} number is above 12 in {count:,} {place}, so it is the day"
+
+
+def _both(name: str, texts: Sequence[str], form: str) -> ReadingError:
+    text = next((t for t in texts if shape(t) == form and len({*re.match(ORDER, t).groups()}) == 2), texts[0])  # type: ignore[union-attr]
+    readings = [
+        f"{datetime.strptime(text, _placed(form, order)):%-d %B %Y} with `date_format='{_placed(form, order)}'`"
+        for order in ("dm", "md")
+    ]
+    return ReadingError(
+        f"column {name!r}: {text!r} is {readings[0]} and {readings[1]}, and no row settles it; say which"
+    )
+
+
+def check_format(form: str) -> str:
+    """A format that is written as people write it is no format of strptime."""
+    try:
+        datetime(2012, 12, 31, 23, 30).strftime(form)
+    except ValueError as error:
+        raise OptionError(f"`date_format` {form!r} is not one of strptime: write '%d/%m/%Y %H:%M'") from error
+    return form

@@ -1,0 +1,73 @@
+"""Text that is not UTF-8: recognised by its first bytes, and copied into UTF-8 a piece at a time."""
+
+import codecs
+from pathlib import Path
+
+import pyarrow as pa
+
+from halfmask.data.places import compression
+from halfmask.errors import OptionError, SourceError
+
+HEAD_BYTES = 1 << 20
+_PIECE = 1 << 22
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
+    """The first bytes of a file (all where ``size`` is None), decompressed."""
+    packed = compression(file)
+    try:
+        with pa.input_stream(file, compression=None if packed == "none" else packed) as opened:
+            return bytes(opened.read(size) if size is not None else opened.read())
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error
+
+
+def encoding_of(file: str) -> tuple[str, str]:
+    """The encoding of a text file by its first megabyte, and the evidence. ``utf-8`` is what engines read as it is."""
+    data = unpacked(file)
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return ("utf-8" if name == "utf-8-sig" else name), "its first bytes are a mark of it"
+    if data[1:200:2].count(0) > 80 * len(data[1:200:2]) // 100 and b"\n\0" in data:
+        return "utf-16-le", "every second byte is zero"
+    if data[0:200:2].count(0) > 80 * len(data[0:200:2]) // 100 and b"\0\n" in data:
+        return "utf-16-be", "every second byte is zero"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+        return "utf-8", ""
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        evidence = f"line {line} is not UTF-8"
+    try:
+        data.decode("cp1252")
+        return "cp1252", evidence
+    except UnicodeDecodeError:
+        return "latin-1", evidence
+
+
+def check_encoding(name: str) -> str:
+    """Refuse an encoding that Python does not know."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError as error:
+        raise OptionError(f"`encoding` {name!r} is not known: write one such as latin-1, cp1252 or utf-16") from error
+
+
+def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
+    """Copy a text file into UTF-8, unpacked; memory holds a piece of it."""
+    packed = compression(file)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            pa.input_stream(file, compression=None if packed == "none" else packed) as opened,
+            target.open("w", encoding="utf-8", newline="") as written,
+        ):
+            while piece := opened.read(_PIECE):
+                written.write(decoder.decode(bytes(piece)))
+            written.write(decoder.decode(b"", final=True))
+    except UnicodeError as error:
+        raise SourceError(f"{file}: not {encoding} text; name its encoding with `encoding`, such as latin-1") from error
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error

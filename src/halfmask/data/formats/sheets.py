@@ -1,0 +1,63 @@
+"""Excel and OpenDocument sheets: written out as text, so that the same look finds their header, units and footer."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from halfmask.errors import OptionError, RunError, SourceError
+
+
+def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
+    """Write one sheet as CSV; the notes say which."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError as error:
+        raise RunError(f"{file}: sheets need their reader: pip install 'halfmask[formats]'") from error
+    try:
+        book = CalamineWorkbook.from_path(file)
+        chosen, notes = _pick(file, book.sheet_names, sheet, book)
+        rows = book.get_sheet_by_name(chosen).to_python(skip_empty_area=True)
+    except (CalamineError, OSError) as error:
+        raise SourceError(f"{file}: not a sheet that can be read ({error}); save it as .xlsx or .csv") from error
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8", newline="") as written:
+        writer = csv.writer(written, lineterminator="\n")
+        writer.writerows([_text(cell) for cell in _trimmed(row)] for row in rows)
+    return notes
+
+
+def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tuple[str, tuple[str, ...]]:
+    """The sheet asked for, or the only one that holds anything."""
+    listed = ", ".join(map(repr, names))
+    if asked is not None:
+        if asked not in names:
+            raise OptionError(f"{file} has no sheet {asked!r} for `sheet`; it has {listed}")
+        return asked, ()
+    filled = [name for name in names if len(book.get_sheet_by_name(name).to_python(nrows=3)) > 1]
+    if not filled:
+        raise SourceError(f"{file}: there are no readings in its sheets ({listed})")
+    if len(filled) > 1:
+        options = " or ".join(f"`sheet={name!r}`" for name in filled)
+        raise OptionError(f"{file} has {len(filled)} sheets with rows; name one: {options}")
+    return filled[0], (f"sheet = {filled[0]}",) if len(names) > 1 else ()
+
+
+def _trimmed(row: Sequence[Any]) -> Iterable[Any]:
+    """A row without the empty cells at its end of a title or a footer; a row of readings keeps them."""
+    filled = [i for i, cell in enumerate(row) if cell not in ("", None)]
+    return row[:1] if filled == [0] and len(row) > 1 else row
+
+
+def _text(cell: Any) -> str:
+    """A cell as text: ISO times, numbers with a point and all their digits, midnight as the day alone."""
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, timedelta):
+        return str(cell).rjust(8, "0")
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return "" if cell is None else str(cell)

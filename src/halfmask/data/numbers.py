@@ -1,0 +1,110 @@
+"""How numbers are written in a column of text: decimal point or comma, and what groups the thousands.
+
+A text may prove it (``0,5``, ``1.234,5``, ``1,234,567``) or leave it open (``1,234`` is 1.234 or 1234). One proof in
+the column settles it; a column without any is an error that shows both readings.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from halfmask.data.engines.sql import Dialect
+from halfmask.errors import ReadingError
+
+SPACES = " \u00a0\u2009\u202f"
+_GROUPS = SPACES + "'’"
+_SIGN = "[+-]?"
+NUMBER = rf"{_SIGN}(\d+|\d{{1,3}}([.,{_GROUPS}]\d{{3}})+)?([.,]\d*)?([eE][+-]?\d+)?"
+"""Every number that one of the two ways of writing allows."""
+
+
+def proof(decimal: str) -> str:
+    """Texts that can only be meant with this decimal sign."""
+    d, other = re.escape(decimal), re.escape("," if decimal == "." else ".")
+    fraction = rf"{_SIGN}(0?{d}\d+|\d+{d}(\d{{1,2}}|\d{{4,}})|\d{{4,}}{d}\d+)([eE][+-]?\d+)?"
+    grouped = rf"{_SIGN}\d{{1,3}}([{other}{_GROUPS}]\d{{3}})+{d}\d+|{_SIGN}\d{{1,3}}({other}\d{{3}}){{2,}}"
+    return rf"{fraction}|{grouped}"
+
+
+def undecided(decimal: str) -> str:
+    """Texts such as ``1,234``: a fraction if this is the decimal sign, thousands if it is not."""
+    return rf"{_SIGN}[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}}"
+
+
+WHOLE = rf"{_SIGN}0*[1-9]\d*"
+GROUPED = rf"{_SIGN}\d{{1,3}}([{_GROUPS}]\d{{3}})+([.,]\d*)?"
+TESTS = {
+    "comma": proof(","),
+    "point": proof("."),
+    "maybe comma": undecided(","),
+    "maybe point": undecided("."),
+    "whole": WHOLE,
+    "spaced": GROUPED,
+}
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """The decimal sign of a column, whether other signs may group its thousands, and why this was concluded."""
+
+    decimal: str = "."
+    grouped: bool = False
+    evidence: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether an engine reads these numbers as they are."""
+        return self.decimal == "." and not self.grouped
+
+    def pattern(self) -> str:
+        """The regular expression of a number of this format."""
+        groups = ("." if self.decimal == "," else ",") + _GROUPS
+        return rf"{_SIGN}(\d+|\d{{1,3}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
+
+    def cleaned(self, dialect: Dialect, text: str) -> str:
+        """The text as an engine reads it."""
+        for sign in ("." if self.decimal == "," else ",") + _GROUPS:
+            text = f"replace({text}, {dialect.literal(sign)}, '')"
+        return text if self.decimal == "." else f"replace({text}, ',', '.')"
+
+
+def is_local_number(text: str) -> bool:
+    """Whether a text is a number in one of the two ways of writing."""
+    return bool(re.fullmatch(NUMBER, text)) and any(letter.isdigit() for letter in text)
+
+
+def number_format(
+    name: str, texts: Sequence[str], asked: str | None, whole: Callable[[Sequence[str]], list[int]]
+) -> NumberFormat:
+    """The format of a column, from a sample; ``whole`` counts patterns over all of it where that leaves it open."""
+    found = {key: sum(bool(re.fullmatch(p, text)) for text in texts) for key, p in TESTS.items()}
+    if asked is not None:
+        return NumberFormat(asked, grouped=True, evidence=f"`decimal={asked}`")
+    signs = any(sign in text for text in texts for sign in f",{_GROUPS}")
+    if not signs and not _doubtful(found):
+        return NumberFormat()
+    if not found["comma"] and not found["point"]:
+        found = dict(zip(TESTS, whole(list(TESTS.values())), strict=True))
+    if not found["comma"] and not found["point"] and (found["maybe comma"] or _doubtful(found)):
+        raise _both(name, texts, "," if found["maybe comma"] else ".")
+    decimal = "," if found["comma"] > found["point"] else "."
+    count = max(found["comma"], found["point"])
+    example = next((t for t in texts if re.fullmatch(proof(decimal), t)), "")
+    shown = f", such as {example}" if example else ""
+    evidence = f"{count:,} values can only be meant so{shown}" if count else "spaces group thousands"
+    return NumberFormat(decimal, grouped=True, evidence=evidence)
+
+
+def _doubtful(found: dict[str, int]) -> bool:
+    """Points that might group thousands: next to whole numbers, and never with one, two or four digits behind them."""
+    return bool(found["maybe point"] and found["whole"] and not found["point"])
+
+
+def _both(name: str, texts: Sequence[str], sign: str) -> ReadingError:
+    text = next((t for t in texts if re.fullmatch(undecided(sign), t)), f"1{sign}234")
+    fraction, thousands = text.replace(sign, "."), text.replace(sign, "")
+    other = "," if sign == "." else "."
+    return ReadingError(
+        f"column {name!r}: {text!r} is {fraction} with `decimal={sign}` and {thousands} with `decimal={other}`, "
+        "and no other value settles it; say which"
+    )

@@ -1,0 +1,60 @@
+"""How a caller wants a source to be read: one object from the command line down to the SQL."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from halfmask.errors import OptionError
+
+DECIMALS = (".", ",")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Everything that can be said about a source; what is None is guessed, and the panel's guesses say how.
+
+    ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder``: the id is in the name
+    ``date``         the column with the day, where ``time`` holds the clock alone
+    ``format``       auto, or one of `places.FORMATS`
+    ``table``, ``sheet``, ``sql``  which part of a database or workbook
+    ``wide``         one column a sensor, beside the time
+    ``tz``           zone whose wall clock counts, for times that have a zone
+    ``decimal``      ``.`` or ``,``
+    ``date_format``  as for strptime: ``%d/%m/%Y %H:%M``
+    ``encoding``     of text files
+    ``skip``         lines before the header
+    ``unit``         of the values (``kWh``), or from which to which (``Wh:kWh``)
+    ``register``     True: values are the states of a counter, of which differences are taken; False: they are not
+    """
+
+    user: str | None = None
+    time: str | None = None
+    value: str | None = None
+    date: str | None = None
+    format: str = "auto"
+    table: str | None = None
+    sheet: str | None = None
+    sql: str | None = None
+    wide: bool = False
+    tz: str | None = None
+    decimal: str | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    skip: int | None = None
+    unit: str | None = None
+    register: bool | None = None
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    master: str | None = None
+    threads: int | None = None
+    memory_limit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("duckdb", "spark"):
+            raise OptionError(f"`engine` {self.engine!r} is neither duckdb nor spark")
+        if self.decimal is not None and self.decimal not in DECIMALS:
+            raise OptionError(f"`decimal` {self.decimal!r} is neither a point nor a comma: write . or ,")
+        if self.skip is not None and self.skip < 0:
+            raise OptionError(f"`skip` {self.skip} is negative: give the number of lines before the header")
+        if self.date_format is not None and "%" not in self.date_format:
+            raise OptionError(f"`date_format` {self.date_format!r} has no field: write one such as '%d/%m/%Y %H:%M'")
+        if self.sql is not None and self.table is not None:
+            raise OptionError("`sql` and `table` both say what to read: give one of them")

@@ -1,0 +1,88 @@
+"""Meters that count on: from the states of a register to what was used between two of them.
+
+A difference belongs to the time of the earlier state: what was used from 23:30 to midnight is a reading of 23:30.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from halfmask.data.panel import Panel
+
+ENOUGH = 24
+"""Changes that must have been seen before a register is spoken of."""
+LARGEST = float(np.finfo(np.float64).max)
+REASONS = ("first state of a register", "state after a gap", "state after a reset", "state at the time of another")
+USED = -1
+
+
+def looks_like_register(rows: pa.Table) -> str:
+    """The evidence that values are states of a register; empty where they are not.
+
+    States of a user never fall, but for a rare reset, and are large beside their changes: at most 1 in 50 changes
+    goes down, and the middle state is above 20 times the middle change.
+    """
+    codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
+    times, values = np.asarray(rows["time"]), np.asarray(rows["value"].cast(pa.float64()).fill_null(np.nan))
+    kept = np.isfinite(values)
+    codes, times, values = codes[kept], times[kept], values[kept]
+    order = np.lexsort((times, codes))
+    codes, values = codes[order], values[order]
+    same = np.diff(codes) == 0
+    change = np.diff(values)[same]
+    moved = change[change != 0]
+    if len(moved) < ENOUGH or 50 * int((moved < 0).sum()) > len(moved):
+        return ""
+    middle, step = float(np.median(np.abs(values))), float(np.median(np.abs(moved)))
+    if middle <= 20 * step:
+        return ""
+    return f"values of a user rise in {(moved > 0).mean():.1%} of {len(moved):,} changes"
+
+
+def differences(panel: Panel, step: int | None) -> Panel:
+    """The panel of what was used between two states, each on the time of the earlier one.
+
+    ``losses`` counts the states that give no reading: the first of each user (it closes no interval), those after a
+    gap (the difference is of several steps), after a reset (the counter went back to nought; one that rolled over at a
+    power of ten is carried on instead), at the time of another, and without a value. Rows without user or time stay.
+    """
+    known = ~nw.col("user").is_null() & ~nw.col("time").is_null()
+    told = _told(panel.frame.filter(known & (nw.col("value").abs() <= LARGEST)), step)
+    used = told.filter(nw.col("reason") == USED).select("user", time=nw.col("earlier"), value=nw.col("used"))
+    frame = nw.concat(
+        [used.select("user", "time", "value"), panel.frame.filter(~known).select("user", "time", "value")]
+    )
+
+    def losses() -> dict[str, int]:
+        counted = panel.collect(told.group_by("reason").agg(nw.len().alias("rows"), nw.col("rolled").sum()))
+        rows = dict(zip(counted["reason"].to_pylist(), counted["rows"].to_pylist(), strict=True))
+        placed = int(panel.collect(panel.frame.filter(known).select(nw.len())).column(0)[0].as_py())
+        found = {name: int(rows.get(number, 0)) for number, name in enumerate(REASONS)}
+        found["state without a value"] = placed - sum(rows.values())
+        return found
+
+    return replace(panel, frame=frame, ordered=frame.with_columns(order=nw.col("time")), losses=losses, register=True)
+
+
+def _told(states: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
+    """Every state with the one before it, what was used in between, and why it is no reading if it is none."""
+    before = states.with_columns(
+        earlier=nw.col("time").shift(1).over("user", order_by="time"),
+        state=nw.col("value").shift(1).over("user", order_by="time"),
+    )
+    change, distance = nw.col("value") - nw.col("state"), nw.col("time") - nw.col("earlier")
+    # The power of ten above the state: a counter with that many digits starts again from nought.
+    digits = nw.when(nw.col("state") >= 1).then(nw.col("state")).otherwise(nw.lit(1.0)).log(10.0).floor() + 1.0
+    top = nw.lit(10.0) ** digits
+    rolled = (change < 0) & (nw.col("state") > top * 0.9) & (nw.col("value") < top * 0.1)
+    reason = nw.when(nw.col("earlier").is_null()).then(nw.lit(0)).when(distance == 0).then(nw.lit(3))
+    if step:
+        reason = reason.when(distance > step).then(nw.lit(1))
+    return before.with_columns(
+        used=nw.when(rolled).then(change + top).otherwise(change),
+        reason=reason.when((change < 0) & ~rolled).then(nw.lit(2)).otherwise(nw.lit(USED)),
+        rolled=nw.when(rolled).then(nw.lit(1)).otherwise(nw.lit(0)),
+    )

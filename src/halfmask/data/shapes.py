@@ -1,0 +1,229 @@
+"""How a table holds its readings: a reading a row, a column a sensor, or a column a part of the day."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfmask.data import clocks
+from halfmask.data.columns import Columns, candidates, choose_columns, listing, present, role_of, split_time, words
+from halfmask.data.dates import is_compact
+from halfmask.data.engines.sql import KIND_OF_FILE
+from halfmask.data.kinds import DATES, NUMBERS, TIMES, Kind, is_time
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Guess
+from halfmask.data.raw import Raw
+from halfmask.data.units import NAMES as UNIT_NAMES
+from halfmask.errors import ColumnError, OptionError
+
+FROM_FILE, FROM_FOLDER = "@file", "@folder"
+_VALUES = NUMBERS | {Kind.EMPTY}
+
+
+@dataclass(frozen=True)
+class Long:
+    """A reading a row."""
+
+    columns: Columns
+    guesses: tuple[Guess, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """A column a sensor, beside the time."""
+
+    time: str
+    sensors: tuple[str, ...]
+    guesses: tuple[Guess, ...] = ()
+
+
+@dataclass(frozen=True)
+class Days:
+    """A row a day, and a column for each part of it."""
+
+    user: str
+    date: str
+    slots: Mapping[str, int]
+    guesses: tuple[Guess, ...] = ()
+
+
+def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Sensors | Days:
+    """The shape of a table, by the names and kinds of its columns and by what the caller said."""
+    if options.wide:
+        return wide(raw, found, options)
+    return _days(raw, found, options) or _sensors(raw, found, options) or _long(raw, found, options)
+
+
+def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors:
+    """One column a sensor, as the caller said: every numeric column but the time is a user of that name."""
+    if options.user is not None or options.value is not None:
+        raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
+    name = _wide_time(found, options.time)
+    sensors = tuple(c for c in found if c != name and c not in raw.partitions and found[c] in _VALUES)
+    if not sensors:
+        raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})")
+    return Sensors(name, sensors)
+
+
+def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
+    if time is not None:
+        return present(found, time, "time")
+    likely = candidates("time", found, {}) or [name for name, kind in found.items() if kind in TIMES]
+    if len(likely) != 1:
+        what = (
+            f"{len(likely)} columns could be the time: {', '.join(map(repr, likely))}"
+            if likely
+            else "no column looks like the time"
+        )
+        raise ColumnError(f"{what}; name one with `time` ({listing(found)})")
+    return likely[0]
+
+
+def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | None:
+    """A row a day: one column of days, and columns that make up a day by their names."""
+    if options.value is not None:
+        return None
+    named = options.date or options.time
+    days = [present(found, named, "date")] if named else [name for name, kind in found.items() if kind in DATES]
+    midnights = [name for name, kind in found.items() if kind is Kind.TIMESTAMP and not days]
+    days = days or (midnights if len(midnights) == 1 else [])
+    parts = clocks.slots([name for name, kind in found.items() if kind in _VALUES | {Kind.TEXT} and name not in days])
+    if parts is None or len(days) != 1:
+        return None
+    rest = {name: kind for name, kind in found.items() if name not in parts.offsets and name != days[0]}
+    user, guess = _user(raw, rest, options)
+    return Days(user, days[0], parts.offsets, (guess, Guess("shape", "a row a day", parts.evidence, "`value`")))
+
+
+def _user(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[str, Guess]:
+    """The column of the user, or the name of the file."""
+    if options.user in (FROM_FILE, FROM_FOLDER):
+        return options.user, Guess("user", options.user, "`user`", "`user`")
+    if options.user is not None:
+        return present(found, options.user, "user"), Guess("user", options.user, "`user`", "`user`")
+    named = candidates("user", found, {})
+    if len(named) > 1:
+        listed = ", ".join(map(repr, named))
+        raise ColumnError(f"{len(named)} columns could be the user: {listed}; name one with `user`")
+    if named:
+        return named[0], Guess("user", named[0], "its name says so", "`user`")
+    texts = [name for name, kind in found.items() if kind is Kind.TEXT and not UNIT_NAMES & set(words(name))]
+    if len(texts) == 1:
+        return texts[0], Guess("user", texts[0], "the only column of text", "`user`")
+    return _user_of_files(raw, found)
+
+
+def _user_of_files(raw: Raw, found: Mapping[str, Kind]) -> tuple[str, Guess]:
+    """Ids that stand in the names of files, or of the folders they are in, where no column has them."""
+    if not raw.files:
+        raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
+    stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
+    folders = {Path(file).absolute().parent.name for file in raw.files}
+    times = all(is_time(_spread(stem)) or is_compact(stem) or (stem.isdigit() and len(stem) < 3) for stem in stems)
+    if len(folders) > 1 and (len(set(stems)) < len(stems) or times):
+        evidence = f"no column names users, and {len(folders)} folders hold files of the same names"
+        return FROM_FOLDER, Guess("user", "the folder's name", evidence, "`user`")
+    if times and len(stems) > 1:
+        raise ColumnError(
+            f"no column looks like the user, and the files' names are dates; name a column with `user`, or the files "
+            f"with `user={FROM_FILE}` ({listing(found)})"
+        )
+    shown = ", ".join(stems[:2]) + (", ..." if len(stems) > 2 else "")
+    evidence = f"no column names users, and there are {len(stems)} files: {shown}"
+    return FROM_FILE, Guess("user", "the file's name", evidence, "`user`")
+
+
+def _spread(stem: str) -> str:
+    """``2012-01`` and ``2012_01`` as the days that they begin with."""
+    plain = stem.replace("_", "-")
+    return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
+
+
+def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors | None:
+    """A column a sensor: one time, no column named as a user or as a value, and two or more of numbers."""
+    if options.user is not None or options.value is not None or options.date is not None:
+        return None
+    times = [options.time] if options.time else [name for name, kind in found.items() if kind in TIMES]
+    if len(times) != 1 or times[0] not in found or candidates("user", found, {}):
+        return None
+    sensors = tuple(n for n, kind in found.items() if n != times[0] and n not in raw.partitions and kind in _VALUES)
+    others = [n for n in found if n != times[0] and n not in sensors]
+    values = any(role_of(n, found[n]) == "value" for n in sensors)
+    alike = len({re.sub(r"\d+", "", n) for n in sensors}) == 1
+    if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):
+        return None
+    evidence = f"{times[0]} is the only time, and no name of the {len(sensors)} columns of numbers is one of a value"
+    return Sensors(times[0], sensors, (Guess("shape", "a column a sensor", evidence, "`user`, `value`"),))
+
+
+def _one_of_three(found: Mapping[str, Kind]) -> bool:
+    """Whole numbers beside fractions may be ids: a table of three such columns is a user, a time and a value."""
+    whole = [n for n, kind in found.items() if kind in (Kind.INTEGER, Kind.TEXT_INTEGER)]
+    return len(found) == 3 and len(whole) == 1
+
+
+def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
+    """A reading a row; the clock may have a column of its own, and the user's id may be in the file's name."""
+    pair = split_time(found, options.date, options.time)
+    kinds = dict(found)
+    time = options.time
+    if pair is not None:
+        del kinds[pair[1]]
+        time = pair[0]
+    kinds = {name: kind for name, kind in kinds.items() if not UNIT_NAMES & set(words(name)) or name == options.user}
+    guesses: list[Guess] = []
+    user = options.user
+    if user in (FROM_FILE, FROM_FOLDER) or (user is None and not _has_user(kinds, time, options.value)):
+        user, guess = _user(raw, {}, options) if user else _user_of_files(raw, found)
+        chosen = _time_and_value(kinds, time, options.value)
+        columns = Columns(user, *chosen)
+        guesses.append(guess)
+    else:
+        columns = choose_columns(kinds, user, time, options.value)
+    if pair is not None:
+        columns = Columns(columns.user, pair[1], columns.value, pair[0])
+        guesses.append(
+            Guess("time", f"{pair[0]} and {pair[1]}", "one holds the day, the other the clock", "`date`, `time`")
+        )
+    said = {"user": options.user, "time": options.time, "value": options.value}
+    for role in ("user", "time", "value"):
+        if not any(guess.what == role for guess in guesses):
+            name = getattr(columns, role)
+            evidence = f"--{role}" if said[role] else f"by name and kind: {_kind(found[name])}"
+            guesses.append(Guess(role, name, evidence, f"--{role}"))
+    return Long(columns, tuple(guesses))
+
+
+def _kind(kind: Kind) -> str:
+    return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
+
+
+def _has_user(kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
+    """Whether some column could be the user: by name, or what remains beside time and value."""
+    if candidates("user", kinds, {}):
+        return True
+    rest = [name for name in kinds if name not in (time, value)]
+    if len(kinds) == 2:
+        return False
+    times = [name for name in rest if kinds[name] in TIMES]
+    values = candidates("value", {name: kinds[name] for name in rest}, {})
+    left = [name for name in rest if name not in times and name not in values]
+    return bool(left) or len(values) != 1
+
+
+def _time_and_value(kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:
+    """Time and value of a table without users."""
+    times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
+    chosen_time = present(kinds, _only("time", times, kinds), "time")
+    free = {name: kind for name, kind in kinds.items() if name != chosen_time}
+    values = [value] if value else candidates("value", free, {}) or [n for n, kind in free.items() if kind in NUMBERS]
+    return chosen_time, present(free, _only("value", values, kinds), "value")
+
+
+def _only(role: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> str:
+    if len(names) == 1:
+        return names[0]
+    if names:
+        listed = ", ".join(map(repr, names))
+        raise ColumnError(f"{len(names)} columns could be the {role}: {listed}; name one with --{role}")
+    raise ColumnError(f"no column looks like the {role}; name one with --{role} ({listing(kinds)})")

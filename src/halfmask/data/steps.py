@@ -1,0 +1,36 @@
+"""The sampling step of a panel: the most common distance between successive readings of a user."""
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from halfmask.data.panel import Panel
+
+HEAD_ROWS = 200_000
+SOME_USERS = 64
+
+
+def head(panel: Panel) -> pa.Table:
+    """The first rows that have a user and a time."""
+    placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
+    return panel.collect(panel.frame.filter(placed).head(HEAD_ROWS))
+
+
+def step_of(rows: pa.Table) -> int | None:
+    """The most common positive distance in time between two successive readings of a user."""
+    codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
+    times = np.asarray(rows["time"])
+    order = np.lexsort((times, codes))
+    distance = np.diff(times[order])[np.diff(codes[order]) == 0]
+    distance = distance[distance > 0]
+    if not len(distance):
+        return None
+    steps, counts = np.unique(distance, return_counts=True)
+    return int(steps[counts.argmax()])
+
+
+def of_some_users(panel: Panel, users: pa.Array) -> pa.Table:
+    """User and time of all readings of some users, from the whole of the source."""
+    wanted = panel.engine.table(pa.table({"user": users}))
+    placed = panel.frame.filter(~nw.col("time").is_null()).select("user", "time")
+    return panel.collect(placed.join(wanted, on="user", how="semi"))

@@ -1,0 +1,123 @@
+"""Units of readings: from the column's name, a row or a column of units, or the caller; converted where known.
+
+Energy (Wh, kWh, MWh) converts into energy and power (W, kW, MW) into power by a factor. Power converts into energy by
+the sampling step: kWh = kW x step / 1 h, which takes each reading for the mean over its step.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from halfmask.data.engines.sql import Dialect
+from halfmask.errors import OptionError, ReadingError
+
+HOUR = 3_600_000_000
+FACTORS: Mapping[str, Mapping[str, float]] = {
+    "energy": {"Wh": 1.0, "kWh": 1e3, "MWh": 1e6, "GWh": 1e9, "J": 1 / 3600, "kJ": 1e3 / 3600, "MJ": 1e6 / 3600},
+    "power": {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9},
+    "volume": {"l": 1e-3, "m3": 1.0},
+    "temperature": {"°C": 1.0},
+}
+_SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"}
+_KNOWN = {unit.lower(): (kind, unit) for kind, units in FACTORS.items() for unit in units}
+_KNOWN |= {spelled: _KNOWN[unit.lower()] for spelled, unit in _SPELLED.items()}
+NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad", "measureunit"})
+"""Names of a column that holds units."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What ``unit`` asks: the unit the values are in, and the unit they are kept in."""
+
+    source: str | None
+    kept: str | None
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Wanted":
+        """``kWh``, or ``Wh:kWh``: from one into the other."""
+        if text is None:
+            return cls(None, None)
+        source, colon, kept = (part.strip() for part in text.partition(":"))
+        if not source or (colon and not kept):
+            raise OptionError(f"`unit` {text!r} names no unit: write kWh, or Wh:kWh for from and into")
+        if colon and factor(source, kept) is None:
+            raise OptionError(f"`unit` {text!r}: {source} does not convert into {kept} by a factor")
+        return cls(canonical(source), canonical(kept) if colon else None)
+
+
+def canonical(unit: str) -> str:
+    """A unit as it is usually written, where it is known; as it is otherwise."""
+    plain = unit.strip().strip("[]()").strip()
+    return _KNOWN.get(plain.lower(), ("", plain))[1]
+
+
+def factor(source: str, kept: str, step: int | None = None) -> float | None:
+    """What to multiply values in one unit with to have them in another; None where no factor is known."""
+    (kind, a), (into, b) = (_KNOWN.get(unit.strip().strip("[]()").lower(), ("", unit)) for unit in (source, kept))
+    if a == b:
+        return 1.0
+    if kind and kind == into:
+        return FACTORS[kind][a] / FACTORS[kind][b]
+    if kind == "power" and into == "energy" and step:
+        return FACTORS[kind][a] / FACTORS[into][b] * step / HOUR
+    return None
+
+
+def unit_in_name(name: str) -> str | None:
+    """The unit that a column's name ends with or has in brackets: ``Consumption (kWh)``, ``energy_wh``."""
+    if found := re.search(r"[\[(]\s*([^\])]+?)\s*(?:/\s*h?h\s*)?[\])]", name):
+        inner = re.split(r"[ /]", found[1])[0]
+        return canonical(inner) if inner.lower() in _KNOWN else None
+    last = re.split(r"[^A-Za-z³°]+", re.sub(r"(?<=[a-z])(?=k?Wh?$|MWh?$)", "_", name))[-1]
+    # A single letter may be anything.
+    return canonical(last) if last.lower() in _KNOWN and (len(last) > 1 or last == "W") else None
+
+
+def is_unit(text: str) -> bool:
+    """Whether a text is a known unit."""
+    return text.strip().strip("[]()").strip().lower() in _KNOWN
+
+
+def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
+    """Whether both power and energy are in a column of units, so that the sampling step is needed."""
+    kinds = {_KNOWN[unit.strip().lower()][0] for unit in found if unit.strip().lower() in _KNOWN}
+    if wanted.source is not None and wanted.source.lower() in _KNOWN:
+        kinds.add(_KNOWN[wanted.source.lower()][0])
+    return {"power", "energy"} <= kinds
+
+
+def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted, step: int | None) -> str:
+    """The unit that all rows of a column of units are brought to: the one asked for, or the most frequent.
+
+    Where power and energy are mixed, energy, which every step has.
+    """
+    blank = found.get("", 0)
+    named = {unit: count for unit, count in found.items() if unit}
+    if not named:
+        raise ReadingError(f"{place}, column {column!r}: there is no unit in it; say `unit=kWh`, or what they are in")
+    if blank:
+        raise ReadingError(f"{place}, column {column!r}: {blank:,} rows have no unit, the others {_listed(named)}")
+    kept = wanted.kept or wanted.source
+    if kept is None:
+        energy = {unit: n for unit, n in named.items() if _KNOWN.get(unit.strip().lower(), ("",))[0] == "energy"}
+        among = energy or named
+        kept = canonical(max(among, key=lambda unit: (among[unit], unit.lower() == "kwh")))
+    odd = [unit for unit in named if factor(unit, kept, step) is None]
+    if odd:
+        raise ReadingError(
+            f"{place}, column {column!r}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); "
+            "read the kinds apart with a query, `sql`, or name the unit to keep with `unit`"
+        )
+    return kept
+
+
+def _listed(named: Mapping[str, int]) -> str:
+    return ", ".join(f"{unit} {count:,} rows" for unit, count in sorted(named.items()))
+
+
+def conversion(dialect: Dialect, column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
+    """SQL of the factor that brings each row to the unit kept; null where a row has no known unit."""
+    cases = " ".join(
+        f"WHEN {dialect.literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
+    )
+    return f"CAST(CASE trim({column}) {cases} END AS {dialect.double})"

@@ -1,0 +1,96 @@
+"""A look at a source before anything is made of it: what was understood, why, and what would be dropped."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Guess
+from halfmask.data.reach import open_raw
+from halfmask.data.sources import open_panel
+from halfmask.errors import InputError
+from halfmask.profiles.build import Policies, build_profile
+from halfmask.profiles.quality import accounts, quality
+from halfmask.profiles.show import table_rows
+from halfmask_device.errors import OPTION
+
+_SETTLING = ("decimal", "date_format", "encoding", "sheet", "duplicates", "register", "high")
+WIDEST = 12
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What a source holds, as far as it can be told.
+
+    ``problem`` is why it cannot be read as it is, with ``ways_out``: options that settle it. ``accounts`` are the rows
+    used and those not used, by reason; they add up to ``total``.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    guesses: tuple[Guess, ...] = ()
+    notes: tuple[str, ...] = ()
+    accounts: tuple[tuple[str, int], ...] = ()
+    total: int = 0
+    quality: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+    ways_out: tuple[tuple[str, Any], ...] = ()
+
+
+def first_look(
+    source: Any, options: ReadOptions, policies: Policies, *, period: str = "day", rows: int = 5
+) -> FirstLook:
+    """Open a source, read all of it once, and say what came of it; a source that is in doubt is no error here."""
+    raw = open_raw(source, options)
+    shown = raw.sample.slice(0, rows)
+    more = shown.num_columns > WIDEST
+    names = (*shown.column_names[:WIDEST], *(["..."] if more else []))
+    cells = tuple(
+        (*(_cell(row[name]) for name in shown.column_names[:WIDEST]), *(["..."] if more else []))
+        for row in shown.to_pylist()
+    )
+    del raw
+    try:
+        panel = open_panel(source, options)
+    except InputError as problem:
+        return FirstLook(names, cells, problem=str(problem), ways_out=ways_out(str(problem)))
+    try:
+        profile = build_profile(panel, period=period, policies=policies)
+    except InputError as problem:
+        text = str(problem)
+        return FirstLook(names, cells, panel.guesses, panel.notes, problem=text, ways_out=ways_out(text))
+    found = quality(profile)
+    told = tuple(row for row in table_rows(profile) if row[0] in _TOLD)
+    notes = tuple(profile.about["notes"])
+    return FirstLook(names, cells, panel.guesses, notes, tuple(accounts(profile)), found["rows"], told)
+
+
+_TOLD = (
+    "unit",
+    "users",
+    "periods",
+    "span",
+    "sampling step",
+    "missing",
+    "zeros",
+    "negatives",
+    "smallest and largest",
+    "mean",
+)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def ways_out(message: str) -> tuple[tuple[str, Any], ...]:
+    """The options that a message offers, with their values."""
+    offered = [
+        (name, value) for name, value in OPTION.findall(message) if name in _SETTLING and (value or name == "register")
+    ]
+    return tuple(dict.fromkeys((name, _value(name, value)) for name, value in offered))
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "register":
+        return text != "False"
+    return float(text) if name == "high" else text.strip("'")

@@ -1,0 +1,67 @@
+"""Every export is read right, or refused with a line that mends it; the line is then followed."""
+
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halfmask.cli.phrases import phrase
+from halfmask.data.panel import Panel
+from halfmask.data.sources import open_panel
+from halfmask.errors import InputError
+from halfmask.profiles.build import Policies, build_profile
+from halfmask.profiles.profile import Profile
+from tests.data.exports import EXPORTS, Export, Truth
+from tests.data.panels import rows
+
+POLICIES = ("duplicates", "max", "min")
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len(EXPORTS) >= 40
+
+
+def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:
+    """As `halfmask profile` reads it."""
+    named = {{"max": "high", "min": "low"}.get(key, key): said[key] for key in POLICIES if key in said}
+    panel = open_panel(source, **{key: value for key, value in said.items() if key not in POLICIES})
+    return panel, build_profile(panel, policies=Policies(**named))
+
+
+def follow(words: str, message: str) -> dict[str, Any]:
+    """The option that a refusal offers, as a caller would type it; a bound is taken from the message itself."""
+    assert words in message
+    if words == "--max":
+        words = message[message.index("--max") :].split(" drops")[0]
+    option, *value = shlex.split(words)
+    key = option.removeprefix("--").replace("-", "_")
+    return {key: (float(value[0]) if key == "max" else value[0]) if value else True}
+
+
+def held(panel: Panel, above: float) -> Truth:
+    """The readings of a panel as the exports tell them."""
+    return {
+        (str(user), datetime.fromtimestamp(time / 1e6, UTC).replace(tzinfo=None)): value
+        for user, time, value in rows(panel)
+        if user is not None and time is not None and value is not None and value <= above
+    }
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_is_read_right_or_refused_with_what_mends_it(name: str, tmp_path: Path) -> None:
+    made: Export = EXPORTS[name](tmp_path)
+    said = dict(made.options)
+    if made.mend:
+        with pytest.raises(InputError) as refused:
+            read(made.source, said)
+        assert "\n" not in str(refused.value)
+        said |= follow(made.mend, phrase(str(refused.value), "profile"))
+    panel, profile = read(made.source, said)
+    found = held(panel, float(said.get("max", float("inf"))))
+    assert found.keys() == made.truth.keys()
+    assert [found[key] for key in made.truth] == pytest.approx(list(made.truth.values()), rel=1e-9, abs=1e-12)
+    assert profile.readings == len(made.truth)
+    assert profile.unit == made.unit
+    assert made.notes in "\n".join(panel.notes)
