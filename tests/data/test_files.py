@@ -227,8 +227,11 @@ def test_a_ragged_line_is_named_without_its_content(tmp_path: Path) -> None:
 
 def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(CSV.replace("b,", "bé,").encode("latin-1"))
-    with pytest.raises(SourceError, match=r"x\.csv, line 3: not UTF-8"):
-        open_panel(tmp_path / "x.csv")
+    panel = open_panel(tmp_path / "x.csv")
+    assert [row[0] for row in rows(panel)] == ["a", "bé", "a"]
+    assert panel.notes[0] == "encoding = cp1252: line 3 is not UTF-8"
+    with pytest.raises(OptionError, match="--encoding 'klingon' is not known"):
+        open_panel(tmp_path / "x.csv", encoding="klingon")
 
 
 def test_a_broken_file_in_a_folder_is_named(tmp_path: Path) -> None:

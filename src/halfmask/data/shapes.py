@@ -141,6 +141,8 @@ def _spread(stem: str) -> str:
 
 def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors | None:
     """A column a sensor: one time, no column named as a user or as a value, and two or more of numbers."""
+    if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
+        return None
     if options.user is not None or options.value is not None or options.date is not None:
         return None
     times = [options.time] if options.time else [name for name, kind in found.items() if kind in TIMES]
