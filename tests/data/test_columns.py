@@ -33,11 +33,11 @@ def test_guesses(kinds: dict[str, Kind], expected: tuple[str, str, str]) -> None
     [
         (
             {"meter_id": N, "customer": S, "time": T, "value": D},
-            "2 columns could be the user: 'meter_id', 'customer'; .*--user",
+            "2 columns could be the user: 'meter_id', 'customer'; .*`user`",
         ),
-        ({"user": S, "date": Kind.DATE, "time": Kind.CLOCK, "value": D}, "could be the time: 'date', 'time'; .*--time"),
-        ({"user": S, "time": T, "kwh": D, "power": D}, "could be the value: 'kwh', 'power'; .*--value"),
-        ({"user": S, "time": T, "a": D, "b": D}, "no column looks like the value; .*--value .*'a', 'b'"),
+        ({"user": S, "date": Kind.DATE, "time": Kind.CLOCK, "value": D}, "could be the time: 'date', 'time'; .*`time`"),
+        ({"user": S, "time": T, "kwh": D, "power": D}, "could be the value: 'kwh', 'power'; .*`value`"),
+        ({"user": S, "time": T, "a": D, "b": D}, "no column looks like the value; .*`value` .*'a', 'b'"),
         ({"a": D, "b": D, "c": D}, "no column looks like the user"),
         ({}, "there are no columns"),
     ],

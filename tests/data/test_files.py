@@ -230,7 +230,7 @@ def test_not_utf8(tmp_path: Path) -> None:
     panel = open_panel(tmp_path / "x.csv")
     assert [row[0] for row in rows(panel)] == ["a", "bé", "a"]
     assert panel.notes[0] == "encoding = cp1252: line 3 is not UTF-8"
-    with pytest.raises(OptionError, match="--encoding 'klingon' is not known"):
+    with pytest.raises(OptionError, match="`encoding` 'klingon' is not known"):
         open_panel(tmp_path / "x.csv", encoding="klingon")
 
 
@@ -273,12 +273,12 @@ def test_several_formats_in_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "excel"}, "--format 'excel'"),
-        ({"engine": "ray"}, "--engine 'ray'"),
-        ({"threads": 0}, "--threads 0"),
-        ({"memory_limit": "lots"}, "--memory-limit 'lots'"),
-        ({"table": "t"}, "--table 't' is for databases"),
-        ({"tz": "Mars/Olympus"}, "--tz 'Mars/Olympus'"),
+        ({"format": "excel"}, "`format` 'excel'"),
+        ({"engine": "ray"}, "`engine` 'ray'"),
+        ({"threads": 0}, "`threads` 0"),
+        ({"memory_limit": "lots"}, "`memory_limit` 'lots'"),
+        ({"table": "t"}, "`table` 't' is for databases"),
+        ({"tz": "Mars/Olympus"}, "`tz` 'Mars/Olympus'"),
     ],
 )
 def test_bad_options(tmp_path: Path, options: dict[str, object], message: str) -> None:

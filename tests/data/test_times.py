@@ -50,7 +50,7 @@ def test_iso_text_without_zone_is_taken_as_it_is(text: str) -> None:
     assert times(frame(pa.array([text]))) == [JULY]
     panel = open_panel(frame(pa.array([text])), tz="Asia/Tokyo")
     assert [row[1] for row in rows(panel)] == [JULY]
-    assert panel.notes[-1] == "time has no zone: taken as local wall-clock time, --tz has no effect"
+    assert panel.notes[-1] == "time has no zone: taken as local wall-clock time, `tz` has no effect"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_iso_text_with_zone_is_an_instant(text: str) -> None:
     expected = JULY - 1 if "999" in text else JULY
     panel = open_panel(frame(pa.array([text])))
     assert [row[1] for row in rows(panel)] == [expected]
-    assert "--tz names another zone" in panel.notes[-1]
+    assert "`tz` names another zone" in panel.notes[-1]
     assert times(frame(pa.array([text])), tz="America/New_York") == [expected - 4 * 3_600_000_000]
 
 
