@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from halfmask.audits.empirical import audit_certain, audit_delta, audit_sampler, audit_setting_sampler
+from halfmask.audits.empirical import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, fit
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask.protection.guarantees.lattice import lattice_masses
 from halfmask_device.lattice import Lattice
 from halfmask_device.producer import noise as device_noise
 
@@ -82,14 +83,15 @@ RIGHT_AND_WRONG = [
 @pytest.mark.parametrize(("right", "wrong"), RIGHT_AND_WRONG)
 def test_every_kind_of_law_is_audited_by_what_it_promises(right: str, wrong: str) -> None:
     setting = PrivacySetting.parse(right)
-    passed = audit_setting_sampler(setting, rounded(right, 0.01, 1), 0.01)
+    step = setting.law.lattice(setting.parameters) or 0.01
+    passed = audit_setting_sampler(setting, rounded(right, step, 1), step)
     assert not passed.caught
     assert passed.bound > 0.5 * passed.claimed
-    assert audit_setting_sampler(setting, rounded(wrong, 0.01, 1), 0.01).caught
-    assert audit_setting_sampler(setting, lambda n: np.zeros(n, np.int64), 0.01, 20_000).caught, "no noise at all"
+    assert audit_setting_sampler(setting, rounded(wrong, step, 1), step).caught
+    assert audit_setting_sampler(setting, lambda n: np.zeros(n, np.int64), step, 20_000).caught, "no noise at all"
     if not math.isfinite(setting.law.support(np.array([setting.parameters]))[0]):
         return
-    too_wide = audit_setting_sampler(PrivacySetting.parse(wrong), rounded(right, 0.01, 1), 0.01)
+    too_wide = audit_setting_sampler(PrivacySetting.parse(wrong), rounded(right, step, 1), step)
     assert too_wide.caught
     assert too_wide.share_of_neighbour > 0, "noise beyond its reach"
 
@@ -137,3 +139,65 @@ def test_bad_input_is_refused() -> None:
         audit_sampler(lambda _, n: np.zeros(n), 0, 3, 1.0, n=100)  # type: ignore[arg-type,return-value]
     with pytest.raises(OptionError, match="no promise to audit"):
         audit_setting_sampler(PrivacySetting.parse("none"), lambda n: np.zeros(n, np.int64), 0.01)
+
+
+def device_like(text: str, step: float, seed: int) -> Callable[[int], Integers]:
+    """Draws of the exact law on the lattice, seeded."""
+    masses = lattice_masses(PrivacySetting.parse(text), step)
+    rng = np.random.default_rng([11, seed])
+    k = np.arange(len(masses)) - len(masses) // 2
+    return lambda size: rng.choice(k, size, p=masses / masses.sum())
+
+
+def of_one_parity(noise: Callable[[int], Integers]) -> Callable[[int], Integers]:
+    """Only even numbers of steps: every report tells the reading's last bit."""
+    return lambda size: 2 * (noise(size) // 2)
+
+
+def sometimes_unmasked(noise: Callable[[int], Integers]) -> Callable[[int], Integers]:
+    """One report in twenty is the reading itself."""
+    return lambda size: np.where(np.arange(size) % 20 == 0, 0, noise(size))
+
+
+FITTED = ("laplace:0.5", "gaussian:0.5", "sine:0.9,0.6", "uniform:0.5")
+
+
+@pytest.mark.parametrize("text", FITTED)
+def test_faults_that_no_threshold_shows_are_caught_every_time_and_right_samplers_never(text: str) -> None:
+    setting, n = PrivacySetting.parse(text), 20_000
+    outcomes = {"right": 0, "one parity": 0, "unmasked": 0}
+    for seed in TRIES:
+        right = device_like(text, 0.01, seed)
+        samplers = {"right": right, "one parity": of_one_parity(right), "unmasked": sometimes_unmasked(right)}
+        for name, noise in samplers.items():
+            outcomes[name] += audit_setting_sampler(setting, noise, 0.01, n).caught
+    assert outcomes == {"right": 0, "one parity": 20, "unmasked": 20}
+
+
+@pytest.mark.parametrize("text", ["sine:1", "sine:0.9,0.6"])
+def test_a_sine_a_tenth_too_narrow_is_caught_every_time(text: str) -> None:
+    setting = PrivacySetting.parse(text)
+    scale = np.array(setting.law.grown(np.array([setting.parameters]), 0.9))[0]
+    narrow = str(PrivacySetting("sine", tuple(float(each) for each in scale)))
+    for seed in TRIES:
+        assert audit_setting_sampler(setting, device_like(narrow, 0.01, seed), 0.01, 20_000).caught
+        assert not audit_setting_sampler(setting, device_like(text, 0.01, seed), 0.01, 20_000).caught
+
+
+def test_a_misfit_says_where() -> None:
+    masses = lattice_masses(PrivacySetting.parse("laplace:0.5"), 0.01)
+    found = fit(of_one_parity(device_like("laplace:0.5", 0.01, 1))(20_000), masses)
+    assert found is not None
+    assert "steps came in" in found.words()
+    assert fit(device_like("laplace:0.5", 0.01, 2)(20_000), masses) is None
+    beyond = np.append(device_like("laplace:0.5", 0.01, 3)(20_000), [10**9] * 3)
+    late = fit(beyond, masses)
+    assert late is not None
+    assert late.event.startswith("noise beyond")
+
+
+@pytest.mark.parametrize("step", [0.05, 0.5, 2.0])
+def test_coarse_lattices_are_audited_by_the_law_that_is_drawn_on_them(step: float) -> None:
+    for text in ("laplace:0.5", "gaussian:0.5", "sine:1.2"):
+        found = audit_setting_sampler(PrivacySetting.parse(text), device_like(text, step, 1), step, 20_000)
+        assert not found.caught

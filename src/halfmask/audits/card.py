@@ -107,7 +107,7 @@ class SettingCard:
                 **self.typical.to_json(),
                 "curve": {str(count): list(points) for count, points in self.curve.items()},
             },
-            "sampler": plain({**vars(self.sampler), "caught": self.sampler.caught}) if self.sampler else None,
+            "sampler": _sampler(self.sampler) if self.sampler else None,
             "attacks": [each.to_json() for each in self.findings],
             "instead": self.instead.to_json() if self.instead else None,
             "limit": {"privacy": near.privacy, "upper_bound": near.upper_bound, "share": near.share} if near else None,
@@ -323,6 +323,11 @@ def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> Em
         return audit_setting_sampler(inner, noise, step, draws)
     except HalfmaskError:
         return None
+
+
+def _sampler(found: EmpiricalAudit) -> dict[str, Any]:
+    misfit = None if found.misfit is None else {**vars(found.misfit), "words": found.misfit.words()}
+    return {**plain({**vars(found), "misfit": None, "caught": found.caught}), "misfit": plain(misfit)}
 
 
 def write_card(card: ReportCard, path: str | Path) -> None:

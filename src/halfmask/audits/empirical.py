@@ -3,12 +3,17 @@
 For any set of outputs A, epsilon >= log((P(A) - delta) / Q(A)) and delta(epsilon) >= P(A) - e^epsilon Q(A). One half of
 the draws chooses A among the outputs up to a threshold, on the side away from the neighbour; the other half bounds P(A)
 from below and Q(A) from above (Clopper-Pearson, so for every n, exactly). A right sampler then passes with probability
-at least ``confidence``, whatever its law. A wrong one is caught only if its fault shows in such a set and n is enough.
+at least ``confidence``, whatever its law.
+
+A fault may show in no such set. So the same draws are also held against the exact probabilities of the law on its
+lattice (`fit`): the share of every set of a fixed list (0 itself, ranges of about equal mass, tails, remainders of k)
+must not be further from its probability than chance allows. What shows in none of them is not seen.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -18,7 +23,7 @@ from halfmask.errors import OptionError
 from halfmask.mechanisms.base import Floats, Integers
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee, pure_epsilon
-from halfmask.protection.guarantees.hockey_stick import cells
+from halfmask.protection.guarantees.lattice import lattice_masses, rounded_up
 
 Draw = Callable[[int, int], Integers]
 """value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
@@ -27,6 +32,10 @@ CONFIDENCE = 1 - 1e-6
 DRAWS = 200_000
 THRESHOLDS = 1000
 SURE = 2.0  # an epsilon at which bounded noise has little more than its certain share left
+RANGES = 48  # of about equal mass that draws are counted in
+DIVISORS = (2, 3, 4, 5, 8, 10)  # whose remainders of k are counted
+OUTSIDE = 1e-13  # probability of noise beyond the listed
+ROUNDING = 1e-9  # of the listed probabilities
 TELLING = 1.6  # the epsilon of a change at which a wrong scale shows with the fewest draws
 
 
@@ -47,11 +56,26 @@ class EmpiricalAudit:
     threshold: int
     share_of_value: float
     share_of_neighbour: float
+    misfit: "Misfit | None" = None
 
     @property
     def caught(self) -> bool:
-        """Whether the promise is broken; of a right sampler that is so with probability 1 - confidence at the most."""
-        return self.bound > self.claimed
+        """Whether the promise is broken; of a right sampler that is so with probability 2 (1 - confidence) at most."""
+        return self.bound > self.claimed or self.misfit is not None
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A set of noises that came too often or too rarely: ``share`` of draws where its probability is ``expected``."""
+
+    event: str
+    expected: float
+    share: float
+    draws: int
+
+    def words(self) -> str:
+        """In a sentence."""
+        return f"{self.event} came in {self.share:.4g} of {self.draws:,} draws where the law has {self.expected:.4g}"
 
 
 def audit_sampler(
@@ -129,36 +153,73 @@ def audit_setting_sampler(
     is returned. Otherwise delta at epsilon 1/2, at a change of one standard deviation. Noise of the law rounded to the
     lattice keeps every promise of the law, since rounding is something anybody could do to the report.
 
-    Passing is no proof: a fault that leaves the outermost outputs as they are, or comes less than once in some hundred
-    draws, does not show.
+    The same draws must also fit the law's probabilities. Passing is no proof: a fault that comes less than once in some
+    hundred draws does not show.
     """
-    inner = setting.inner or setting
-    own_step = inner.law.epsilon_width(inner.parameters) or step
-    every = max(round(own_step / step), 1)
+    inner = setting.noise
+    seen: list[Integers] = []
 
     def draw(value: int, size: int) -> Integers:
-        return value + np.asarray(noise(size), np.int64)
+        seen.append(np.asarray(noise(size), np.int64))
+        return value + seen[-1]
 
+    found = _audit_promise(inner, draw, step, n, confidence)
+    return replace(found, misfit=fit(np.concatenate(seen), lattice_masses(inner, step), confidence))
+
+
+def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confidence: float) -> EmpiricalAudit:
+    """The promise of noise drawn on a lattice at a change that tells most."""
+    own_step = inner.law.epsilon_width(inner.parameters) or step
+    every = max(round(own_step / step), 1)
     least = pure_epsilon(inner, every * step)
     if least is not None:
         change = every * max(round(TELLING / least), 1)
         claimed = pure_epsilon(inner, change * step)
         return audit_sampler(draw, 0, change, math.inf if claimed is None else claimed, n, confidence)
-    found = guarantee(inner, step, ())
-    if found.loss is None:
-        raise OptionError(f"{setting}: {found.label}; there is no promise to audit")
     parameters = np.array([inner.parameters])
     bound = float(inner.law.support(parameters)[0])
-    if bound < math.inf:
-        reach = math.floor(bound / step + 0.5)
-        change = max(reach // 2, 1)
-        promised, each = cells(inner, change * step), (1 + confidence) / 2
-        narrow = audit_delta(draw, 0, change, SURE, promised.delta(SURE), n, each)
-        wide = audit_certain(draw, 0, change, reach, promised.certain, n, each)
-        return replace(max(wide, narrow, key=lambda one: one.bound - one.claimed), confidence=confidence)
-    change = max(round(math.sqrt(float(inner.law.moments(parameters)[0, 1])) / step), 1)
-    claimed_delta = guarantee(inner, change * step, ()).delta[0.5]
-    return audit_delta(draw, 0, change, 0.5, claimed_delta, n, confidence)
+    bounded = bound < math.inf
+    reach = math.floor(bound / step + 0.5) if bounded else 0
+    size = reach // 2 if bounded else round(math.sqrt(float(inner.law.moments(parameters)[0, 1])) / step)
+    change = max(size, 1)
+    promised = guarantee(inner, rounded_up(change * step * (1 - 1e-12), step), (), step=step)
+    if promised.loss is None:
+        raise OptionError(f"{inner}: {promised.label}; there is no promise to audit")
+    if not bounded:
+        return audit_delta(draw, 0, change, 0.5, promised.delta[0.5], n, confidence)
+    each = (1 + confidence) / 2
+    narrow = audit_delta(draw, 0, change, SURE, promised.delta[SURE], n, each)
+    wide = audit_certain(draw, 0, change, reach, promised.certain, n, each)
+    return replace(max(wide, narrow, key=lambda one: one.bound - one.claimed), confidence=confidence)
+
+
+def fit(draws: Integers, masses: Floats, confidence: float = CONFIDENCE) -> Misfit | None:
+    """The set of the list that draws of k miss by most, where chance does not explain it; otherwise None.
+
+    ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is held to the exact interval
+    (Clopper-Pearson) of an equal share of the risk: a right sampler fails with probability 1 - confidence at most.
+    """
+    middle, n = len(masses) // 2, len(draws)
+    k = np.arange(-middle, middle + 1)
+    counts = np.bincount(np.clip(draws, -middle, middle) + middle, minlength=len(masses))
+    cuts = np.searchsorted(np.cumsum(masses), np.linspace(0, 1, RANGES + 1)[1:-1])
+    bins = np.unique(np.concatenate([[0], cuts, cuts + 1, [middle, middle + 1]]).clip(0, len(masses) - 1))
+    names = [f"noise of {k[low]} to {k[high - 1]} steps" for low, high in pairwise([*bins, len(masses)])]
+    expected, observed = ([*np.add.reduceat(each, bins)] for each in (masses, counts))
+    for divisor in DIVISORS:
+        rest = k % divisor
+        names += [f"noise of {divisor}n + {each} steps" for each in range(divisor)]
+        expected += [*np.bincount(rest, masses, minlength=divisor)]
+        observed += [*np.bincount(rest, counts, minlength=divisor)]
+    names.append(f"noise beyond {middle} steps")
+    expected.append(OUTSIDE)
+    observed.append(int(np.count_nonzero(np.abs(draws) > middle)))
+    share, of = np.array(observed, np.int64), np.clip(np.array(expected), 0.0, 1.0)
+    risk = (1 - confidence) / (2 * len(names))
+    low, high = _lower(share, n, risk), _upper(share, n, risk)
+    missed = np.maximum(low - of - ROUNDING, of - high - ROUNDING)
+    worst = int(np.argmax(missed))
+    return Misfit(names[worst], float(of[worst]), float(share[worst]) / n, n) if missed[worst] > 0 else None
 
 
 def _audit(
