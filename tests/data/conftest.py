@@ -47,3 +47,12 @@ def serve(programs: Path, as_user: list[str], folder: Path) -> Iterator[str]:
         yield f"postgresql://postgres:secret@127.0.0.1:{port}/postgres"
     finally:
         subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The address of a database of a MariaDB server that lives as long as the tests."""
+    from tests.service.servers import fresh_database, mariadb_server
+
+    with mariadb_server() as server:
+        yield fresh_database(server)

@@ -46,6 +46,8 @@ def _from_web(source: str, folder: Path) -> Path:
             shutil.copyfileobj(answer, written)
     except (urllib.error.URLError, OSError, ValueError) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         raise SourceError(f"{shown(source)}: {why}; check the address") from error
     return target
 
