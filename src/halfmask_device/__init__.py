@@ -1,8 +1,9 @@
 """Masking and sharing on the producer's own device, with nothing but Python's standard library.
 
 Readings and noise are integers on a published lattice; noise follows from the device's secret, so that the same reading
-always gives the same report. `Producer` masks readings, `mask_csv` a stream of them; `Sharer` joins and sends;
-`read_ledger` says what the reports have told; `noise` and `outputs` show the sampler to an audit.
+always gives the same report. `Producer` masks readings, `mask_csv` a stream of them; `read_ledger`
+says what the reports have told; `noise` and `outputs` show the sampler to an audit. `halfmask_device.sharing`
+joins campaigns and sends.
 """
 
 from halfmask_device.lattice import Lattice
@@ -11,7 +12,6 @@ from halfmask_device.ledger import Ledger, read_ledger
 from halfmask_device.limit import Limit
 from halfmask_device.producer import Producer, noise, outputs
 from halfmask_device.setting import DeviceSetting
-from halfmask_device.sharing import Membership, Sharer
 from halfmask_device.state import State
 from halfmask_device.stream import mask_csv
 from halfmask_device.terms import Asked, Terms, agree
@@ -23,9 +23,7 @@ __all__ = [
     "Lattice",
     "Ledger",
     "Limit",
-    "Membership",
     "Producer",
-    "Sharer",
     "State",
     "Terms",
     "agree",

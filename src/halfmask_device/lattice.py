@@ -15,6 +15,8 @@ Value = str | int | float | Decimal | None
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "inf", "infinity"))
 _MOST_DIGITS = 30
+_MEMO = 1 << 16
+"""Readings whose steps are kept at hand while the program runs: meters repeat themselves."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Lattice:
     _ends: tuple[int, int] = field(init=False, repr=False, compare=False)
     _places: int = field(init=False, repr=False, compare=False)
     _scales: list[tuple[int, int]] = field(init=False, repr=False, compare=False)
+    _memo: dict[str | float, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         unit = exact_decimal(self.step, "step")
@@ -69,9 +72,13 @@ class Lattice:
         None for a missing reading (empty, ``NA``, NaN, infinite). A float counts as the shortest decimal that writes
         it. What is no number is a ReadingError that names ``place`` and never the reading.
         """
-        plain = self._plain_steps(value) if type(value) is str or type(value) is float else None
-        if plain is not None:
-            return plain
+        if type(value) is str or type(value) is float:
+            memo = self._memo
+            plain = memo.get(value)
+            if plain is None and (plain := self._plain_steps(value)) is not None and len(memo) < _MEMO:
+                memo[value] = plain
+            if plain is not None:
+                return plain
         text = "" if value is None else str(value).strip()
         if text.lstrip("+-").lower() in _MISSING:
             return None

@@ -9,7 +9,7 @@ from halfmask_device.lattice import Lattice, Value
 from halfmask_device.laws import law, unmasked_warning
 from halfmask_device.ledger import Guard
 from halfmask_device.limit import read_limit
-from halfmask_device.masking import PREPARE, Channel, Look, Masked, mask
+from halfmask_device.masking import PREPARE, Channel, Masked, mask
 from halfmask_device.prf import Bits
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import State
@@ -66,19 +66,19 @@ class Producer:
 
     def _batch(self, batch: list[Reading], first: int, time_column: str, value_column: str) -> list[int | None]:
         places, looks = [], []
-        keys, lattice = self._state.keys, self.lattice
+        keys, days, lattice = self._state.keys, self._state.keys.days, self.lattice
         for row, (time, value, *sensor) in enumerate(batch):
             try:
                 when, day = moment(time)
                 steps = lattice.steps(value)
-                key = keys.of(day)
+                key = days.get(day) or keys.of(day)
             except ReadingError:  # once more, now with words for where it stood
                 when, day = moment(time, f"row {first + row}, column {time_column}: the time")
                 steps = lattice.steps(value, f"row {first + row}, column {value_column}: the reading")
                 key = keys.of(day, f"row {first + row}, column {time_column}: the time")
             if steps is not None:
                 places.append(row)
-                looks.append(Look(sensor[0] if sensor else "", when, day, key, steps))
+                looks.append((sensor[0] if sensor else "", when, day, key, steps))
                 if day == UNDATED:
                     self._note("some times have no date that can be read: they must never come again")
         reports: list[int | None] = [None] * len(batch)

@@ -72,12 +72,12 @@ class Keys:
 
     def __init__(self, secret: Secret) -> None:
         self._secret, self._chains = secret, [secret.chain]
-        self._days: dict[int, bytes] = {UNDATED: keyed(secret.fixed, b"undated")}
+        self.days: dict[int, bytes] = {UNDATED: keyed(secret.fixed, b"undated")}
         self.seal = keyed(secret.fixed, b"terms")
 
     def of(self, day: int, place: str = "the time") -> bytes:
         """The key of a day, or an error where it has been deleted."""
-        found = self._days.get(day)
+        found = self.days.get(day)
         if found is None:
             if day < self._secret.day:
                 raise ReadingError(
@@ -86,7 +86,7 @@ class Keys:
                 )
             while len(self._chains) <= day - self._secret.day:
                 self._chains.append(keyed(self._chains[-1], b"next"))
-            found = self._days[day] = keyed(self._chains[day - self._secret.day], b"day")
+            found = self.days[day] = keyed(self._chains[day - self._secret.day], b"day")
         return found
 
 

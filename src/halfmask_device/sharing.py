@@ -260,7 +260,7 @@ class _Lane:
                 self._queued.refused["outside_campaign"] += 1
             else:
                 canonical, day = moment(instant_text(when))
-                looks.append(Look("", canonical, day, self._state.keys.of(day), steps))
+                looks.append(("", canonical, day, self._state.keys.of(day), steps))
                 times.append(instant_text(when))
         if looks:
             self._queue(looks, times)

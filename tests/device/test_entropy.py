@@ -1,6 +1,7 @@
 """Chance comes from the operating system alone: nothing can seed it, no process repeats another's."""
 
 import ast
+import json
 import os
 import random
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import halfmask_device as producer
 from halfmask_device import Lattice, Producer, State, noise
+from halfmask_device.masking import Channel
 from halfmask_device.prf import Bits
 from tests.device.laws import TESTS
 from tests.statistics import fair_coin
@@ -67,7 +69,7 @@ def test_the_device_is_light(tmp_path: Path) -> None:
 import io, sys
 from halfmask_device import Lattice, Producer, mask_csv
 for setting in ("laplace:0.5", "gaussian:0.5", "sine:0.9,0.3", "staircase:1,0.1,0.5"):
-    device = Producer(setting, Lattice("0.001", "0", "10"), {str(tmp_path / "state")!r})
+    device = Producer(setting, Lattice("0.001", "0", "10"), {str(tmp_path)!r} + "/" + setting)
     out = io.BytesIO()
     mask_csv(io.BytesIO(b"time,value\\n1,0.5\\n2,0.75\\n"), out, device, time="time", value="value")
     assert out.getvalue().count(b"\\n") == 3
@@ -121,9 +123,11 @@ def test_a_million_draws_do_not_repeat() -> None:
 
 
 def test_keys_do_not_repeat(tmp_path: Path) -> None:
-    state = State(tmp_path / "state")
-    assert len({state.key("", str(number // 1000), number % 1000) for number in range(100_000)}) == 100_000
-    assert state.key("a", "b", 1) != state.key("ab", "", 1) != state.key("", "ab", 1)
+    key, channel = State(tmp_path / "state").keys.of(20_000), Channel.of("laplace:100", LATTICE)
+    looks = [("", str(number // 1000), 20_000, key, number % 1000) for number in range(20_000)]
+    assert len({tag for _, tag, _ in channel.drawn(looks)}) == 20_000
+    apart = [(sensor, when, 20_000, key, 1) for sensor, when in (("a", "b"), ("ab", ""), ("", "ab"), ("a:", "b"))]
+    assert len({slot for slot, _, _ in channel.drawn(apart)}) == 4
 
 
 def test_no_two_devices_share_a_secret(tmp_path: Path) -> None:
@@ -131,7 +135,9 @@ def test_no_two_devices_share_a_secret(tmp_path: Path) -> None:
         State(tmp_path / str(number))
     secrets = {(tmp_path / str(number) / "secret").read_bytes() for number in range(60)}
     assert len(secrets) == 60
-    assert {len(each) for each in secrets} == {32}
+    assert (
+        len({each for secret in secrets for each in (json.loads(secret)["chain"], json.loads(secret)["fixed"])}) == 120
+    )
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 1000, 2**70 + 1])
