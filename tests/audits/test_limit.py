@@ -23,6 +23,8 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.protection.best_law import TOLERANCE, PrivacyScore, best_law
 from tests.choice.cases import GRID, as_read, homes, menu
+from tests.evaluation import brute
+from tests.evaluation.same_answer import opened
 from tests.generated import cases
 
 SWISS = Path(__file__).parents[2].parent / "shared" / "data" / "ch_households_halfhourly.parquet"
@@ -204,6 +206,22 @@ def test_a_table_of_the_law_itself_has_its_privacy() -> None:
     pairs = np.array(whole.parameters).reshape(-1, 2) * [0.8, 1.0]
     wrong = PrivacySetting("tabulated", tuple(pairs.ravel()))
     assert scale().privacy(wrong) != pytest.approx(limit(0.3).privacy, rel=CELLS)
+
+
+@pytest.mark.parametrize("law", ["tabulated:0.3,0,0.301,1", "tabulated:0.05,0,0.052,1", "sine:0.9"])
+def test_narrow_laws_on_rounded_readings_score_what_masking_gives(law: str) -> None:
+    """All errors of one reading fall in a few bins, and rounded readings are few."""
+    values = brute.decimals()
+    setting = PrivacySetting.parse(law)
+    found = AllReadings(opened(brute.panel(values))[1], menu()).privacy(setting)
+    rng = np.random.default_rng(3)
+    masked = []
+    for _ in range(20):
+        errors = np.abs(setting.mask(values.ravel(), rng) - values.ravel()) / values.ravel()
+        metrics = np.array([errors.mean(), errors.std(), brute.entropy(errors), 0, 0, 0])
+        masked.append(float(privacy(metrics, menu().largest, menu().weights)))
+    assert found == pytest.approx(np.mean(masked), abs=5 * np.std(masked) / 20**0.5 + 0.005)
+    assert found != pytest.approx(1.05 * np.mean(masked), abs=5 * np.std(masked) / 20**0.5 + 0.005)
 
 
 def test_scaled_errors_have_a_limit_too() -> None:

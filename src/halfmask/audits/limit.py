@@ -16,6 +16,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, denominators
+from halfmask.evaluation.analytic.fine import all_at_full_resolution
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.evaluation.sampling import Subset, eligible, population
 from halfmask.mechanisms.ours.tabulated import Tabulated
@@ -118,7 +119,11 @@ class AllReadings:
         return self._score(grid, reached, (low + high) / 2, (low**2 + low * high + high**2) / 3)
 
     def privacy(self, setting: PrivacySetting) -> float:
-        """q of an additive setting over all readings, by the same formula as the limit's."""
+        """q of an additive setting over all readings, by the limit's formula but at full resolution.
+
+        The limit's grid takes the errors of a cell as evenly spread, which those of a narrow law on rounded readings
+        are not.
+        """
         if setting.kind != "additive" or setting.inner is not None:
             raise OptionError(f"setting {setting} does not add noise of its own: the limit is about additive noise")
         parameters = np.array(setting.parameters)[None]
@@ -127,7 +132,8 @@ class AllReadings:
             return 0.0
         grid = self._grid(float(np.sqrt(moments[1])) * 2**ABOVE)
         score = self._score(grid, setting.law.cdf(parameters, grid.y), moments[:1], moments[1:2])
-        return score.value(np.ones(1))
+        mean, std, _ = score.parts(np.ones(1))
+        return float(np.dot(self.weights, (mean, std, all_at_full_resolution(self.z, setting.law, parameters))))
 
     def _grid(self, largest: float) -> LogGrid:
         return make_grid(self.z, self.z.share, largest, PER_OCTAVE)

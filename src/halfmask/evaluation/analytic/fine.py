@@ -120,6 +120,13 @@ def fine_entropy(
     return out
 
 
+def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
+    """Expected entropy of one setting (1, parameters) on the first subset."""
+    if len(z.size) <= HANDFUL:
+        return float(exactly(z, 1 - z.zero, law, setting, _reach(law, setting))[0][0, 0])
+    return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting)[0, 0])
+
+
 def _gridded(size: FloatArray, base: FloatArray) -> tuple[int, FloatArray]:
     """The law of z on the fine grid: its first place, and shares from there on."""
     position = PER_OCTAVE * np.log2(size)
