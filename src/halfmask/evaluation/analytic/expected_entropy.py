@@ -70,6 +70,7 @@ def _tables() -> dict[str, FloatArray]:
     }
 
 
+_KNOTS = np.concatenate([[0.0], _knots()])
 TABLES = _tables()
 PHI, CHI, SCORE, BEND, EXCESS = (TABLES[name] for name in ("phi", "chi", "score", "bend", "excess"))
 
@@ -85,7 +86,7 @@ def address(bits):  # type: ignore[no-untyped-def]
 
 def lookup(table: FloatArray, lam: FloatArray) -> FloatArray:
     """A tabulated function at any lambda >= 0, by the same linear interpolation as the kernels'."""
-    return np.asarray(np.interp(lam, np.concatenate([[0.0], _knots()]), np.concatenate([[0.0], table])))
+    return np.asarray(np.interp(lam, _KNOTS, np.concatenate([[0.0], table])))
 
 
 def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | float = 1.0) -> float:

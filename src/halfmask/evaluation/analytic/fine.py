@@ -11,8 +11,11 @@ Lattice noise (geometric) on readings of few decimals falls on few fractions, wh
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray
@@ -106,18 +109,20 @@ def fine_entropy(
 ) -> FloatArray:
     """Expected entropy of each setting and number of errors under one law of z, on the fine grid: (settings, n).
 
-    ``keep`` is the share of errors that are not 0 whatever the noise.
+    ``keep`` is the share of errors that are not 0 whatever the noise. Settings are dealt to two threads.
     """
-    out = np.empty((len(parameters), len(n)))
-    low, share = _gridded(z.size, base)
-    for row, setting in enumerate(parameters):
+    grid = _FineGrid(z.size, base)
+
+    def one(setting: FloatArray) -> list[float]:
         counted = error_bins(z.size, base, z.step, law, setting)
-        p, holds = _fine(share, low, law, setting[None]) if counted is None else (counted, np.ones(len(counted)))
+        p, holds = grid.law(law, setting[None]) if counted is None else (counted, np.ones(len(counted)))
         p = keep * p
         p[0] += 1 - keep
         filled = p > 0
-        out[row] = [expected_entropy(p[filled], errors, holds[filled]) for errors in n]
-    return out
+        return [expected_entropy(p[filled], errors, holds[filled]) for errors in n]
+
+    with ThreadPoolExecutor(2 if len(parameters) > 1 else 1) as pool:
+        return np.array(list(pool.map(one, parameters)))
 
 
 def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
@@ -127,40 +132,49 @@ def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray)
     return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting)[0, 0])
 
 
-def _gridded(size: FloatArray, base: FloatArray) -> tuple[int, FloatArray]:
-    """The law of z on the fine grid: its first place, and shares from there on."""
-    position = PER_OCTAVE * np.log2(size)
-    low, high = int(np.floor(position[0])), int(np.floor(position[-1])) + 1
-    below = np.floor(position).astype(int)
-    share = np.zeros(high - low + 1)
-    np.add.at(share, below - low, (1 - (position - below)) * base)
-    np.add.at(share, below - low + 1, (position - below) * base)
-    return low, share
+class _FineGrid:
+    """One law of z on a grid of `PER_OCTAVE` places; what settings share is computed once."""
+
+    def __init__(self, size: FloatArray, base: FloatArray) -> None:
+        position = PER_OCTAVE * np.log2(size)
+        below = np.floor(position).astype(int)
+        self.low = int(below[0])
+        self.share = np.zeros(int(below[-1]) + 2 - self.low)
+        np.add.at(self.share, below - self.low, (1 - (position - below)) * base)
+        np.add.at(self.share, below - self.low + 1, (position - below) * base)
+        self.first = int(np.floor(PER_OCTAVE * np.log2(BIN_WIDTH / 2)))
+        self._transforms: dict[int, npt.NDArray[np.complex128]] = {}
+
+    def law(self, law: Mechanism, setting: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the bins of 0.001, then of the cells above them, and how many bins each holds."""
+        reach = int(np.ceil(PER_OCTAVE * np.log2(max(_reach(law, setting), 1e-300)))) - self.low - self.first + 1
+        cells = max(-(-reach // PER_OCTAVE) * PER_OCTAVE, PER_OCTAVE)  # whole octaves, so that transforms are shared
+        cdf = law.cdf(setting, _powers(self.low + self.first, cells + len(self.share)))[0]
+        p = self._correlated(np.diff(cdf), cells)
+        edges = _powers(self.first, cells + 1)
+        start = float(self.share @ cdf[: len(self.share)])
+        below = np.concatenate([[start], start + np.cumsum(p)])
+        dense = int(np.searchsorted(np.diff(edges), BIN_WIDTH))
+        bins = int(np.ceil(edges[min(dense, cells)] / BIN_WIDTH))
+        at = np.interp(np.arange(1, bins + 1) * BIN_WIDTH, edges, below)
+        tail = np.searchsorted(edges, bins * BIN_WIDTH)
+        between = below[tail] - (at[-1] if bins else 0.0) if tail < len(below) else 0.0
+        probabilities = np.concatenate([np.diff(at, prepend=0.0), [max(between, 0.0)], p[tail:]])
+        holds = np.concatenate([np.ones(bins), [1.0], np.diff(edges)[tail:] / BIN_WIDTH])
+        return probabilities, np.maximum(holds, 1.0)
+
+    def _correlated(self, step: FloatArray, cells: int) -> FloatArray:
+        """P[j] = sum_i share[i] step[i + j]."""
+        size = next_fast_len(cells + 2 * len(self.share), real=True)
+        if size not in self._transforms:
+            self._transforms[size] = np.conj(rfft(self.share, size))
+        return np.maximum(irfft(rfft(step, size) * self._transforms[size], size)[:cells], 0)
 
 
-def _fine(share: FloatArray, low: int, law: Mechanism, setting: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of the bins of 0.001, then of the cells above them, and how many bins each holds."""
-    first = int(np.floor(PER_OCTAVE * np.log2(BIN_WIDTH / 2)))
-    reach = _reach(law, setting)
-    cells = max(int(np.ceil(PER_OCTAVE * np.log2(max(reach, 1e-300)))) - low - first + 1, 1)
-    y = np.exp2((low + first + np.arange(cells + len(share))) / PER_OCTAVE)
-    cdf = law.cdf(setting, y)[0]
-    size = next_fast_len(cells + 2 * len(share), real=True)
-    # correlation: P[j] = sum_i share[i] (F[i + j + 1] - F[i + j])
-    p = np.maximum(irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:cells], 0)
-    edges = np.exp2((first + np.arange(cells + 1)) / PER_OCTAVE)
-    start = float(share @ cdf[: len(share)])
-    below = np.concatenate([[start], start + np.cumsum(p)])
-    dense = int(np.searchsorted(np.diff(edges), BIN_WIDTH))
-    bins = int(np.ceil(edges[min(dense, cells)] / BIN_WIDTH))
-    at = np.interp(np.arange(1, bins + 1) * BIN_WIDTH, edges, below)
-    tail = np.searchsorted(edges, bins * BIN_WIDTH)
-    last = p[tail:]
-    between = below[tail] - (at[-1] if bins else 0.0) if tail < len(below) else 0.0
-    near = np.diff(at, prepend=0.0)
-    probabilities = np.concatenate([near, [max(between, 0.0)], last])
-    holds = np.concatenate([np.ones(bins), [1.0], np.diff(edges)[tail:] / BIN_WIDTH])
-    return probabilities, np.maximum(holds, 1.0)
+@lru_cache(16)
+def _powers(first: int, count: int) -> FloatArray:
+    """2^(k / PER_OCTAVE) for k = first, first + 1, ..."""
+    return np.exp2((first + np.arange(count)) / PER_OCTAVE)
 
 
 def _reach(law: Mechanism, setting: FloatArray) -> float:
