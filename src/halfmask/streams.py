@@ -19,6 +19,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "evaluation.totals": (2,),
     "evaluation.local": (3,),
     "evaluation.few": (7,),
+    "menus.scouts": None,
     "choice.assignment": (4,),
     "choice.local": (5,),
     "choice.totals": (6,),

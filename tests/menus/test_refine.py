@@ -68,3 +68,23 @@ def test_a_menu_that_names_no_samples_is_refused(coarse: Menu) -> None:
         refine(bare, homes().profile, other_data=True)
     with pytest.raises(OptionError, match="other data"):
         refine(bare, homes().profile)
+
+
+def test_no_setting_near_a_refined_one_is_much_better(refined: Refined) -> None:
+    """Sixty random settings around each: one climb alone stopped on the edge of the bin."""
+    rng = np.random.default_rng(8)
+    subsets = draw_subsets(homes().profile, [10, 20, 30], 5, 7)
+    for each in refined.menu.settings[:-1]:
+        bench = Bench(each.setting, homes().profile, subsets, refined.menu)
+        origin = np.array(each.setting.parameters)
+        near, _ = bench.best_of(each, each, origin * np.exp(0.15 * rng.standard_normal((60, len(origin)))))
+        assert near.objective - each.objective < 0.005
+
+
+def test_like_is_compared_with_like(coarse: Menu, refined: Refined) -> None:
+    """A gain is over the winner as the same bench measures it, not as a study of many settings did."""
+    subsets = draw_subsets(homes().profile, [10, 20, 30], 5, 7)
+    for gain, entry in zip(refined.gains, coarse.settings, strict=False):
+        alone = Bench(entry.setting, homes().profile, subsets, coarse).entry(entry, entry.setting.parameters)
+        assert alone is not None
+        assert gain.objective_before == pytest.approx(alone[0].objective, abs=1e-12)

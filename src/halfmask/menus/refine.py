@@ -6,7 +6,7 @@ subsets and the same noise (those of the study's seed), and the study's normalis
 is a function and not a draw.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,9 +24,16 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std
 from halfmask.menus.placed import samples_of
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 EVALUATIONS = 40
-"""Settings tried for each bin and parameter, at the most."""
+"""Settings tried for each bin and parameter, at the most, by scouting and again by climbing."""
+SPREADS = (0.5, 0.3, 0.15, 0.07, 0.03)
+"""How far scouts go from the best setting so far, round by round: standard deviation of log parameters."""
+AT_ONCE = 96
+ROUNDS = 2
+WORTH = 0.001
+"""A round of scouting and climbing that gains no more than this is the last."""
 ROOM = 2.0
 """Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
 DIGITS = 6
@@ -81,8 +88,8 @@ def refine(
     made, subsets = menu.provenance, samples_of(menu, profile)
     gains = []
     for number, entry in enumerate(menu.settings[:-1]):
-        better = _refined(entry, menu, profile, subsets, evaluations)
-        gains.append(Gain(entry.id, entry.setting, better.setting, entry.objective, better.objective))
+        before, better = _refined(entry, menu, profile, subsets, evaluations)
+        gains.append(Gain(entry.id, entry.setting, better.setting, before, better.objective))
         menu = menu.with_setting(better)
         if advance:
             advance(number + 1, len(menu.settings) - 1)
@@ -90,11 +97,55 @@ def refine(
     return Refined(replace(menu, provenance={**made, "refined": told}), tuple(gains))
 
 
-def _refined(entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int) -> MenuSetting:
+def _refined(
+    entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int
+) -> tuple[float, MenuSetting]:
+    """The winner's objective as the bench measures it, so that like is compared with like, and what betters it."""
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
-        return entry
-    return climb(entry, entry, setting, Bench(setting, profile, subsets, menu), evaluations) or entry
+        return entry.objective, entry
+    bench = Bench(setting, profile, subsets, menu)
+    alone = bench.entry(entry, setting.parameters)
+    before = entry if alone is None else replace(entry, objective=alone[0].objective)
+    best = before
+    for _ in range(ROUNDS):
+        start = best.objective
+        best = scout(entry, best, bench, evaluations)
+        best = climb(entry, best, best.setting, bench, evaluations) or best
+        if best.objective < start + WORTH:
+            break
+    return before.objective, entry if best is before else best
+
+
+def scout(entry: MenuSetting, best: MenuSetting, bench: "Bench", evaluations: int) -> MenuSetting:
+    """The best of random settings around ``best``, in rounds that come ever closer.
+
+    One climb stops on the edge of the bin, where most winners sit. Scouts are therefore tried twice: as they are drawn,
+    and with their noise grown or shrunk to the median privacy of the best, as far as a line through both tells.
+    """
+    rng = stream(bench.seed, "menus.scouts")
+    for spread in SPREADS:
+        origin = np.array(best.setting.parameters)
+        count = max(evaluations * len(origin) // (2 * len(SPREADS)), 4)
+        step = np.exp(spread * rng.standard_normal((count, len(origin))))
+        from_zero = spread * np.abs(rng.standard_normal(step.shape)) * origin.max() * (rng.random(step.shape) < 0.3)
+        drawn = np.where(origin > 0, origin * step, from_zero)
+        best, medians = bench.best_of(entry, best, drawn)
+        scaled = _at_privacy(bench, drawn, medians, max(entry.bin[0], 1e-6) * 1.0005)
+        if len(scaled):
+            best, _ = bench.best_of(entry, best, scaled)
+    return best
+
+
+def _at_privacy(bench: "Bench", drawn: FloatArray, medians: FloatArray, wanted: float) -> FloatArray:
+    """Settings whose noise is scaled so that their median privacy comes near ``wanted``: q grows about as the noise."""
+    rows = []
+    for parameters, median in zip(drawn, medians, strict=True):
+        if median > 0 and 0.5 < wanted / median < ROOM:
+            grown = bench.law.grown(parameters[None], float(wanted / median))
+            if grown is not None:
+                rows.append(grown[0])
+    return np.array(rows)
 
 
 def climb(
@@ -164,29 +215,55 @@ class Bench:
         sums = zip(subsets, period_sums(profile, subsets), strict=True)
         self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
 
-    def metrics(self, parameters: tuple[float, ...]) -> FloatArray:
-        """The six metrics of one setting on every subset: (1, subsets, 6)."""
-        block = Block(self.law.name, np.array([parameters]))
-        out = np.empty((1, len(self.subsets), len(METRICS)))
-        correction = self.local.corrections(self.law, block.parameters)
-        analytic._local_part(self.local, self.law, block, slice(0, 1), correction, self.subsets, self.seed, out)
+    def metrics(self, parameters: FloatArray) -> FloatArray:
+        """The six metrics of settings (settings, parameters) on every subset: (settings, subsets, 6)."""
+        block = Block(self.law.name, parameters)
+        out = np.empty((len(parameters), len(self.subsets), len(METRICS)))
+        everything = slice(0, len(parameters))
+        correction = self.local.corrections(self.law, parameters)
+        analytic._local_part(self.local, self.law, block, everything, correction, self.subsets, self.seed, out)
+        moments = self.law.moments(parameters)
         for index, totals in enumerate(self.totals):
-            analytic._global_part(self.law, block, totals, index, self.aggregate, self.seed, out)
+            analytic._global_part(self.law, block, moments, totals, index, self.aggregate, self.seed, out)
         return out
+
+    def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> tuple[MenuSetting, FloatArray]:
+        """The better of ``best`` and the drawn settings that keep the bin's limits; each one's median privacy (or 0)."""
+        tried = self.entries(of, [_rounded(parameters) for parameters in drawn])
+        medians = np.array([0.0 if each is None else each[0].privacy.median for each in tried])
+        for each in tried:
+            if each is not None and each[1] == 0 and each[0].objective > best.objective:
+                best = each[0]
+        return best, medians
 
     def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> tuple[MenuSetting, float] | None:
         """What the menu would say of a setting, and by how much it breaks the bin's limits (0: not at all).
 
         None of a setting that is none, or noisier than there is room for.
         """
+        return self.entries(of, [parameters])[0]
+
+    def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[tuple[MenuSetting, float] | None]:
+        """`entry` of many settings, evaluated at once `AT_ONCE`, so few that each is at full resolution."""
+        out: list[tuple[MenuSetting, float] | None] = [None] * len(tried)
+        settings = {place: self._setting(parameters) for place, parameters in enumerate(tried)}
+        known = [(place, setting) for place, setting in settings.items() if setting is not None]
+        for first in range(0, len(known), AT_ONCE):
+            some = known[first : first + AT_ONCE]
+            metrics = self.metrics(np.array([setting.parameters for _, setting in some]))
+            for row, (place, setting) in enumerate(some):
+                out[place] = self._judged(of, setting, metrics[row : row + 1])
+        return out
+
+    def _setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
         try:
             setting = PrivacySetting(self.law.name, parameters)
         except HalfmaskError:
             return None
         variance = float(self.law.moments(np.array([parameters]))[0, 1])
-        if not 0 < variance <= self.most:
-            return None
-        metrics = self.metrics(parameters)
+        return setting if 0 < variance <= self.most else None
+
+    def _judged(self, of: MenuSetting, setting: PrivacySetting, metrics: FloatArray) -> tuple[MenuSetting, float]:
         of_privacy, of_utility = (
             Score(*map(float, np.percentile(formula(metrics, self.menu.largest, self.menu.weights)[0], (50, 10))))
             for formula in (privacy, utility)

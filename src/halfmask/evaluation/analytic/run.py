@@ -75,8 +75,10 @@ def evaluate_analytic(
                 pool.submit(_local_part, local, law, block, rows, correction, subsets, seed, part)
                 for rows in _chunks(len(block))
             ]
+            moments = law.moments(block.parameters)
             jobs += [
-                pool.submit(_global_part, law, block, t, index, aggregate, seed, part) for index, t in enumerate(totals)
+                pool.submit(_global_part, law, block, moments, t, index, aggregate, seed, part)
+                for index, t in enumerate(totals)
             ]
             try:
                 for job in jobs:
@@ -183,7 +185,14 @@ def _scattered(
 
 
 def _global_part(
-    law: Mechanism, block: Block, totals: SubsetTotals, index: int, aggregate: str, seed: int, out: FloatArray
+    law: Mechanism,
+    block: Block,
+    moments: FloatArray,
+    totals: SubsetTotals,
+    index: int,
+    aggregate: str,
+    seed: int,
+    out: FloatArray,
 ) -> int:
-    out[:, index, GLOBAL] = global_summaries(law, block.parameters, totals, aggregate, seed)
+    out[:, index, 3:] = global_summaries(law, block.parameters, moments, totals, aggregate, seed)
     return 0

@@ -80,20 +80,19 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
 
 
 def global_summaries(
-    law: Mechanism, parameters: FloatArray, totals: SubsetTotals, aggregate: str, seed: int
+    law: Mechanism, parameters: FloatArray, moments: FloatArray, totals: SubsetTotals, aggregate: str, seed: int
 ) -> FloatArray:
     """Mean, standard deviation and entropy of the subset's global errors under each setting: (settings, 3)."""
     if aggregate == "variance":
-        return variance_summaries(law, parameters, totals.sums, totals.divisor, _rng(seed, totals.subset))
-    with np.errstate(over="ignore"):
-        sigma = np.sqrt(law.moments(parameters)[:, 1])
+        return variance_summaries(law, parameters, moments, totals.sums, totals.divisor, _rng(seed, totals.subset))
+    sigma = np.sqrt(moments[:, 1])
     steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
     if not needs_single_draws(law, totals) and steps == [None]:
         scale, place = np.unique(sigma, return_inverse=True)
         return scaled_summaries(np.abs(standard_sums(law, totals, seed)) * totals.unit, scale)[place]
     out = np.empty((len(parameters), 3))
     for row, setting in enumerate(parameters):
-        x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, totals, seed), sigma[row])
+        x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, sigma[row], totals, seed), sigma[row])
         out[row] = scaled_summaries(np.abs(x) * totals.unit, sigma[row : row + 1])[0]
     return out
 
@@ -118,14 +117,15 @@ def needs_single_draws(law: Mechanism, totals: SubsetTotals) -> bool:
     return not law.exact_sums and law.kind == "additive" and bool((totals.n < FEW_READINGS).any())
 
 
-def sums_one_by_one(law: Mechanism, parameters: FloatArray, totals: SubsetTotals, seed: int) -> FloatArray:
+def sums_one_by_one(
+    law: Mechanism, parameters: FloatArray, sigma: float, totals: SubsetTotals, seed: int
+) -> FloatArray:
     """X_t of one setting, with the noises of small periods drawn and added."""
     rng = _rng(seed, totals.subset)
     x = rng.standard_normal(len(totals.n))
     small = np.flatnonzero(totals.n < FEW_READINGS)
     counts = totals.n[small].astype(np.int64)
-    sigma = np.sqrt(law.moments(parameters[None])[0, 1])
-    if sigma > 0:
+    if sigma > 0 and len(small):
         exact = law.sample_sum(parameters, counts, rng)
         if exact is None:
             noise = law.sample(parameters, int(counts.sum()), rng)

@@ -88,7 +88,12 @@ class Nodes:
 
 
 def variance_summaries(
-    law: Mechanism, parameters: FloatArray, sums: FloatArray, divisor: FloatArray, rng: np.random.Generator
+    law: Mechanism,
+    parameters: FloatArray,
+    moments: FloatArray,
+    sums: FloatArray,
+    divisor: FloatArray,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Mean, standard deviation and entropy of the errors of periods with these sums: (settings, 3)."""
     nodes, relative = Nodes.of(sums), law.kind == "relative"
@@ -103,11 +108,11 @@ def variance_summaries(
             powers = b ** np.arange(1, 5) / (1 + b**2 * unit[1] if relative else 1.0)
             return linear_summaries(terms, powers)
     out = np.empty((len(parameters), 3))
-    for row, (setting, moments) in enumerate(zip(parameters, law.moments(parameters), strict=True)):
+    for row, (setting, own) in enumerate(zip(parameters, moments, strict=True)):
         rng.bit_generator.state = state  # the same chances for every setting
-        first, square = _sums(nodes.count, normal, moments, MANY, law, setting, rng)
-        terms = nodes.terms(first, square, moments[1], relative) / divisor
-        out[row] = linear_summaries(terms, np.full((1, 4), 1 / (1 + moments[1] if relative else 1.0)))[0]
+        first, square = _sums(nodes.count, normal, own, MANY, law, setting, rng)
+        terms = nodes.terms(first, square, own[1], relative) / divisor
+        out[row] = linear_summaries(terms, np.full((1, 4), 1 / (1 + own[1] if relative else 1.0)))[0]
     return out
 
 
