@@ -25,7 +25,7 @@ def coarse() -> Menu:
 
 @pytest.fixture(scope="module")
 def refined(coarse: Menu) -> Refined:
-    return refine(coarse, homes().profile, evaluations=20)
+    return refine(coarse, homes().profile, evaluations=10)
 
 
 def test_no_bin_is_worse_and_some_are_better(coarse: Menu, refined: Refined) -> None:

@@ -228,7 +228,7 @@ class Bench:
         return out
 
     def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> tuple[MenuSetting, FloatArray]:
-        """The better of ``best`` and the drawn settings that keep the bin's limits; each one's median privacy (or 0)."""
+        """The better of ``best`` and the drawn settings that keep the bin's limits; their median privacy (or 0)."""
         tried = self.entries(of, [_rounded(parameters) for parameters in drawn])
         medians = np.array([0.0 if each is None else each[0].privacy.median for each in tried])
         for each in tried:

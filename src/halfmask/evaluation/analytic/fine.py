@@ -168,7 +168,8 @@ class _FineGrid:
         size = next_fast_len(cells + 2 * len(self.share), real=True)
         if size not in self._transforms:
             self._transforms[size] = np.conj(rfft(self.share, size))
-        return np.maximum(irfft(rfft(step, size) * self._transforms[size], size)[:cells], 0)
+        found: FloatArray = irfft(rfft(step, size) * self._transforms[size], size)[:cells]
+        return np.maximum(found, 0)
 
 
 @lru_cache(16)

@@ -102,7 +102,7 @@ def global_part(
     out = np.full((len(block), len(subsets), len(METRICS)), np.nan)
     for index, each in enumerate(zip(subsets, period_sums(profile, subsets), strict=True)):
         totals = subset_totals(*each, aggregate, kind, error)
-        _global_part(law, block, totals, index, aggregate, seed, out)
+        _global_part(law, block, law.moments(block.parameters), totals, index, aggregate, seed, out)
     return out
 
 
@@ -194,5 +194,5 @@ def _global_part(
     seed: int,
     out: FloatArray,
 ) -> int:
-    out[:, index, 3:] = global_summaries(law, block.parameters, moments, totals, aggregate, seed)
+    out[:, index, GLOBAL] = global_summaries(law, block.parameters, moments, totals, aggregate, seed)
     return 0
