@@ -9,7 +9,7 @@ from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.limits import Limits
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
-ROLES = ("operator", "consumer", "producer", "node")
+ROLES = ("consumer", "operator", "producer", "node")
 TOKENLESS = (None, "no-such-token", "x" * 1000)
 BODIES: dict[str, Any] = {
     "add_consumer": {"name": "n"},

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from halfmask.service.serve import initialise
-from halfmask.service.storage.base import ClosedRow, EntryRow, LookRow, ReportRow, Store
+from halfmask.service.storage.base import ClosedRow, EntryRow, KnownRow, LookRow, ReportRow, Store
 from halfmask.service.storage.open import newest_version, open_store, prepare, version_of
 from halfmask.service.storage.sql import SqlStore
 from tests.service.world import CAMPAIGN
@@ -143,6 +143,14 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         node = tx.add_node("n", campaign, "gateway", 0)
         tx.put_node_cells(campaign, node, "p", 3, {})
         tx.put_node_cells(campaign, node, "p", 4, cells)
+        for each in (
+            KnownRow("", "p", 3, False, {}),
+            KnownRow("", "p", 4, True, cells),
+            KnownRow("b", "q", 9, False, {}),
+        ):
+            tx.put_known(campaign, each)
+        tx.put_fact("node", "one")
+        tx.put_fact("node", "two")
     with store.transaction() as tx:
         assert tx.closed(campaign) == tx.closed(campaign, ["2026-11-16", "x"]) == {"2026-11-16": row}
         assert tx.closed_keys(campaign, ["x"]) == set()
@@ -153,6 +161,11 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert tx.shown(campaign, "p", [one, two]) == {one: cells}
         assert (tx.node_version(node, "p"), tx.node_version(node, "q")) == (4, None)
         assert tx.node_cells(campaign, "p") == [cells]
+        assert tx.node_name(node) == "n"
+        assert tx.known(campaign, ["p"]) == [KnownRow("", "p", 4, True, cells)]
+        assert [each.node for each in tx.known(campaign, ["q", "p"])] == ["", "b"]
+        assert (tx.newest(campaign, ""), tx.newest(campaign, "b"), tx.newest(campaign, "c")) == (4, 9, 0)
+        assert (tx.fact("node"), tx.fact("other")) == ("two", None)
         tx.untouch(campaign, "p", [one])
         assert tx.touched(campaign, "p") == [two]
         tx.forget_live(campaign, "p")

@@ -1,5 +1,6 @@
 """The live service."""
 
+import os
 from dataclasses import KW_ONLY, dataclass
 
 from cyclopts import Parameter
@@ -33,6 +34,10 @@ class Serve(Options):
         Producers that may join one campaign in a minute, per process; 0 is no limit.
     lake
         A folder for reports of closed periods as Parquet, of campaigns that keep reports.
+    upstream
+        The address of the service above: this one becomes a gateway, which sends its cells there.
+    upstream_token
+        The gateway's token, which the campaign's consumer got for it; else HALFMASK_UPSTREAM_TOKEN of the environment.
     json
         With --init: print one line of JSON, {"token": "..."}.
     """
@@ -47,6 +52,8 @@ class Serve(Options):
     requests_per_second: float = 100
     joins_per_minute: float = 1000
     lake: AnyPath | None = None
+    upstream: str | None = None
+    upstream_token: str | None = None
     json: Flag = False
     tell: Teller = None
 
@@ -58,6 +65,8 @@ class Serve(Options):
             raise OptionError(f"port {self.port} is none: name one from 1 to 65535, or 0 for a free one")
         if self.requests_per_second < 0 or self.joins_per_minute < 0:
             raise OptionError("a rate limit is negative: name a rate, or 0 for no limit")
+        if self.upstream_token and not self.upstream:
+            raise OptionError("--upstream-token goes with --upstream")
 
 
 @command(Serve)
@@ -71,6 +80,9 @@ def serve(options: Serve) -> str | None:
 
     if options.init:
         return initialise(options.db, rotate=options.rotate)
+    upstream_token = options.upstream_token or os.environ.get("HALFMASK_UPSTREAM_TOKEN")
+    if options.upstream and not upstream_token:
+        raise OptionError("--upstream needs the gateway's token: --upstream-token, or HALFMASK_UPSTREAM_TOKEN")
     chosen = ServeOptions(
         db=options.db,
         host=options.host,
@@ -79,6 +91,8 @@ def serve(options: Serve) -> str | None:
         requests_per_second=options.requests_per_second or None,
         joins_per_minute=options.joins_per_minute or None,
         lake=None if options.lake is None else str(options.lake),
+        upstream=options.upstream,
+        upstream_token=upstream_token,
     )
     run(chosen, options.tell or (lambda _: None))
     return None

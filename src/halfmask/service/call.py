@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.service.campaign import Campaign
 from halfmask.service.instants import Instant
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.storage.base import Identity, ProducerRow, Role, Transaction
+from halfmask.service.storage.base import UNGIVEN, Identity, ProducerRow, Role, Transaction
 
 if TYPE_CHECKING:
     from halfmask.service.service import Service
@@ -59,11 +59,19 @@ class Call:
         return found
 
     def own_campaign(self) -> Campaign:
-        """The campaign that the path names, if it is the caller's: the consumer's own, or the node's."""
+        """The campaign that the path names, if it is the caller's: the consumer's own, or the node's.
+
+        A campaign of another node has no consumer here: its operator stands in.
+        """
         campaign = self.campaign()
         if self.who is None:
             raise forbidden("a token is needed")
-        owns = campaign.consumer == self.subject if self.who.role == "consumer" else campaign.key == self.who.campaign
+        if self.who.role == "node":
+            owns = campaign.key == self.who.campaign
+        else:  # it can have been given to a consumer since it was read
+            row = self.tx.campaign(campaign.key) if campaign.consumer <= UNGIVEN else campaign
+            holder = row.consumer if row else UNGIVEN
+            owns = holder == self.subject if self.who.role == "consumer" else holder <= UNGIVEN
         if not owns:
             raise forbidden("this campaign is another's")
         return campaign

@@ -11,6 +11,7 @@ from halfmask.service.calendars import Calendar, Span
 from halfmask.service.instants import DAY, LATEST, MINUTE, Instant, parse_instant
 from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
 from halfmask.service.refusal import unfit
+from halfmask.service.storage.base import UPSTREAM
 from halfmask_device.lattice import Lattice
 
 MOST_MONEY = 2**53
@@ -42,6 +43,8 @@ class Campaign:
     public: str
     consumer: int
     terms: Mapping[str, Any]
+    peered: bool = False
+    """Whether peers keep it too: its periods close when all who have cells of them have said their last."""
 
     @cached_property
     def begins(self) -> Instant:
@@ -78,6 +81,11 @@ class Campaign:
         """Per setting the least and largest report, in steps, that the noise could make of a reading in range."""
         low, high = self.lattice.ends
         return {name: (low - noise.furthest, high + noise.furthest) for name, noise in self.noises.items()}
+
+    @property
+    def shared(self) -> bool:
+        """Whether other nodes are sent this node's cells."""
+        return self.peered or self.consumer == UPSTREAM
 
     @property
     def live(self) -> bool:

@@ -2,9 +2,10 @@
 
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import count, merge, plain, read
+from halfmask.service.cells import merge, plain
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.instants import Instant
+from halfmask.service.known import note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.base import ClosedRow, Plain, Transaction
 
@@ -15,8 +16,10 @@ def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plai
     known = tx.closed(campaign.key, [span.key])
     if known:
         return known[span.key].entry
-    own = count(tx.reports(campaign.key, span.begins, span.ends))
-    cells = merge([own, *map(read, tx.node_cells(campaign.key, span.key))])
+    own = own_cells(tx, campaign, span)
+    if campaign.shared:
+        note(tx, campaign, [(span, own, True)], now)
+    cells = merge([own, *others(tx, campaign, span)])
     entry = period_entry(campaign, span.key, "closed", cells)
     tx.add_closed(campaign.key, ClosedRow(span.key, span.begins, now, plain(cells), entry))
     tx.forget_live(campaign.key, span.key)

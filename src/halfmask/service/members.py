@@ -97,7 +97,7 @@ def leave(call: Call) -> Plain:
     closed = call.tx.closed_keys(campaign.key)
     withdrawn = 0
     for span in campaign.spans(call.now + campaign.skew + DAY):  # a clock may have been ahead
-        if span.key not in closed:
+        if span.key not in closed and call.now < campaign.deadline(span):
             count = call.tx.withdraw(producer.key, span.begins, span.ends)
             withdrawn += count
             if count and campaign.live:
@@ -135,6 +135,12 @@ def _expires(body: dict[str, Any], now: Instant) -> Instant | None:
     if found is None or found <= now:
         raise unfit("expires", "expires must be a time to come, as RFC 3339 has it")
     return found
+
+
+def show_node(call: Call) -> Plain:
+    """What a node's token is for."""
+    campaign = call.service.campaign_of(call.tx, call.who.campaign or 0) if call.who else call.campaign()
+    return {"node": call.tx.node_name(call.subject), "campaign": campaign.public}
 
 
 def add_node(call: Call) -> Plain:

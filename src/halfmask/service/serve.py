@@ -44,15 +44,22 @@ class ServeOptions:
     requests_per_second: float | None = 100
     joins_per_minute: float | None = 1000
     lake: str | None = None
+    upstream: str | None = None
+    upstream_token: str | None = None
 
     @property
     def beside(self) -> "list[Beside]":
         """What runs beside the application."""
-        if self.lake is None:
-            return []
-        from halfmask.service.lake import beside, node_name
+        found: list[Beside] = []
+        if self.lake is not None:
+            from halfmask.service import lake
 
-        return [beside(Path(self.lake), node_name(self.db))]
+            found.append(lake.beside(Path(self.lake), lake.node_name(self.db)))
+        if self.upstream is not None:
+            from halfmask.service import gateway
+
+            found.append(gateway.beside(self.upstream, self.upstream_token or ""))
+        return found
 
     @property
     def limits(self) -> Limits:

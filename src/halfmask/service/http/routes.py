@@ -71,7 +71,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         "/v1/campaigns/{c}/invitations",
-        ("consumer",),
+        ("consumer", "operator"),
         members.invite,
         200,
         _object(count={"type": "integer", "minimum": 1, "maximum": 10_000}),
@@ -103,6 +103,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
     Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
-    Route("POST", "/v1/campaigns/{c}/nodes", ("consumer",), members.add_node, 201, _object(name=TEXT)),
+    Route("POST", "/v1/campaigns/{c}/nodes", ("consumer", "operator"), members.add_node, 201, _object(name=TEXT)),
+    Route("GET", "/v1/node", ("node",), members.show_node),
     Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), offers.put_cells, 200, CELLS),
 )

@@ -90,6 +90,20 @@ class LookRow(NamedTuple):
     entry: Plain
 
 
+class KnownRow(NamedTuple):
+    """A node's own cells of a period, as far as they are known here; ``final`` says that they will not change."""
+
+    node: str
+    period: str
+    version: int
+    final: bool
+    cells: Plain
+
+
+UNGIVEN, UPSTREAM = 0, -1
+"""Consumers of campaigns that are kept for another node: a peer's, until the operator gives it to one; a gateway's."""
+
+
 class Transaction(ABC):
     """Everything that is read or written together."""
 
@@ -225,6 +239,25 @@ class Transaction(ABC):
     def node_cells(self, campaign: int, period: str) -> list[Plain]: ...
     @abstractmethod
     def forget_node_cells(self, campaign: int, period: str) -> None: ...
+    @abstractmethod
+    def node_name(self, node: int) -> str: ...
+
+    # campaigns that several nodes keep
+    @abstractmethod
+    def set_consumer(self, campaign: int, consumer: int) -> None: ...
+    @abstractmethod
+    def fact(self, name: str) -> str | None:
+        """What this database was told once about itself."""
+
+    @abstractmethod
+    def put_fact(self, name: str, value: str) -> None: ...
+    @abstractmethod
+    def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]: ...
+    @abstractmethod
+    def put_known(self, campaign: int, row: KnownRow) -> None: ...
+    @abstractmethod
+    def newest(self, campaign: int, node: str) -> int:
+        """The highest version of a node's cells, 0 where there are none."""
 
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[None]:

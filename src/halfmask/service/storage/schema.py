@@ -160,6 +160,17 @@ shown = _table(
 nodes = _table(
     "nodes", _id(), _text("public", 32, unique=True), _whole("campaign"), _text("name", 200), _whole("created")
 )
+facts = _table("facts", Column("name", String(64), primary_key=True), _text("value", 200))
+known = _table(
+    "known",
+    _whole("campaign"),
+    _text("node", 32),
+    _text("period", 24),
+    _whole("version"),
+    _whole("final"),
+    _long("cells"),
+    PrimaryKeyConstraint("campaign", "period", "node"),
+)
 node_cells = _table(
     "node_cells",
     _whole("node"),

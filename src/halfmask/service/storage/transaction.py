@@ -16,6 +16,7 @@ from halfmask.service.storage.base import (
     ClosedRow,
     EntryRow,
     Identity,
+    KnownRow,
     LookRow,
     Plain,
     ProducerRow,
@@ -331,6 +332,40 @@ class SqlTransaction(Transaction):
     def forget_node_cells(self, campaign: int, period: str) -> None:
         c = s.node_cells.c
         self._do(delete(s.node_cells).where(c.campaign == campaign, c.period == period))
+
+    def node_name(self, node: int) -> str:
+        return str(self._do(select(s.nodes.c.public).where(s.nodes.c.id == node)).scalar_one())
+
+    # campaigns that several nodes keep
+
+    def set_consumer(self, campaign: int, consumer: int) -> None:
+        self._do(update(s.campaigns).where(s.campaigns.c.id == campaign).values(consumer=consumer))
+
+    def fact(self, name: str) -> str | None:
+        return self._do(select(s.facts.c.value).where(s.facts.c.name == name)).scalar()
+
+    def put_fact(self, name: str, value: str) -> None:
+        self._do(delete(s.facts).where(s.facts.c.name == name))
+        self._do(insert(s.facts).values(name=name, value=value))
+
+    def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
+        c = s.known.c
+        columns = (c.node, c.period, c.version, c.final, c.cells)
+        found: list[KnownRow] = []
+        for part in _chunks(sorted(periods)):
+            rows = self._do(select(*columns).where(c.campaign == campaign, c.period.in_(part)).order_by(*columns[:2]))
+            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows]
+        return found
+
+    def put_known(self, campaign: int, row: KnownRow) -> None:
+        c = s.known.c
+        self._do(delete(s.known).where(c.campaign == campaign, c.period == row.period, c.node == row.node))
+        plain = row._asdict() | {"final": int(row.final), "cells": _dump(row.cells)}
+        self._do(insert(s.known).values(campaign=campaign, **plain))
+
+    def newest(self, campaign: int, node: str) -> int:
+        c = s.known.c
+        return int(self._do(select(func.max(c.version)).where(c.campaign == campaign, c.node == node)).scalar() or 0)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -1,0 +1,73 @@
+"""What a node knows of shared campaigns: its own cells, each change under a higher version, and those of its peers.
+
+Versions are instants, or one more than the last where the clock has not moved on: they grow across restarts, and even
+where a database was put back from an older copy.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from halfmask.service.calendars import Span
+from halfmask.service.campaign import Campaign
+from halfmask.service.cells import Cells, count, merge, plain, read
+from halfmask.service.instants import DAY, Instant
+from halfmask.service.storage.base import KnownRow, Transaction
+
+OWN = ""
+"""The name of a node's own cells in its own database."""
+Noted = tuple[Span, Cells, bool]
+"""A period, the node's own cells of it, and whether they are final."""
+
+
+def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
+    """The cells of the reports that came here, and of the gateways below."""
+    reports = count(tx.reports(campaign.key, span.begins, span.ends))
+    return merge([reports, *map(read, tx.node_cells(campaign.key, span.key))])
+
+
+def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
+    """The cells of the peers, as far as they are known here."""
+    return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
+
+
+def recent(campaign: Campaign, now: Instant) -> list[Span]:
+    """The periods that have begun, by the fastest clock, and whose deadline is not longer past than a day."""
+    first = max(campaign.begins, now - campaign.grace - DAY)
+    return list(campaign.calendar.spans(first, min(campaign.ends, now + campaign.skew + 1)))
+
+
+def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict[str, KnownRow]:
+    """The node's own cells as they were last noted, by period."""
+    return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
+
+
+def changed(tx: Transaction, campaign: Campaign, now: Instant, settled: Instant | None = None) -> list[Noted]:
+    """Open periods whose cells are not as they were last noted. They are final ``settled`` after the deadline.
+
+    What was asked before the deadline may be written a moment after it, which is what that pause is for. Without one
+    cells are final when the period is closed.
+    """
+    spans = recent(campaign, now)
+    closed = tx.closed_keys(campaign.key, [span.key for span in spans])
+    noted = own_rows(tx, campaign, spans)
+    found: list[Noted] = []
+    for span in spans:
+        row = noted.get(span.key)
+        if span.key in closed or (row is not None and row.final):
+            continue
+        cells = own_cells(tx, campaign, span)
+        final = settled is not None and now >= campaign.deadline(span) + settled
+        if row is None or (read(row.cells), row.final) != (cells, final):
+            found.append((span, cells, final))
+    return found
+
+
+def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
+    """Keep the node's own cells, where they changed, under a version above all before."""
+    tx.lock(campaign.key)
+    before = own_rows(tx, campaign, [span for span, _, _ in noted])
+    version = max(now, tx.newest(campaign.key, OWN) + 1)
+    for span, cells, final in noted:
+        row = KnownRow(OWN, span.key, version, final, plain(cells))
+        old = before.get(span.key)
+        if old is None or old._replace(version=version) != row:
+            tx.put_known(campaign.key, row)
