@@ -25,6 +25,8 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "choice.totals": (6,),
     "choice.advice": (7,),
     "choice.held-out": (8,),
+    "simulation.consumer": None,
+    "simulation.producer": None,
     "attack.averaging": (9, 0),
     "attack.intersection": (9, 1),
     "attack.smoothing": (9, 2),

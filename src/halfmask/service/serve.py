@@ -122,7 +122,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     try:
         if options.workers == 1:
             config = uvicorn.Config(create_app(service, beside=options.beside), **common)
-            _Server(config, tell).run()
+            SayingServer(config, tell).run()
         else:
             service.store.close()
             os.environ[OPTIONS] = json.dumps(asdict(options))
@@ -136,7 +136,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
         service.store.close()
 
 
-class _Server(uvicorn.Server):
+class SayingServer(uvicorn.Server):
     """A server that says where it listens once it does."""
 
     def __init__(self, config: uvicorn.Config, tell: Callable[[str], None]) -> None:

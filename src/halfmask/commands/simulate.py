@@ -1,0 +1,215 @@
+"""A population of agents against a live service."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, Progress, Teller, command, held
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from halfmask.menus.menu import Menu
+    from halfmask.profiles.profile import Profile
+    from halfmask.simulation.model import Result
+
+STEP, HIGH = "0.001", "100"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Simulate(Options):
+    """Options of `simulate`.
+
+    Parameters
+    ----------
+    producers
+        How many producers are asked.
+    days
+        How many days they share.
+    menu
+        The menu they choose from; an offer made from their own readings where none is given.
+    budget
+        All that the consumer can pay, in the smallest unit of money.
+    most_reward
+        The largest reward per report while the consumer learns what rewards do.
+    take
+        What taking part is worth to a producer.
+    worth
+        What a unit of privacy is worth to a producer, on average.
+    spread
+        How much that differs between producers.
+    money
+        What a unit of money per report is worth to a producer.
+    leaves
+        The chance per day that a producer leaves for good.
+    offline
+        The chance per day that a producer is offline, and sends a day late.
+    loses
+        The share of messages that are lost on their way.
+    liars
+        The share of producers who send one number all day.
+    service
+        The address of a service that runs already; its clock is the real one, so rewards stay as they are.
+    operator
+        That service's operator's token.
+    folder
+        Where devices keep their state; a temporary one where not given.
+    output
+        One row per day (CSV).
+    seed
+        The same seed gives the same producers and consumer; the devices' noise is never the same.
+    """
+
+    _: KW_ONLY
+    producers: int = 1000
+    days: int = 30
+    menu: AnyMenu | None = None
+    budget: int = 3_000_000
+    most_reward: int = 6
+    take: float = -1.0
+    worth: float = 3.0
+    spread: float = 1.0
+    money: float = 0.6
+    leaves: float = 0.002
+    offline: float = 0.05
+    loses: float = 0.02
+    liars: float = 0.0
+    service: str | None = None
+    operator: str | None = None
+    folder: AnyPath | None = None
+    output: OutputIfAny = None
+    seed: int = 7
+    advance: Progress = None
+    tell: Teller = None
+
+    def check(self) -> None:
+        super().check()
+        if self.producers < 1 or self.days < 2:
+            raise OptionError("a simulation needs a producer and two days or more")
+        for name in ("leaves", "offline", "loses", "liars"):
+            if not 0 <= getattr(self, name) < 1:
+                raise OptionError(f"{name} {getattr(self, name)} is not a share from 0 to below 1")
+        if (self.service is None) != (self.operator is None):
+            raise OptionError("a running service is named by its address and its operator's token, both")
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of a simulation, beside what `mix` says of the same shares."""
+
+    result: "Result"
+    menu: "Menu"
+    utility: float
+    mixed: float
+    suspects: frozenset[str] | None
+
+
+@command(Simulate)
+def simulate(options: Simulate) -> Simulated:
+    """Agents with their own data and wishes join, choose, mask, send and react; the consumer learns what to pay."""
+    from contextlib import ExitStack
+    from tempfile import TemporaryDirectory
+
+    from halfmask.rewards.model import ChoiceModel
+    from halfmask.simulation.agents import Behaviour
+    from halfmask.simulation.host import existing, hosted
+    from halfmask.simulation.model import World
+    from halfmask.simulation.model import simulate as run
+    from halfmask_device.lattice import Lattice
+    from halfmask_device.protocol import instant
+
+    with ExitStack() as stack:
+        folder = Path(options.folder or stack.enter_context(TemporaryDirectory(prefix="halfmask-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        profile, readings = panel(folder, options)
+        menu = chosen_menu(options, profile)
+        world = World(
+            menu,
+            readings,
+            ChoiceModel(options.take, options.worth, options.money, options.spread),
+            Behaviour(options.leaves, options.offline, options.loses),
+            options.liars,
+            options.budget,
+            options.most_reward,
+            Lattice(STEP, "0", HIGH),
+            "kWh",
+            options.seed,
+        )
+        if options.service is not None and options.operator is not None:
+            host = existing(options.service, options.operator)
+        else:
+            host = stack.enter_context(hosted(folder, instant("2025-12-31T00:00:00Z")))
+        result = run(world, host, folder, tell=options.tell or (lambda _: None), done=options.advance)
+        found = None if host.db is None else suspected(host.db, result.campaign)
+    if options.output is not None:
+        write_rows(result, menu, options.output)
+    return Simulated(result, menu, result.utility(menu), mixed_utility(profile, menu, result), found)
+
+
+def panel(folder: Path, options: Simulate) -> "tuple[Profile, list[list[list[tuple[str, str]]]]]":
+    """Each producer's readings by day, as texts; and the profile of all of them. Times begin in 2026."""
+    import duckdb
+
+    import halfmask
+
+    path = folder / "panel.parquet"
+    halfmask.synth(output=path, users=options.producers, days=options.days, seed=options.seed)
+    profile = halfmask.profile(path)
+    query = (
+        "SELECT \"user\", strftime(time - INTERVAL 1 DAY * date_diff('day', DATE '2026-01-01', DATE '2009-07-14'), "
+        "'%Y-%m-%dT%H:%M:%SZ'), value FROM read_parquet(?) WHERE value IS NOT NULL ORDER BY 1, 2"
+    )
+    days: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    with duckdb.connect() as connection:
+        for user, time, value in connection.execute(query, [str(path)]).fetchall():
+            days.setdefault(str(user), {}).setdefault(time[:10], []).append((time, f"{value:.3f}"))
+    from datetime import timedelta
+
+    from halfmask.simulation.model import FIRST_DAY
+
+    keys = [(FIRST_DAY + timedelta(days=day)).isoformat() for day in range(options.days)]
+    return profile, [[own.get(key, []) for key in keys] for own in days.values()]
+
+
+def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
+    """The menu that was given, or an offer made from the readings."""
+    import halfmask
+    from halfmask.menus.menu import Menu
+
+    if options.menu is not None:
+        return held(Menu, options.menu)
+    study = halfmask.evaluate(profile, grid="laplace:b=0.02..20/0.02", sizes="all", repeats=3)
+    return halfmask.offer(profile, study=study).menu
+
+
+def mixed_utility(profile: "Profile", menu: "Menu", result: "Result") -> float:
+    """The median utility that `mix` gives for the same shares."""
+    import numpy as np
+
+    import halfmask
+
+    shares = result.shares()
+    if not shares:
+        return float("nan")
+    mixed = halfmask.mix(profile, menu, shares=shares, repeats=20, other_data=True)
+    return float(np.median(mixed.table.column("utility").to_numpy()))
+
+
+def suspected(db: str, campaign: str) -> frozenset[str] | None:
+    """Producers whom the service suspects of misreporting."""
+    return None
+
+
+def write_rows(result: "Result", menu: "Menu", output: "AnyPath") -> None:
+    import csv
+
+    from halfmask.files import whole_file
+    from halfmask.simulation.model import frame
+
+    rows = frame(result.rows, menu.ids)
+    with whole_file(output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

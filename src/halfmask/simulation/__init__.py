@@ -1,0 +1,1 @@
+"""Agents with their own data and wishes, against a live service."""

@@ -1,0 +1,74 @@
+"""A service for a simulation: the real one, in a process of its own, by a clock that the simulation moves."""
+
+import multiprocessing as mp
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from halfmask.errors import RunError
+
+PATIENCE = 60
+"""Seconds that the service has to start or to end."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where the service listens, its operator's token, and its database; ``set_clock`` moves its time."""
+
+    address: str
+    operator: str
+    db: str | None
+    clock: Any
+
+    def set_clock(self, instant: int) -> None:
+        self.clock.value = instant
+
+
+@contextmanager
+def hosted(folder: Path, now: int) -> Iterator[Host]:
+    """Run a service on a database in ``folder`` until the block ends."""
+    from halfmask.service.serve import initialise
+
+    db = f"sqlite:///{folder / 'service.db'}"
+    operator = initialise(db)
+    context = mp.get_context("spawn")
+    clock: Any = context.Value("q", now)
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(db, clock, there), daemon=True)
+    process.start()
+    try:
+        if not here.poll(PATIENCE):
+            raise RunError("the simulation's service did not start")
+        yield Host(str(here.recv()), operator or "", db, clock)
+    finally:
+        process.terminate()
+        process.join(PATIENCE)
+
+
+def _serve(db: str, clock: Any, told: Connection) -> None:
+    import uvicorn
+
+    from halfmask.service.http.app import create_app
+    from halfmask.service.limits import Limits
+    from halfmask.service.serve import SayingServer, set_up_logs
+    from halfmask.service.service import Service
+    from halfmask.service.storage.open import open_store
+
+    set_up_logs()
+    service = Service(open_store(db), lambda: int(clock.value), Limits(None, None))
+    config = uvicorn.Config(
+        create_app(service, close_every=None), host="127.0.0.1", port=0, log_config=None, access_log=False
+    )
+    SayingServer(config, told.send).run()
+
+
+def existing(address: str, operator: str) -> Host:
+    """A service that runs already, by its own clock."""
+
+    class RealClock:
+        value = 0
+
+    return Host(address, operator, None, RealClock())

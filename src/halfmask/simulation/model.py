@@ -1,0 +1,303 @@
+"""The model: days as steps, agents that act in them, and a collector of what the live service published.
+
+The truth is known to the simulation alone: the sum of the readings, on the lattice, that were reported in a period.
+Everything is repeatable for a seed, except the devices' noise, which nothing but a test may replace.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask.evaluation.metrics import METRICS, summary
+from halfmask.evaluation.scores import utility
+from halfmask.menus.menu import Menu
+from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.totals import Panel
+from halfmask.simulation.agents import STAY_OUT, Behaviour, ConsumerAgent, ProducerAgent
+from halfmask.simulation.host import Host
+from halfmask.streams import stream
+from halfmask_device.lattice import Lattice
+from halfmask_device.protocol import instant
+from halfmask_device.transport import Service
+
+FIRST_DAY = date(2026, 1, 1)
+DAY, MINUTE = 86_400_000_000, 60_000_000
+GRACE_DAYS = 3
+THREADS = 8
+LEARN_EVERY = 5
+COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside")
+
+
+@dataclass(frozen=True)
+class World:
+    """What a simulation is given: the menu, each producer's readings by day, and how producers are."""
+
+    menu: Menu
+    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
+    model: ChoiceModel
+    behaviour: Behaviour
+    liars: float
+    budget: int
+    most_reward: int
+    lattice: Lattice
+    unit: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One closed period, as published and as it was. ``inside``: whether the interval holds the truth."""
+
+    day: int
+    rewards: dict[str, int]
+    producers: dict[str, int]
+    reports: int
+    spent: int
+    truth: float
+    estimate: float | None
+    low: float | None
+    high: float | None
+    privacy: float | None
+
+    @property
+    def inside(self) -> bool | None:
+        if self.estimate is None or self.low is None or self.high is None:
+            return None
+        slack = 1e-9 * max(abs(self.truth), 1.0)
+        return self.low - slack <= self.truth <= self.high + slack
+
+    @property
+    def error(self) -> float | None:
+        """The global error |g(M) - g(S)| / |g(S)|."""
+        return None if self.estimate is None or not self.truth else abs(self.estimate - self.truth) / abs(self.truth)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of it: a row per day, the vote, the learned model, and who lied."""
+
+    rows: tuple[Row, ...]
+    ballots: tuple[tuple[str, ...], ...]
+    learned: ChoiceModel | None
+    liars: frozenset[str]
+    campaign: str
+    db: str | None
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """How many published intervals hold the truth, and how many were published."""
+        inside = [row.inside for row in self.rows if row.inside is not None]
+        return sum(inside), len(inside)
+
+    def shares(self) -> dict[str, float]:
+        """Average shares of those who took part, by setting."""
+        counts: dict[str, int] = {}
+        for row in self.rows:
+            for id, count in row.producers.items():
+                counts[id] = counts.get(id, 0) + count
+        total = sum(counts.values())
+        return {id: count / total for id, count in sorted(counts.items())} if total else {}
+
+    def utility(self, menu: Menu) -> float:
+        """The paper's utility of the live system: of its global errors over the days."""
+        errors = [row.error for row in self.rows if row.error is not None]
+        if not errors:
+            return math.nan
+        found = summary(np.array(errors))
+        metrics = np.zeros((1, len(METRICS)))
+        metrics[0, 3:] = found
+        return float(utility(metrics, menu.largest, menu.weights)[0])
+
+
+class Simulation:
+    """Producers and a consumer around one service. ``step`` is a day."""
+
+    def __init__(self, world: World, host: Host, folder: Path, tell: Callable[[str], None]) -> None:
+        self.world, self.host, self.tell = world, host, tell
+        self.days = min(map(len, world.readings))
+        self.start = instant(f"{FIRST_DAY.isoformat()}T00:00:00Z")
+        self.ids = world.menu.ids
+        self.service = Service(host.address)
+        self.consumer_token, self.campaign = self._open()
+        privacy = {each.id: each.privacy.median for each in world.menu.settings}
+        self.producers = [self._producer(n, folder, privacy) for n in range(len(world.readings))]
+        variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
+        self.consumer = ConsumerAgent(
+            self.ids,
+            np.array(list(privacy.values())),
+            Panel(len(self.producers), self._reports(), self._size(), variance),
+            float(world.budget),
+            LEARN_EVERY,
+            stream(world.seed, "simulation.consumer"),
+            tell,
+        )
+        self.rewards = self.consumer.first(world.most_reward)
+        self.rows: list[Row] = []
+
+    def _reports(self) -> float:
+        return float(np.mean([len(day) for user in self.world.readings for day in user]))
+
+    def _size(self) -> float:
+        """Mean |s|; the consumer would know it from a profile."""
+        drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
+        return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
+
+    def _open(self) -> tuple[str, str]:
+        """A consumer and its campaign, on the service."""
+        world = self.world
+        token = self.service.ask("POST", "/v1/consumers", self.host.operator, {"name": "simulation"})["token"]
+        settings = [{"id": each.id, "setting": str(each.setting)} for each in world.menu.settings]
+        drawn = dict.fromkeys(self.ids, 0)
+        terms: dict[str, Any] = {
+            "name": "simulation",
+            "purpose": "to see whether what was worked out holds",
+            "unit": world.unit,
+            "lattice": {"step": world.lattice.step, "low": world.lattice.low, "high": world.lattice.high},
+            "period": "day",
+            "time_zone": "UTC",
+            "begins": f"{FIRST_DAY.isoformat()}T00:00:00Z",
+            "ends": f"{(FIRST_DAY + timedelta(days=self.days)).isoformat()}T00:00:00Z",
+            "grace_minutes": GRACE_DAYS * 1440,
+            "menu": {"settings": settings},
+            "rewards": drawn,
+            "budget": world.budget,
+            "least_producers": 20,
+            "keep_reports": "always",
+        }
+        return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
+
+    def _producer(self, n: int, folder: Path, privacy: dict[str, float]) -> ProducerAgent:
+        world, rng = self.world, stream(self.world.seed, "simulation.producer", n)
+        worth = world.model.worth + world.model.spread * float(rng.standard_normal())
+        lies = bool(rng.random() < world.liars)
+        given = world.behaviour
+        behaviour = Behaviour(given.leaves, given.offline, given.loses, lies)
+        state = folder / f"device-{n}"
+        return ProducerAgent(
+            self.host.address, self.campaign, state, world.readings[n], worth, world.model, privacy, behaviour, rng
+        )
+
+    async def run(self, done: Callable[[int, int], None] | None = None) -> Result:
+        """All days, then what came of them."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            for day in range(self.days):
+                await self.step(day, pool)
+                if done:
+                    done(day + 1, self.days)
+            self.host.set_clock(self.start + (self.days + 1) * DAY)
+            await self._each(pool, lambda agent: agent.catch_up())
+            for day in range(len(self.rows), self.days):
+                self._close(day)
+        last = self._paid(self.days - 1)
+        return Result(
+            tuple(self.rows),
+            tuple(tuple(agent.ballot(last)) for agent in self.producers),
+            self.consumer.model,
+            frozenset(a.sharer.member().producer for a in self.producers if a.behaviour.lies and a.setting != STAY_OUT),
+            self.campaign,
+            self.host.db,
+        )
+
+    async def step(self, day: int, pool: ThreadPoolExecutor) -> None:
+        """A day: rewards are known, producers choose; at its end they share, and the day before is closed."""
+        if day:
+            self.host.set_clock(self.start + day * DAY - MINUTE)
+        else:
+            self.host.set_clock(self.start - MINUTE)
+        self._announce(day)
+        self.host.set_clock(self.start + day * DAY + MINUTE)
+        rewards = self._paid(day)
+        await self._each(pool, lambda agent: agent.decide(rewards))
+        self.host.set_clock(self.start + (day + 1) * DAY + MINUTE)
+        await self._each(pool, lambda agent: agent.share(day))
+        if day:
+            self._close(day - 1)
+
+    async def _each(self, pool: ThreadPoolExecutor, act: Callable[[ProducerAgent], None]) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(loop.run_in_executor(pool, act, agent) for agent in self.producers))
+
+    def _paid(self, day: int) -> dict[str, int]:
+        return self.rewards[min(day, len(self.rewards) - 1)]
+
+    def _announce(self, day: int) -> None:
+        """Set the rewards of a day that has not begun."""
+        if day >= len(self.rewards):
+            adapted = None
+            if day % LEARN_EVERY == 0:
+                adapted = self.consumer.pay(self.consumer.budget - self._spent(), self.days - day)
+            self.rewards.append(adapted if adapted is not None else self.rewards[-1])
+        body = {"rewards": self._paid(day), "from": self._key(day)}
+        self.service.ask("PUT", f"/v1/campaigns/{self.campaign}/rewards", self.consumer_token, body)
+
+    def _key(self, day: int) -> str:
+        return (FIRST_DAY + timedelta(days=day)).isoformat()
+
+    def _spent(self) -> int:
+        ledger = self.service.ask("GET", f"/v1/campaigns/{self.campaign}/ledger", self.consumer_token)
+        return sum(int(entry["amount"]) for entry in ledger["entries"])
+
+    def _close(self, day: int) -> None:
+        """Close a period and note it beside the truth."""
+        path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
+        period = self.service.ask("POST", path, self.consumer_token)
+        counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
+        paid = self._paid(day)
+        self.consumer.look(paid, counts)
+        taken = np.array([counts.get(id, 0) for id in self.ids], float)
+        total, privacy = period["sum"], self.consumer.privacy
+        self.rows.append(
+            Row(
+                day,
+                paid,
+                counts,
+                int(period["reports"] or 0),
+                self._spent(),
+                self._truth(day),
+                None if total is None else float(total["estimate"]),
+                None if total is None else float(total["low"]),
+                None if total is None else float(total["high"]),
+                float(taken @ privacy / taken.sum()) if taken.sum() else None,
+            )
+        )
+
+    def _truth(self, day: int) -> float:
+        """The sum of what was shared, on the lattice: readings of those who reported that day and did not leave."""
+        lattice, steps = self.world.lattice, 0
+        for agent in self.producers:
+            if agent.setting != STAY_OUT and day in agent.truth:
+                steps += sum(lattice.steps(value, "a reading") or 0 for value in agent.truth[day])
+        return float(steps * lattice.unit)
+
+
+def simulate(
+    world: World,
+    host: Host,
+    folder: Path,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    done: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Run a simulation to its end."""
+    return asyncio.run(Simulation(world, host, folder, tell).run(done))
+
+
+def frame(rows: Sequence[Row], ids: Sequence[str]) -> list[dict[str, Any]]:
+    """One plain row per day."""
+    made: list[dict[str, Any]] = []
+    for row in rows:
+        plain: dict[str, Any] = {"day": row.day + 1, "reports": row.reports, "spent": row.spent}
+        plain |= {f"reward_{id}": row.rewards.get(id, 0) for id in ids}
+        plain |= {f"producers_{id}": row.producers.get(id, 0) for id in ids}
+        plain |= {
+            name: getattr(row, name) for name in ("truth", "estimate", "low", "high", "error", "privacy", "inside")
+        }
+        made.append(plain)
+    return made
