@@ -181,7 +181,8 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     if options.menu is not None:
         return held(Menu, options.menu)
     study = halfmask.evaluate(profile, grid="laplace:b=0.02..20/0.02", sizes="all", repeats=3)
-    return halfmask.offer(profile, study=study).menu
+    made: Menu = halfmask.offer(profile, study=study).menu
+    return made
 
 
 def mixed_utility(profile: "Profile", menu: "Menu", result: "Result") -> float:
@@ -197,9 +198,12 @@ def mixed_utility(profile: "Profile", menu: "Menu", result: "Result") -> float:
     return float(np.median(mixed.table.column("utility").to_numpy()))
 
 
-def suspected(db: str, campaign: str) -> frozenset[str] | None:
-    """Producers whom the service suspects of misreporting."""
-    return None
+def suspected(db: str, campaign: str) -> frozenset[str]:
+    """Producers of whom it is proven that they did not draw the noise they claim."""
+    import halfmask
+
+    found, names = halfmask.suspects(campaign, db=db)
+    return frozenset(names[each.producer] for each in found.suspects if each.chance is not None)
 
 
 def write_rows(result: "Result", menu: "Menu", output: "AnyPath") -> None:

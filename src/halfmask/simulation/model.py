@@ -24,7 +24,9 @@ from halfmask.simulation.agents import STAY_OUT, Behaviour, ConsumerAgent, Produ
 from halfmask.simulation.host import Host
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
+from halfmask_device.laws import law
 from halfmask_device.protocol import instant
+from halfmask_device.setting import DeviceSetting
 from halfmask_device.transport import Service
 
 FIRST_DAY = date(2026, 1, 1)
@@ -125,6 +127,8 @@ class Simulation:
         self.start = instant(f"{FIRST_DAY.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
         self.service = Service(host.address)
+        for each in world.menu.settings:
+            law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.consumer_token, self.campaign = self._open()
         privacy = {each.id: each.privacy.median for each in world.menu.settings}
         self.producers = [self._producer(n, folder, privacy) for n in range(len(world.readings))]
