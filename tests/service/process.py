@@ -1,0 +1,70 @@
+"""The program itself in a process of its own, spoken to over the network."""
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 60
+COMMAND = (sys.executable, "-m", "halfmask.cli")
+
+
+def init(url: str) -> str:
+    """Make the database by the program; the operator's token."""
+    done = subprocess.run([*COMMAND, "serve", "--init", "--json", "--db", url], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return str(json.loads(done.stdout)["token"])
+
+
+class Served:
+    """A running service."""
+
+    def __init__(self, url: str, log: Path, *options: str) -> None:
+        self.log = log
+        with log.open("ab") as errors:
+            words = [*COMMAND, "serve", "--db", url, "--port", "0", *options]
+            self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert self.process.stdout is not None
+        address = self.process.stdout.readline().strip()
+        assert address.startswith("http://"), log.read_text()
+        self.host, _, port = address.removeprefix("http://").partition(":")
+        self.port = int(port)
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+
+    def send(self, method: str, path: str, token: str | None = None, body: Any = None) -> tuple[int, Any]:
+        connection = self.connect()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        status, text = answer.status, answer.read()
+        connection.close()
+        return status, json.loads(text)
+
+    def ok(self, method: str, path: str, token: str | None = None, body: Any = None) -> Any:
+        status, plain = self.send(method, path, token, body)
+        assert 200 <= status < 300, (status, plain)
+        return plain
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(PATIENCE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@contextmanager
+def served(url: str, log: Path, *options: str) -> Iterator[Served]:
+    made = Served(url, log, *options)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.stop(signal.SIGKILL)

@@ -1,0 +1,200 @@
+"""The program: made once, started, stopped, killed; its streams, its log, and a store that goes away and comes back."""
+
+import http.client
+import json
+import random
+import signal
+import subprocess
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halfmask.errors import OptionError
+from halfmask.service.serve import ServeOptions, initialise, run
+from halfmask.service.storage.base import StoreFullError, StoreGoneError
+from tests.service.process import COMMAND, Served, init, served
+from tests.service.world import CAMPAIGN, World, sqlite_url
+
+
+def begin(service: Served, operator: str, **changed: Any) -> tuple[str, str]:
+    consumer = service.ok("POST", "/v1/consumers", operator, {"name": "utility"})["token"]
+    return consumer, service.ok("POST", "/v1/campaigns", consumer, ended(**changed))["campaign"]
+
+
+def ended(**changed: Any) -> dict[str, Any]:
+    """A campaign whose days have just ended, by the real clock, and are open for another year."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    begins, ends = today - timedelta(days=4), today - timedelta(days=1)
+    times = {"begins": begins.isoformat(), "ends": ends.isoformat(), "time_zone": "UTC", "grace_minutes": 60 * 24 * 365}
+    return CAMPAIGN | times | changed
+
+
+def days(campaign: dict[str, Any]) -> list[str]:
+    first = datetime.fromisoformat(campaign["begins"])
+    return [(first + timedelta(days=number)).date().isoformat() for number in range(3)]
+
+
+def events(service: Served, path: str, token: str, wanted: int, last: str | None = None) -> list[tuple[str, Any]]:
+    """So many events of a stream: their ids and entries."""
+    found: list[tuple[str, Any]] = []
+    with closing(service.connect()) as connection:
+        headers = {"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {})
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        fields: dict[str, str] = {}
+        while len(found) < wanted:
+            line = answer.readline().decode().rstrip("\n")
+            name, _, value = line.partition(": ")
+            if line:
+                fields[name] = value
+            elif "data" in fields:
+                assert fields["event"] == "period"
+                found.append((fields["id"], json.loads(fields["data"])))
+                fields = {}
+    return found
+
+
+def test_from_init_to_stop(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path)
+    missing = subprocess.run([*COMMAND, "serve", "--db", url], capture_output=True, text=True)
+    assert missing.returncode == 2
+    assert "--init" in missing.stderr
+    operator = init(url)
+    again = subprocess.run([*COMMAND, "serve", "--init", "--db", url], capture_output=True, text=True)
+    assert again.returncode == 2
+    assert "--rotate" in again.stderr
+    with served(url, tmp_path / "log") as service:
+        consumer, campaign = begin(service, operator)
+        first, second, _ = days(ended())
+        path = f"/v1/campaigns/{campaign}"
+        for number in range(3):
+            token = service.ok("POST", f"{path}/producers", None, {"setting": "A"})["token"]
+            body = {"reports": [{"time": f"{first}T10:00:00Z", "steps": 1000 + number, "setting": "N"}]}
+            assert service.ok("POST", "/v1/reports", token, body)["results"][0]["status"] == "accepted"
+        shut = [service.ok("POST", f"{path}/periods/{day}/close", consumer) for day in (first, second)]
+        told = events(service, f"{path}/stream", consumer, 2)
+        assert [entry for _, entry in told] == shut
+        assert events(service, f"{path}/stream", consumer, 1, last=told[0][0]) == told[1:]
+        assert service.stop() == 0
+    log = (tmp_path / "log").read_text()
+    assert "what to do next" in log
+    assert "stopped; what was accepted is on disk" in log
+    assert operator not in log
+    rotated = subprocess.run(
+        [*COMMAND, "serve", "--init", "--rotate", "--json", "--db", url], capture_output=True, text=True
+    )
+    with served(url, tmp_path / "log") as service:
+        assert service.send("POST", "/v1/consumers", operator, {"name": "n"})[0] == 401
+        service.ok("POST", "/v1/consumers", json.loads(rotated.stdout)["token"], {"name": "n"})
+        assert service.stop(signal.SIGINT) == 0
+    payout = subprocess.run([*COMMAND, "payout", "--db", url], capture_output=True, text=True)
+    header, *rows = payout.stdout.splitlines()
+    assert header == "campaign,producer,amount,currency"
+    assert [row.split(",")[2:] for row in rows] == [["5", "EUR/1000"]] * 3
+    asked = subprocess.run([*COMMAND, "suspects", campaign, "--db", url], capture_output=True, text=True)
+    assert asked.returncode == 0
+    assert "0 series of reports were long enough" in asked.stderr
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_what_was_acknowledged_survives_kill_9_and_counts_once(tmp_path: Path, rounds: int) -> None:
+    """Killed at random moments while clients send; what has no answer is sent again to the next process."""
+    url, chance = sqlite_url(tmp_path), random.Random(1)
+    operator, log = init(url), tmp_path / "log"
+    options = ("--requests-per-second", "0")
+    with served(url, log, *options) as service:
+        consumer, campaign = begin(service, operator, menu={"settings": [{"id": "N", "setting": "none"}]}, rewards={})
+        path = f"/v1/campaigns/{campaign}"
+        producers = [service.ok("POST", f"{path}/producers", None, {"setting": "N"})["token"] for _ in range(3)]
+        service.stop(signal.SIGKILL)
+    first, sent = days(ended())[0], 0
+    for round_ in range(rounds):
+        with served(url, log, *options) as service:
+            until = sent + chance.randrange(10, 60)
+            killed = False
+            while sent < until or not killed:
+                time = f"{first}T{sent // 60 % 24:02}:{sent % 60:02}:00Z"
+                body = {"reports": [{"time": time, "steps": 1 + sent, "setting": "N"}]}
+                if sent >= until:
+                    service.process.send_signal(signal.SIGKILL)  # perhaps before, perhaps after the commit
+                    killed = True
+                try:
+                    results = service.ok("POST", "/v1/reports", producers[sent % 3], body)["results"]
+                except (OSError, http.client.HTTPException, ValueError):
+                    break
+                assert results[0]["status"] in ("accepted", "known"), (round_, results)
+                sent += 1
+            service.stop(signal.SIGKILL)
+    with served(url, log, *options) as service:
+        closed = service.ok("POST", f"{path}/periods/{first}/close", consumer)
+        status, _ = service.send("GET", "/v1/health")
+        assert status == 200
+    extra = closed["reports"] - sent  # the very last may be on disk without an answer
+    assert extra in (0, 1)
+    expected = sum(range(1, closed["reports"] + 1))
+    assert round(closed["sum"]["estimate"] * 1000) == expected
+
+
+def test_workers_need_a_server(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path)
+    initialise(url)
+    with pytest.raises(OptionError, match="SQLite is written by one process"):
+        run(ServeOptions(url, workers=2), tell=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"), [(StoreGoneError, 503, "store_unavailable"), (StoreFullError, 507, "storage_full")]
+)
+def test_a_store_that_fails_is_told_and_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch, fault: type[Exception], status: int, code: str
+) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    body = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 5, "setting": "A"}]}
+
+    def fail(*_: object) -> Any:
+        raise fault
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.store, "transaction", fail)
+        patched.setattr(world.store, "reading", fail)
+        patched.setattr(world.store, "check", fail)
+        assert world.refused(status, "POST", "/v1/reports", producer, body)["code"] == code
+        assert world.refused(status, "GET", "/v1/me", producer)["code"] == code
+        assert world.refused(status, "GET", "/v1/health")["code"] == code
+    assert world.ok("GET", "/v1/health") == {"status": "ok"}
+    assert world.ok("POST", "/v1/reports", producer, body)["results"][0]["status"] == "accepted"
+
+
+def test_a_disk_that_is_nearly_full_is_refused_before_it_is(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    body = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 5, "setting": "A"}]}
+    world.store.least_room = 2**62  # type: ignore[attr-defined]
+    assert world.refused(507, "POST", "/v1/reports", producer, body)["code"] == "storage_full"
+    world.ok("GET", "/v1/me", producer)
+    world.store.least_room = 0  # type: ignore[attr-defined]
+    assert world.ok("POST", "/v1/reports", producer, body)["results"][0]["status"] == "accepted"
+
+
+def test_a_bug_in_one_request_spoils_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A post that breaks the writer's batch is tried alone; its answer repeats nothing, and the next is served."""
+    from halfmask.service import ingest
+
+    campaign = world.campaign(world.consumer())
+    producers = [world.join(campaign) for _ in range(2)]
+    real = ingest._Batch._second
+
+    def broken(self: Any, report: Any, *rest: Any) -> Any:
+        if report.steps == 666:
+            raise KeyError("secret 666")
+        return real(self, report, *rest)
+
+    monkeypatch.setattr(ingest._Batch, "_second", broken)
+    bad = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 666, "setting": "A"}]}
+    answer = world.send("POST", "/v1/reports", producers[0], bad)
+    assert answer.status_code == 500
+    assert "666" not in answer.text
+    assert world.report(producers[1], ("2026-11-16T11:00:00Z", 5, "A"))[0]["status"] == "accepted"
