@@ -4,7 +4,6 @@ import http.client
 import json
 import random
 import signal
-import subprocess
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Any
 
 import pytest
 
+import halfmask
 from halfmask.errors import OptionError
 from halfmask.service.serve import ServeOptions, initialise, run
 from halfmask.service.storage.base import StoreFullError, StoreGoneError
-from tests.service.process import COMMAND, Served, init, served
+from halfmask.service.storage.open import open_store
+from tests.service.process import Served, init, served
 from tests.service.world import CAMPAIGN, World, sqlite_url
 
 
@@ -60,13 +61,11 @@ def events(service: Served, path: str, token: str, wanted: int, last: str | None
 
 def test_from_init_to_stop(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
-    missing = subprocess.run([*COMMAND, "serve", "--db", url], capture_output=True, text=True)
-    assert missing.returncode == 2
-    assert "--init" in missing.stderr
+    with pytest.raises(OptionError, match="init"):
+        open_store(url)
     operator = init(url)
-    again = subprocess.run([*COMMAND, "serve", "--init", "--db", url], capture_output=True, text=True)
-    assert again.returncode == 2
-    assert "--rotate" in again.stderr
+    with pytest.raises(OptionError, match="rotate"):
+        initialise(url)
     with served(url, tmp_path / "log") as service:
         consumer, campaign = begin(service, operator)
         first, second, _ = days(ended())
@@ -84,27 +83,26 @@ def test_from_init_to_stop(tmp_path: Path) -> None:
     assert "what to do next" in log
     assert "stopped; what was accepted is on disk" in log
     assert operator not in log
-    rotated = subprocess.run(
-        [*COMMAND, "serve", "--init", "--rotate", "--json", "--db", url], capture_output=True, text=True
-    )
+    rotated = initialise(url, rotate=True)
     with served(url, tmp_path / "log") as service:
         assert service.send("POST", "/v1/consumers", operator, {"name": "n"})[0] == 401
-        service.ok("POST", "/v1/consumers", json.loads(rotated.stdout)["token"], {"name": "n"})
+        service.ok("POST", "/v1/consumers", rotated, {"name": "n"})
         assert service.stop(signal.SIGINT) == 0
-    payout = subprocess.run([*COMMAND, "payout", "--db", url], capture_output=True, text=True)
-    header, *rows = payout.stdout.splitlines()
+    owed = halfmask.payout(tmp_path / "payout.csv", db=url)
+    assert [(row.campaign, row.amount, row.currency) for row in owed] == [(campaign, 5, "EUR/1000")] * 3
+    header, *rows = (tmp_path / "payout.csv").read_text().splitlines()
     assert header == "campaign,producer,amount,currency"
-    assert [row.split(",")[2:] for row in rows] == [["5", "EUR/1000"]] * 3
-    asked = subprocess.run([*COMMAND, "suspects", campaign, "--db", url], capture_output=True, text=True)
-    assert asked.returncode == 0
-    assert "0 series of reports were long enough" in asked.stderr
+    assert rows == [f"{campaign},{row.producer},5,EUR/1000" for row in owed]
+    found, _ = halfmask.suspects(campaign, db=url)
+    assert (found.tested, found.suspects) == (0, ())
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_what_was_acknowledged_survives_kill_9_and_counts_once(tmp_path: Path, rounds: int) -> None:
     """Killed at random moments while clients send; what has no answer is sent again to the next process."""
     url, chance = sqlite_url(tmp_path), random.Random(1)
-    operator, log = init(url), tmp_path / "log"
+    operator, log = initialise(url), tmp_path / "log"
+    assert operator is not None
     options = ("--requests-per-second", "0")
     with served(url, log, *options) as service:
         consumer, campaign = begin(service, operator, menu={"settings": [{"id": "N", "setting": "none"}]}, rewards={})

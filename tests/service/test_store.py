@@ -135,11 +135,12 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
     with store.transaction() as tx:
         tx.add_closed(campaign, row)
         tx.add_event(campaign, "2026-11-16")
-        tx.put_look(campaign, "p", LookRow(cells, {"a": 1}))
-        tx.put_look(campaign, "p", LookRow(cells, {"a": 2}))
+        tx.put_look(campaign, "p", LookRow(1, cells, {"a": 1}))
+        tx.put_look(campaign, "p", LookRow(2, cells, {"a": 2}))
         assert tx.touch(campaign, "p", [one, two, one]) == 2
         assert tx.touch(campaign, "p", [one]) == 2
-        tx.put_shown(campaign, "p", {one: cells, two: {}})
+        tx.put_shown(campaign, "p", 1, {one: cells, two: {}})
+        tx.put_shown(campaign, "p", 3, {one: cells})
         node = tx.add_node("n", campaign, "gateway", 0)
         tx.put_node_cells(campaign, node, "p", 3, {})
         tx.put_node_cells(campaign, node, "p", 4, cells)
@@ -157,8 +158,11 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert tx.closed_keys(campaign, ["x", "2026-11-16"]) == tx.closed_keys(campaign) == {"2026-11-16"}
         ((number, period),) = tx.events(campaign, 0)
         assert (period, tx.events(campaign, number)) == ("2026-11-16", [])
-        assert tx.looks(campaign) == {"p": LookRow(cells, {"a": 2})}
+        assert tx.looks(campaign) == {"p": LookRow(2, cells, {"a": 2})}
         assert tx.shown(campaign, "p", [one, two]) == {one: cells}
+        assert tx.changes(campaign, "p") == [(one, 1, 3, False)]
+        tx.put_shown(campaign, "p", 4, {one: {}})
+        assert (tx.shown(campaign, "p", [one]), tx.changes(campaign, "p")) == ({}, [(one, 1, 4, True)])
         assert (tx.node_version(node, "p"), tx.node_version(node, "q")) == (4, None)
         assert tx.node_cells(campaign, "p") == [cells]
         assert tx.node_name(node) == "n"

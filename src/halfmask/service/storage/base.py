@@ -84,8 +84,12 @@ class ClosedRow(NamedTuple):
 
 
 class LookRow(NamedTuple):
-    """An open period of a live campaign as it is shown: its cells when enough producers had last changed it."""
+    """An open period of a live campaign as it is shown: its cells when enough producers had last changed it.
 
+    ``number`` counts the looks at the period, from 1.
+    """
+
+    number: int
     cells: Plain
     entry: Plain
 
@@ -222,7 +226,13 @@ class Transaction(ABC):
         """What of these producers is in the last look, as cells."""
 
     @abstractmethod
-    def put_shown(self, campaign: int, period: str, cells: Mapping[int, Plain]) -> None: ...
+    def put_shown(self, campaign: int, period: str, look: int, cells: Mapping[int, Plain]) -> None:
+        """What of producers is in the look of this number; nothing of one who withdrew."""
+
+    @abstractmethod
+    def changes(self, campaign: int, period: str) -> list[tuple[int, int, int, bool]]:
+        """Of each producer who was ever shown: key, the looks that first and last changed it, whether it is gone."""
+
     @abstractmethod
     def forget_live(self, campaign: int, period: str) -> None: ...
 

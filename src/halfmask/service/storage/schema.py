@@ -138,6 +138,7 @@ looks = _table(
     "looks",
     _whole("campaign"),
     _text("period", 24),
+    _whole("number"),
     _long("cells"),
     _long("entry"),
     PrimaryKeyConstraint("campaign", "period"),
@@ -155,6 +156,9 @@ shown = _table(
     _text("period", 24),
     _whole("producer"),
     _long("cells"),
+    _whole("first_look"),
+    _whole("last_look"),
+    _whole("gone"),
     PrimaryKeyConstraint("campaign", "period", "producer"),
 )
 nodes = _table(

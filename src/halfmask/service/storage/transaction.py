@@ -259,14 +259,14 @@ class SqlTransaction(Transaction):
 
     def looks(self, campaign: int) -> dict[str, LookRow]:
         c = s.looks.c
-        rows = self._do(select(c.period, c.cells, c.entry).where(c.campaign == campaign))
-        return {period: LookRow(json.loads(cells), json.loads(entry)) for period, cells, entry in rows}
+        rows = self._do(select(c.period, c.number, c.cells, c.entry).where(c.campaign == campaign))
+        return {row[0]: LookRow(row[1], json.loads(row[2]), json.loads(row[3])) for row in rows}
 
     def put_look(self, campaign: int, period: str, row: LookRow) -> None:
         c = s.looks.c
         self._do(delete(s.looks).where(c.campaign == campaign, c.period == period))
         texts = {"cells": _dump(row.cells), "entry": _dump(row.entry)}
-        self._do(insert(s.looks).values(campaign=campaign, period=period, **texts))
+        self._do(insert(s.looks).values(campaign=campaign, period=period, number=row.number, **texts))
 
     def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
         known = set(self.touched(campaign, period))
@@ -289,18 +289,31 @@ class SqlTransaction(Transaction):
         c = s.shown.c
         found: dict[int, Plain] = {}
         for part in _chunks(list(producers)):
-            where = (c.campaign == campaign, c.period == period, c.producer.in_(part))
+            where = (c.campaign == campaign, c.period == period, c.producer.in_(part), c.gone == 0)
             found |= {row[0]: json.loads(row[1]) for row in self._do(select(c.producer, c.cells).where(*where))}
         return found
 
-    def put_shown(self, campaign: int, period: str, cells: Mapping[int, Plain]) -> None:
+    def put_shown(self, campaign: int, period: str, look: int, cells: Mapping[int, Plain]) -> None:
         c = s.shown.c
+        first: dict[int, int] = {}
         for part in _chunks(list(cells)):
-            self._do(delete(s.shown).where(c.campaign == campaign, c.period == period, c.producer.in_(part)))
-        full = {producer: each for producer, each in cells.items() if each}
-        if full:
-            same = {"campaign": campaign, "period": period}
-            self._do(insert(s.shown), [{**same, "producer": p, "cells": _dump(each)} for p, each in full.items()])
+            where = (c.campaign == campaign, c.period == period, c.producer.in_(part))
+            first |= {row[0]: row[1] for row in self._do(select(c.producer, c.first_look).where(*where))}
+            self._do(delete(s.shown).where(*where))
+        same = {"campaign": campaign, "period": period, "last_look": look}
+        rows = [
+            {**same, "producer": each, "cells": _dump(own), "first_look": first.get(each, look), "gone": int(not own)}
+            for each, own in cells.items()
+            if own or each in first
+        ]
+        if rows:
+            self._do(insert(s.shown), rows)
+
+    def changes(self, campaign: int, period: str) -> list[tuple[int, int, int, bool]]:
+        c = s.shown.c
+        query = select(c.producer, c.first_look, c.last_look, c.gone)
+        rows = self._do(query.where(c.campaign == campaign, c.period == period))
+        return [(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
     def forget_live(self, campaign: int, period: str) -> None:
         for table in (s.looks, s.touched, s.shown):
