@@ -2,7 +2,7 @@
 
 A look is replaced when at least ``least_producers`` producers have changed the period since: added a report, or
 withdrawn what was shown. One who added and withdrew between two looks changed nothing and is not counted. Withdrawals
-could bring a period back near an older look; then the new one waits, until it equals each look before it or differs from
+could bring a period back near an older look; then the new one waits until it equals each look before it or differs from
 it by at least so many producers.
 """
 
