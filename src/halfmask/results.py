@@ -32,7 +32,7 @@ class Result(ABC):
         """As an Arrow table."""
 
     @abstractmethod
-    def rows(self) -> list[list[str]]:
+    def summary(self) -> list[list[str]]:
         """What it says, as a small table for people, headings first."""
 
     def to_pandas(self) -> Any:
@@ -57,7 +57,7 @@ class Result(ABC):
         return ()
 
     def _repr_html_(self) -> str:
-        return html_table(self.rows()) + trajectory(self.points())
+        return html_table(self.summary()) + trajectory(self.points())
 
 
 def html_table(rows: Sequence[Sequence[str]]) -> str:

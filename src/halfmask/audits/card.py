@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from halfmask.arrays import IntArray
 from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
+from halfmask.audits.stored import DAMAGE, about_of, finding_of, setting_fields
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.data.panel import Panel
-from halfmask.errors import HalfmaskError, OptionError
+from halfmask.errors import FileFormatError, HalfmaskError, OptionError
+from halfmask.evaluation.experiment import Experiment
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
@@ -35,8 +37,12 @@ from halfmask.protection.guarantees.units import (
     per_unit,
     promise,
 )
+from halfmask.results import Result
 from halfmask_device.decimals import number_text
 from halfmask_device.terms import STEP
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 GIVEN = "as given"
 FORMAT = "halfmask card"
@@ -110,7 +116,15 @@ class SettingCard:
             "sampler": _sampler(self.sampler) if self.sampler else None,
             "attacks": [each.to_json() for each in self.findings],
             "instead": self.instead.to_json() if self.instead else None,
-            "limit": {"privacy": near.privacy, "upper_bound": near.upper_bound, "share": near.share} if near else None,
+            "limit": {
+                "privacy": near.privacy,
+                "upper_bound": near.upper_bound,
+                "share": near.share,
+                "noise_std": near.noise_std,
+                "median": near.median,
+            }
+            if near
+            else None,
             "promises": {name: each.to_json() for name, each in self.promises.items()},
             "whole": self.whole.to_json() if self.whole else None,
             "told": {str(count): chance for count, chance in self.told.items()},
@@ -135,8 +149,8 @@ class BestScore:
         return {"like": self.like, "setting": str(self.setting), "privacy": self.privacy, "attacks": attacks}
 
 
-@dataclass(frozen=True)
-class ReportCard:
+@dataclass(frozen=True, eq=False)
+class ReportCard(Result):
     """The cards of a menu's settings, the best score under attack, and well-known noise beside the limit."""
 
     cards: tuple[SettingCard, ...]
@@ -155,6 +169,57 @@ class ReportCard:
             "calibration": CALIBRATION,
             "about": {**self.about, "curve": list(CURVE)},
         }
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was tried, and on whom."""
+        return Experiment.of(self.about)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReportCard) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<ReportCard of {len(self.cards)} settings: {', '.join(each.id for each in self.cards)}>"
+
+    def summary(self) -> list[list[str]]:
+        """Each setting with its score and what it does for a person, headings first."""
+        rows = [["id", "setting", "privacy", "in a sentence"]]
+        for each in self.cards:
+            score = "-" if each.privacy is None else f"{each.privacy.median:.2f}"
+            rows.append([each.id, str(each.setting), score, each.sentence])
+        return rows
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per setting: score, epsilon and certain disclosure of one report, and the value of every attack."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "id": each.id,
+                "setting": str(each.setting),
+                "privacy": each.privacy.median if each.privacy else None,
+                "utility": each.utility.median if each.utility else None,
+                "epsilon": each.typical.epsilon,
+                "certain": each.typical.certain,
+                **{finding.name: finding.value for finding in each.findings},
+            }
+            for each in self.cards
+        ]
+        return pa.Table.from_pylist(rows)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "ReportCard":
+        """The card in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        page = read_card(path)
+        try:
+            return _card(page)
+        except (HalfmaskError, *DAMAGE) as error:
+            why = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            raise FileFormatError(
+                f"{path} is no whole card ({why}): recreate it with 'halfmask audit'", place=str(path)
+            ) from error
 
     def write(self, path: str | Path) -> None:
         """Write `card.json`."""
@@ -328,6 +393,21 @@ def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> Em
 def _sampler(found: EmpiricalAudit) -> dict[str, Any]:
     misfit = None if found.misfit is None else {**vars(found.misfit), "words": found.misfit.words()}
     return {**plain({**vars(found), "misfit": None, "caught": found.caught}), "misfit": plain(misfit)}
+
+
+def _card(page: Mapping[str, Any]) -> ReportCard:
+    """The card of a page."""
+    cards = tuple(SettingCard(**setting_fields(each)) for each in page["settings"])
+    if not cards:
+        raise ValueError("no setting in it")
+    best, noise = page["best"], page["noise"]
+    if best is not None:
+        if best["like"] not in [each.id for each in cards]:
+            raise ValueError(f"the best score is like {best['like']!r}, which is not on it")
+        setting = PrivacySetting.parse(best["setting"])
+        best = BestScore(best["like"], setting, float(best["privacy"]), tuple(map(finding_of, best["attacks"])))
+    noise = None if noise is None else NoiseAtEqualUtility.from_json(noise)
+    return ReportCard(cards, best, noise, about_of(page))
 
 
 def write_card(card: ReportCard, path: str | Path) -> None:

@@ -69,7 +69,7 @@ class Mix(Result):
         """One row per histogram and repeat."""
         return self.table
 
-    def rows(self) -> list[list[str]]:
+    def summary(self) -> list[list[str]]:
         """Privacy and utility by dominant setting and its share, headings first."""
         return shortened(mix_rows(self))
 

@@ -98,7 +98,7 @@ class Study(Result):
             start += len(block)
         return pa.concat_tables(tables)
 
-    def rows(self) -> list[list[str]]:
+    def summary(self) -> list[list[str]]:
         """What was tried, and on whom."""
         tried, sizes = self.experiment, sorted(set(self.users.tolist()))
         of_users = "pooled" if self.scores is not None else f"{sizes[0]:,} to {sizes[-1]:,}"

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from halfmask.audits.card import read_card
-from halfmask.audits.families import NoiseAtEqualUtility
+from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
-from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.errors import OptionError, SourceError
 from halfmask.figures.menu import MenuSamples, menu_samples
-from halfmask.figures.protection import curve_data, protection_data
 from halfmask.figures.samples import Samples, read_samples
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
@@ -62,7 +60,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     study = folder / "study.parquet"
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
-    card = _card(folder / "card.json") if (folder / "card.json").exists() else None
+    card = ReportCard.read(folder / "card.json").to_json() if (folder / "card.json").exists() else None
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
     if not (profile or samples or menu):
@@ -79,20 +77,6 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
         _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
     return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, spell)
-
-
-def _card(path: Path) -> dict[str, Any]:
-    """The card, once everything that is shown of it was found in it."""
-    card = read_card(path)
-    try:
-        protection_data(card), curve_data(card)
-        if card["noise"] is not None:
-            NoiseAtEqualUtility.from_json(card["noise"])
-        card["about"]["fingerprint"]
-    except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
-        why = f"there is no {error}" if isinstance(error, KeyError) else f"{error}" or "no setting in it"
-        raise FileFormatError(f"{path} is no whole card ({why}): recreate it with 'halfmask audit'") from error
-    return card
 
 
 def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:

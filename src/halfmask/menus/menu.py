@@ -115,7 +115,7 @@ class Menu(Result):
         told = ", ".join(f"{each.id} {each.setting}" for each in self.settings)
         return f"<Menu of {len(self.settings)} settings: {told}>"
 
-    def rows(self) -> list[list[str]]:
+    def summary(self) -> list[list[str]]:
         """Each setting with its scores, headings first."""
         rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
         for each in self.settings:

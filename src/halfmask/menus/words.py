@@ -130,7 +130,7 @@ def menu_rows(
     menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
 ) -> list[list[str]]:
     """The menu as a table, headings first; with a profile also in plain words."""
-    rows = menu.rows()
+    rows = menu.summary()
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)

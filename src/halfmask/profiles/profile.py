@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import bin_of
 from halfmask.profiles.periods import Period
+from halfmask.results import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 StringArray = npt.NDArray[np.str_]
 
@@ -57,7 +61,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class Profile(Result):
     """Sums and counts of readings, per user (or hash bucket of users) and per period.
 
     ``labels``     users, or buckets where ``buckets`` is not 0, in ascending order
@@ -192,6 +196,21 @@ class Profile:
             with np.errstate(over="ignore"):
                 rows[f"scale{power}"][scaled] = readings[scaled] * mean**-power
         return replace(self, rows=rows, scales=Counts.gather(scaled, bin_of(mean), readings[scaled]))
+
+    def __repr__(self) -> str:
+        return f"<Profile of {self.users:,} users, {self.readings:,} readings, {len(self.periods):,} periods>"
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per user, or per bucket of users, with its sums and counts."""
+        import pyarrow as pa
+
+        return pa.table({"label": pa.array(self.labels.tolist(), pa.string()), **self.rows})
+
+    def summary(self) -> list[list[str]]:
+        """Quality of the data."""
+        from halfmask.profiles.show import table_rows
+
+        return [["profile", ""], *([name, words] for name, words in table_rows(self))]
 
     @classmethod
     def read(cls, path: str | Path) -> "Profile":

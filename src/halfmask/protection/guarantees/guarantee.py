@@ -65,6 +65,8 @@ class Guarantee:
         """An epsilon that so many reports keep at ``delta``; None where no finite one does."""
         if not 0 < delta < 1:
             raise OptionError(f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+        if self.loss is None and self.delta[0.0] < 1:
+            raise OptionError("a guarantee from a file knows its table alone: compute it again from its setting")
         if self.loss is None:
             return None
         epsilon = self.loss.composed(_count(reports)).epsilon_at(delta)
