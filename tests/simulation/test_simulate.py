@@ -9,6 +9,8 @@ import pytest
 import halfmask
 from halfmask.commands.simulate import Simulated
 from halfmask.errors import OptionError
+from halfmask.service.instants import system_clock
+from halfmask.simulation.host import hosted
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,14 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         halfmask.simulate(producers=10, days=1)
     with pytest.raises(OptionError, match="share from 0"):
         halfmask.simulate(producers=10, days=3, liars=1.0)
+
+
+def test_a_service_that_runs_already_serves_as_well(tmp_path: Path) -> None:
+    """Here one with a clock of its own, as far as the simulation knows."""
+    with hosted(tmp_path, system_clock()) as host:
+        made = halfmask.simulate(producers=30, days=2, service=host.address, operator=host.operator, spread=0.0)
+    assert made.result.held[1] == 2
+    assert made.suspects is None
 
 
 @pytest.mark.slow

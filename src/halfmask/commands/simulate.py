@@ -1,6 +1,7 @@
 """A population of agents against a live service."""
 
 from dataclasses import KW_ONLY, dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,7 @@ def simulate(options: Simulate) -> Simulated:
     from halfmask.rewards.model import ChoiceModel
     from halfmask.simulation.agents import Behaviour
     from halfmask.simulation.host import existing, hosted
-    from halfmask.simulation.model import World
+    from halfmask.simulation.model import FIRST_DAY, World
     from halfmask.simulation.model import simulate as run
     from halfmask_device.lattice import Lattice
     from halfmask_device.protocol import instant
@@ -123,7 +124,8 @@ def simulate(options: Simulate) -> Simulated:
     with ExitStack() as stack:
         folder = Path(options.folder or stack.enter_context(TemporaryDirectory(prefix="halfmask-")))
         folder.mkdir(parents=True, exist_ok=True)
-        profile, readings = panel(folder, options)
+        first = FIRST_DAY if options.service is None else date.today() - timedelta(days=options.days)
+        profile, readings = panel(folder, options, first)
         menu = chosen_menu(options, profile)
         world = World(
             menu,
@@ -136,6 +138,7 @@ def simulate(options: Simulate) -> Simulated:
             Lattice(STEP, "0", HIGH),
             "kWh",
             options.seed,
+            first,
         )
         if options.service is not None and options.operator is not None:
             host = existing(options.service, options.operator)
@@ -148,8 +151,8 @@ def simulate(options: Simulate) -> Simulated:
     return Simulated(result, menu, result.utility(menu), mixed_utility(profile, menu, result), found)
 
 
-def panel(folder: Path, options: Simulate) -> "tuple[Profile, list[list[list[tuple[str, str]]]]]":
-    """Each producer's readings by day, as texts; and the profile of all of them. Times begin in 2026."""
+def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, list[list[list[tuple[str, str]]]]]":
+    """Each producer's readings by day, as texts, moved to begin on ``first``; and the profile of all of them."""
     import duckdb
 
     import halfmask
@@ -158,18 +161,14 @@ def panel(folder: Path, options: Simulate) -> "tuple[Profile, list[list[list[tup
     halfmask.synth(output=path, users=options.producers, days=options.days, seed=options.seed)
     profile = halfmask.profile(path)
     query = (
-        "SELECT \"user\", strftime(time - INTERVAL 1 DAY * date_diff('day', DATE '2026-01-01', DATE '2009-07-14'), "
+        f"SELECT \"user\", strftime(time + INTERVAL 1 DAY * date_diff('day', DATE '2009-07-14', DATE '{first}'), "
         "'%Y-%m-%dT%H:%M:%SZ'), value FROM read_parquet(?) WHERE value IS NOT NULL ORDER BY 1, 2"
     )
     days: dict[str, dict[str, list[tuple[str, str]]]] = {}
     with duckdb.connect() as connection:
         for user, time, value in connection.execute(query, [str(path)]).fetchall():
             days.setdefault(str(user), {}).setdefault(time[:10], []).append((time, f"{value:.3f}"))
-    from datetime import timedelta
-
-    from halfmask.simulation.model import FIRST_DAY
-
-    keys = [(FIRST_DAY + timedelta(days=day)).isoformat() for day in range(options.days)]
+    keys = [(first + timedelta(days=day)).isoformat() for day in range(options.days)]
     return profile, [[own.get(key, []) for key in keys] for own in days.values()]
 
 

@@ -51,6 +51,7 @@ class World:
     lattice: Lattice
     unit: str
     seed: int
+    first_day: date = FIRST_DAY
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Simulation:
     def __init__(self, world: World, host: Host, folder: Path, tell: Callable[[str], None]) -> None:
         self.world, self.host, self.tell = world, host, tell
         self.days = min(map(len, world.readings))
-        self.start = instant(f"{FIRST_DAY.isoformat()}T00:00:00Z")
+        self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
         self.service = Service(host.address)
         for each in world.menu.settings:
@@ -142,7 +143,8 @@ class Simulation:
             stream(world.seed, "simulation.consumer"),
             tell,
         )
-        self.rewards = self.consumer.first(world.most_reward)
+        fixed = [dict.fromkeys(self.ids, world.most_reward // 2)]
+        self.rewards = self.consumer.first(world.most_reward) if host.moves else fixed
         self.rows: list[Row] = []
 
     def _reports(self) -> float:
@@ -158,7 +160,6 @@ class Simulation:
         world = self.world
         token = self.service.ask("POST", "/v1/consumers", self.host.operator, {"name": "simulation"})["token"]
         settings = [{"id": each.id, "setting": str(each.setting)} for each in world.menu.settings]
-        drawn = dict.fromkeys(self.ids, 0)
         terms: dict[str, Any] = {
             "name": "simulation",
             "purpose": "to see whether what was worked out holds",
@@ -166,11 +167,11 @@ class Simulation:
             "lattice": {"step": world.lattice.step, "low": world.lattice.low, "high": world.lattice.high},
             "period": "day",
             "time_zone": "UTC",
-            "begins": f"{FIRST_DAY.isoformat()}T00:00:00Z",
-            "ends": f"{(FIRST_DAY + timedelta(days=self.days)).isoformat()}T00:00:00Z",
-            "grace_minutes": GRACE_DAYS * 1440,
+            "begins": f"{world.first_day.isoformat()}T00:00:00Z",
+            "ends": f"{(world.first_day + timedelta(days=self.days)).isoformat()}T00:00:00Z",
+            "grace_minutes": (GRACE_DAYS + (0 if self.host.moves else self.days)) * 1440,
             "menu": {"settings": settings},
-            "rewards": drawn,
+            "rewards": dict.fromkeys(self.ids, world.most_reward // 2),
             "budget": world.budget,
             "least_producers": 20,
             "keep_reports": "always",
@@ -232,7 +233,9 @@ class Simulation:
         return self.rewards[min(day, len(self.rewards) - 1)]
 
     def _announce(self, day: int) -> None:
-        """Set the rewards of a day that has not begun."""
+        """Set the rewards of a day that has not begun; by a real clock all have, and rewards stay as they are."""
+        if not self.host.moves:
+            return
         if day >= len(self.rewards):
             adapted = None
             if day % LEARN_EVERY == 0:
@@ -242,7 +245,7 @@ class Simulation:
         self.service.ask("PUT", f"/v1/campaigns/{self.campaign}/rewards", self.consumer_token, body)
 
     def _key(self, day: int) -> str:
-        return (FIRST_DAY + timedelta(days=day)).isoformat()
+        return (self.world.first_day + timedelta(days=day)).isoformat()
 
     def _spent(self) -> int:
         ledger = self.service.ask("GET", f"/v1/campaigns/{self.campaign}/ledger", self.consumer_token)
