@@ -13,10 +13,11 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import menu_json, read_menu, write_menu
 from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
 from halfmask.menus.placed import OUTSIDE
-from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.promise import Question
 from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _around_the_mode, _votes, public_summary
 from halfmask.menus.words import total_error
 from halfmask.protection.evidence import population_of
+from halfmask.protection.guess import guess_error
 from tests.menus.cases import QUESTION, street, studied
 
 

@@ -1,8 +1,8 @@
 """What is known of every setting of a study besides its score: guess, epsilon, share recognised, error of totals.
 
 Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
-parameter that scales the noise are worked out at some deviations and interpolated between them; what a menu finally
-says of a setting is always worked out for that setting itself (`promise.protection_of`).
+parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
+within a few hundredths (`protection.guess`). Those that would win are then settled: worked out for themselves.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,11 +15,12 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.promise import Question
 from halfmask.menus.scored import BoolArray, Scored
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
+from halfmask.protection.guess import guess_error, guess_errors
 
 NODES = 24
 
@@ -36,6 +37,7 @@ class Facts:
     question: Question
     evidence: Evidence | None = None
     population: Population = field(init=False)
+    settled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", population_of(self.profile))
@@ -64,7 +66,9 @@ class Facts:
             elif _scaled(name):
                 found[rows] = self._interpolated(name, parameters[:, 0], self._guess)
             else:
-                found[rows] = [self._guess(self.settings[row]) for row in rows]
+                found[rows] = guess_errors(name, parameters, self.population)
+            if any(self.settings[row].inner is not None for row in rows):
+                found[rows] = np.nan
         return found
 
     @cached_property
@@ -119,6 +123,14 @@ class Facts:
                 deviations[rows] = np.sqrt(law.moments(parameters)[:, 1])
         return recognised_shares(self.evidence, deviations)
 
+    def settle(self, row: int) -> None:
+        """Put what was interpolated for a setting right, as far as it was asked for."""
+        self.settled.add(row)
+        if "guess" in vars(self):
+            self.guess[row] = self._guess(self.settings[row])
+        if "epsilon" in vars(self):
+            self.epsilon[row] = np.exp(self._log_epsilon(self.settings[row]))
+
     def error(self, producers: int) -> FloatArray:
         """Mean error of a period's total of so many producers; it goes with the noise's deviation. NaN without law."""
         found = np.full(len(self.settings), np.nan)
@@ -154,8 +166,7 @@ class Facts:
         return found
 
     def _guess(self, setting: PrivacySetting) -> float:
-        found = guess_error(setting, self.population)
-        return np.nan if found is None else found
+        return guess_error(setting, self.population)
 
     def _log_epsilon(self, setting: PrivacySetting) -> float:
         found = self.question.epsilon(setting)

@@ -21,13 +21,14 @@ from halfmask.menus.demands import Demand
 from halfmask.menus.menu import IDS, Menu, MenuSetting, noise_std, none_setting
 from halfmask.menus.optimize import Optimum, optimize
 from halfmask.menus.placed import OUTSIDE, Placed, place
-from halfmask.menus.promise import Question, default_question, guess_error, protection_of
+from halfmask.menus.promise import Question, default_question, protection_of
 from halfmask.menus.public import EPSILON, public_summary
 from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy
 from halfmask.menus.words import total_error, total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
+from halfmask.protection.guess import guess_error
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium",),

@@ -32,6 +32,8 @@ KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
     *("settings", "readings", "unfit_for_relative"),
 )
+MOST_SETTLED = 400
+"""Rounds in which would-be winners are worked out for themselves: more than any study was seen to take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +102,19 @@ def optimize(
     facts = _facts(scored, profile, question, evidence, by, require)
     held = scored.passes & scored.masks
     axis = axis_of(by, scored, facts, bins, held)
-    bin_ = axis.places(held)
-    with np.errstate(invalid="ignore"):
-        steady = held & (bin_ >= 0) & (scored.spread < omega)
-    met = [each.met(facts) for each in require] if facts else []
-    admissible = np.logical_and.reduce([steady, *met])
+    for _ in range(MOST_SETTLED):
+        bin_ = axis.places(held)
+        with np.errstate(invalid="ignore"):
+            steady = held & (bin_ >= 0) & (scored.spread < omega)
+        met = [each.met(facts) for each in require] if facts else []
+        admissible = np.logical_and.reduce([steady, *met])
+        winners = _winners(scored, bin_, admissible, bins)
+        new = [] if facts is None else [int(w) for w in winners if w >= 0 and w not in facts.settled]
+        if facts is None or not new:
+            break
+        for winner in new:
+            facts.settle(winner)
     fitness = np.where(admissible, scored.objective, np.nan)
-    winners = _winners(scored, bin_, admissible, bins)
     if (winners < 0).all():
         raise OptionError(_nothing(scored, held, omega, axis, require))
     about_study = {"study": Path(study).name} if isinstance(study, str | Path) else {}

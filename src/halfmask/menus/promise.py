@@ -10,9 +10,9 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
-from halfmask.protection.attacks.reconstruction import lattice_errors
 from halfmask.protection.evidence import Population
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, guarantee
+from halfmask.protection.guess import guess_error
 
 DELTA = 1e-6
 HIDES = 0.05
@@ -113,23 +113,12 @@ def protection_of(setting: PrivacySetting, population: Population, question: Que
     even = setting.law.epsilon_width(setting.parameters) is None  # epsilon grows with the change
     per_unit = setting.law.pure_epsilon(setting.parameters, 1.0) if even and setting.inner is None else None
     return Protection(
-        guess=guess_error(setting, population),
+        guess=None if math.isnan(guess := guess_error(setting, population)) else guess,
         reading=reading,
         window=found.epsilon_at(question.delta, question.window),
         pure=found.epsilon is not None,
         per_unit=per_unit,
     )
-
-
-def guess_error(setting: PrivacySetting, population: Population) -> float | None:
-    """Mean absolute error of the best guess of a reading from its report, over that of the best guess without one.
-
-    None where the setting has no noise law: its reports would have to be drawn.
-    """
-    if setting.kind != "additive" or setting.inner is not None:
-        return None
-    found = lattice_errors(setting, population)
-    return min(found.best_absolute / found.prior_absolute, 1.0) if found.prior_absolute else 0.0
 
 
 def default_question(profile: Profile) -> Question:

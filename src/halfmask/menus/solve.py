@@ -14,10 +14,11 @@ from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.placed import Placed, place
-from halfmask.menus.promise import Question, guess_error
+from halfmask.menus.promise import Question
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
+from halfmask.protection.guess import guess_error
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
