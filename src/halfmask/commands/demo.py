@@ -10,6 +10,7 @@ from halfmask.commands._options import AnyPath, Options, command
 from halfmask.commands.audit import Audit
 from halfmask.commands.evaluate import Evaluate
 from halfmask.commands.mix import Mix
+from halfmask.commands.offer import Offer
 from halfmask.commands.optimize import Optimize
 from halfmask.commands.profile import Profile
 from halfmask.commands.report import Report
@@ -52,6 +53,7 @@ class Demo(Options):
             Profile(str(panel), output=made),
             Evaluate(made, output=study),
             Optimize(study, output=menu, profile=made),
+            Offer(made, output=at / "offer.json", study=study, panel=str(panel), unit="kW"),
             Mix(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
             Report(at, figures=("png",)),

@@ -14,7 +14,7 @@ from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
 
-PARTS = {"profile": "profile", "study": "evaluate", "menu": "optimize", "mix": "mix", "card": "audit"}
+PARTS = {"profile": "profile", "study": "evaluate", "menu": "optimize", "offer": "offer", "mix": "mix", "card": "audit"}
 """The parts of a folder, each with the command that makes it."""
 Speller = Callable[["Inputs", str], str]
 
@@ -36,6 +36,7 @@ class Inputs:
     mix: Mix | None
     of_menu: MenuSamples | None
     card: dict[str, Any] | None = None
+    offer: Menu | None = None
     spell: Speller = by_name
 
     def command(self, part: str) -> str:
@@ -44,8 +45,7 @@ class Inputs:
 
     def holds(self, part: str) -> bool:
         """Whether the part is there."""
-        held = {"profile": self.profile, "study": self.samples, "menu": self.menu, "mix": self.mix, "card": self.card}
-        return held[part] is not None
+        return getattr(self, "samples" if part == "study" else part) is not None
 
 
 def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
@@ -57,6 +57,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
     menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
+    offer = read_menu(folder / "offer.json") if (folder / "offer.json").exists() else None
     study = folder / "study.parquet"
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
@@ -68,6 +69,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     marks = {
         "study.parquet": samples.about.get("fingerprint") if samples else None,
         "menu.json": menu.provenance.get("fingerprint") if menu else None,
+        "offer.json": offer.provenance.get("fingerprint") if offer else None,
         "mix.parquet": mix.about.get("fingerprint") if mix else None,
         "card.json": card["about"].get("fingerprint") if card else None,
         f"{name}.profile": profile.fingerprint() if profile else None,
@@ -76,7 +78,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     if card and menu:
         _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, spell)
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, spell)
 
 
 def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:

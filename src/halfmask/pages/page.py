@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from halfmask.figures.figures import Drawing
 
 
+SEEN_ON_A_PHONE = 4
+"""Columns of a table that a phone shows without scrolling."""
+
+
 class Markup(str):
     """Text that is HTML already and goes into the page as it is."""
 
@@ -71,7 +75,8 @@ def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], 
     # The caption stands outside of what scrolls, so that it can be read without scrolling.
     above = paragraph(caption, "caption") if caption else ""
     labelled = Markup(f'<table aria-label="{escape(caption)}">{joined(body)}</table>')
-    return joined([above, element("div", labelled, "scroll")])
+    hint = paragraph("More columns to the right: swipe the table.", "swipe") if len(kinds) > SEEN_ON_A_PHONE else ""
+    return joined([above, hint, element("div", labelled, "scroll")])
 
 
 def bar(value: float) -> Markup:

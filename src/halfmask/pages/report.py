@@ -8,13 +8,21 @@ from halfmask.figures.figures import Drawing, check_formats, drawings, write_fig
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.files import whole_file
 from halfmask.pages.card import protection_table, protection_words
+from halfmask.pages.first_page import offer_section
 from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
 from halfmask.pages.page import Markup, Section, document, element, figure, joined, paragraph
 from halfmask.pages.summary import menu_section, summary
 from halfmask.profiles.quality import quality
 
 KIND = "Privacy and utility report"
-NAMES = {"profile": "a profile", "study": "a study", "menu": "a menu", "mix": "mixes", "card": "a card"}
+NAMES = {
+    "profile": "a profile",
+    "study": "a study",
+    "menu": "a menu",
+    "offer": "an offer",
+    "mix": "mixes",
+    "card": "a card",
+}
 # Which figures stand in which section, in the order of the page.
 PLACES = {
     "menu": ("algorithm", "users"),
@@ -48,8 +56,9 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
     sections = [
+        Section("offer", "The offer", joined([_absent(inputs, "offer"), offer_section(inputs)])),
         Section("summary", "Summary", summary(inputs)),
-        Section("menu", "The menu", joined([_absent(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
+        Section("menu", "The paper's menu", joined([_absent(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
         Section(
             "costs",
             "What privacy costs",
@@ -93,16 +102,14 @@ def _absent(inputs: Inputs, part: str) -> str:
     if inputs.holds(part):
         return ""
     made = element("code", inputs.command(part))
-    return paragraph(
-        Markup(f"Left out: the folder holds no {NAMES[part].removeprefix('a ')}. {made} makes it."), "absent"
-    )
+    return paragraph(Markup(f"Left out: the folder holds no {NAMES[part].split()[-1]}. {made} makes it."), "absent")
 
 
 def _what(inputs: Inputs) -> str:
     if not inputs.profile or not inputs.profile.readings:
-        return "How users can share readings without showing them."
+        return "What users show of their readings under each setting, and what totals of them are worth."
     found = quality(inputs.profile)
     return (
-        f"How {found['users']:,} users can share {found['readings']:,} readings, from {found['first'][:10]} to "
-        f"{found['last'][:10]}, without showing them."
+        f"{found['users']:,} users, {found['readings']:,} readings, {found['first'][:10]} to {found['last'][:10]}: "
+        "what users show under each setting, and what totals are worth."
     )

@@ -8,7 +8,12 @@ from halfmask.figures.menu import table_1
 from halfmask.menus.words import TIMES_OUT_OF_TEN, InWords, menu_words
 from halfmask.pages.page import Markup, bar, bullets, joined, paragraph, table, tiles
 
-HARDLY = 0.01
+
+def unit_of(inputs: Inputs) -> str:
+    """The unit of a reading, as the profile or the offer has it."""
+    if inputs.profile and inputs.profile.unit:
+        return inputs.profile.unit
+    return next((menu.question.unit for menu in (inputs.offer, inputs.menu) if menu and menu.question), "")
 
 
 def words_of(inputs: Inputs) -> list[InWords]:
@@ -23,10 +28,11 @@ def summary(inputs: Inputs) -> Markup:
     told = [
         tiles(_facts(inputs)),
         paragraph(
-            "Each device adds random noise to a reading before it leaves. A single reading then says little about its "
-            "user; a total over many users stays close to the truth, because the noise of many cancels out. This "
-            "report measures both on the data at hand: privacy, how far single readings are blurred, and utility, how "
-            "exact the totals remain. Both run from 0 to 1."
+            "Each device adds random noise to a reading before it leaves. How much a single reading then still says "
+            "depends on the setting; a total over many users stays closer to the truth, because the noise of many "
+            "cancels out. The paper's scores measure both on the data at hand: privacy, how far single readings are "
+            "blurred, and utility, how exact the totals remain. Both run from 0 to 1. Blur is not protection: what a "
+            "setting protects stands on the first page and under “What it really protects”."
         ),
     ]
     findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
@@ -74,12 +80,9 @@ def _ends(inputs: Inputs) -> list[str]:
     for each in (ordered[0], ordered[-1]) if len(ordered) > 1 else ordered:
         said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
         if each.id in words:
-            said += f": {words[each.id].sentence()}{_total(inputs, words[each.id])}"
-        if each.privacy.median < HARDLY:
-            said += (
-                ". It hardly masks anything: in the lowest bin the smallest noise has the highest utility, and wins; "
-                "offer it as what it is"
-            )
+            said += f": {words[each.id].sentence(unit_of(inputs))}{_total(inputs, words[each.id])}"
+        if each.protection and each.protection.hides_next_to_nothing:
+            said += ". It hides next to nothing: in the lowest bin the smallest noise has the highest utility, and wins"
         told.append(f"{said}.")
     return told
 
@@ -114,8 +117,8 @@ def menu_section(inputs: Inputs) -> Markup:
     rows = [[name, of, numbers, bar(q), bar(u)] for name, of, numbers, q, u in table_1(menu)]
     told = [
         paragraph(
-            "The menu holds the best setting of each level of privacy, and “none”. Users choose from it, for "
-            "themselves or together."
+            "The paper's menu holds the setting of the best utility at each level of its privacy score, and “none”. It "
+            "stands beside the offer: the score measures blur, and some of its settings have no guarantee."
         ),
         table(
             "Table 1. The menu. Parameters are in the mechanism's own order; the coefficients of sine noise are "
@@ -136,7 +139,7 @@ def _plain(inputs: Inputs) -> str:
     words = words_of(inputs)
     if not words or not inputs.profile:
         return ""
-    everyone = population(inputs.profile)
+    everyone, reading = population(inputs.profile), f"{words[0].reading:.3g} {unit_of(inputs)}".strip()
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
     rows = [
         [
@@ -147,9 +150,9 @@ def _plain(inputs: Inputs) -> str:
         for each in words
     ]
     return table(
-        f"Table 2. The same in plain words: what a typical reading, {words[0].reading:.3g}, shows as "
+        f"Table 2. The same in plain words: what a typical reading, {reading}, shows as "
         f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s total is off on average.",
-        ["Id", f"{words[0].reading:.3g} shows as", *crowds],
+        ["Id", f"{reading} shows as", *crowds],
         rows,
         numbers=range(2, 2 + len(crowds)),
     )

@@ -1,0 +1,227 @@
+"""The leaflet: one offline page for households, in plain words, drawn from a menu alone.
+
+Every sentence stands in ``leaflet_texts.json``, one block a language. The day that is drawn is an example, shaped like
+many households' days and scaled to the menu's typical reading; a household's own day is read by the page in the browser
+and never leaves it: the page's policy forbids it to fetch or send anything.
+"""
+
+import hashlib
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping
+from html import escape
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from halfmask import __version__
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
+from halfmask.menus.words import noise_quantile, shown
+
+DAY = (
+    *(0.45, 0.4, 0.38, 0.37, 0.38, 0.5, 0.95, 1.3, 1.1, 0.9, 0.85, 0.95),
+    *(1.2, 1.0, 0.85, 0.85, 1.05, 1.7, 2.5, 2.7, 2.2, 1.6, 1.0, 0.6),
+)
+"""A day by the hour, over its median: an example made for this page, nobody's own."""
+CHANCES = 201
+SEED = 20
+WIDTH, HEIGHT = 600.0, 160.0
+FEWEST, MOST = 8, 288
+
+
+def languages() -> list[str]:
+    """The languages that the leaflet speaks."""
+    return list(_texts())
+
+
+def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | None = None, unit: str = "") -> str:
+    """The page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month")."""
+    texts = _texts()
+    if language not in texts:
+        raise OptionError(f"the leaflet does not speak '{language[:20]}': it speaks {', '.join(texts)}")
+    for id in rewards or {}:
+        menu[id]
+    words, asked = texts[language], menu.question
+    unit = unit or (asked.unit if asked else "")
+    reading = asked.change if asked else 1.0
+    day = example_day(reading, asked.window if asked else 48)
+    levels = [_level(each, menu, words, day, (rewards or {}).get(each.id), unit, reading) for each in menu.settings]
+    data = {
+        "shown": words["own_shown"],
+        "bad": words["own_bad"],
+        "levels": [{"id": each.id, "quantiles": _quantiles(each)} for each in menu.settings],
+    }
+    return _page(words, language, levels, data)
+
+
+def example_day(reading: float, count: int) -> FloatArray:
+    """A day of about so many readings whose median is ``reading``."""
+    count = min(max(count, FEWEST), MOST)
+    hours = np.linspace(0, len(DAY), count, endpoint=False)
+    values = np.interp(hours, np.arange(len(DAY)), DAY, period=len(DAY))
+    return values * (reading / float(np.median(values)))
+
+
+def _level(
+    entry: MenuSetting,
+    menu: Menu,
+    words: Mapping[str, Any],
+    day: FloatArray,
+    reward: str | None,
+    unit: str,
+    size: float,
+) -> str:
+    name = words["names"].get(entry.name, entry.name)
+    head = f"{words['level']} {entry.id}" + (f": {name}" if name else "")
+    rng = np.random.default_rng(SEED)
+    seen = day if entry.id == NONE_ID else entry.setting.mask(day, rng)
+    lines = [f"<li>{each}</li>" for each in _sentences(entry, menu, words, unit, size)]
+    if reward:
+        lines.append(f'<li class="earns">{escape(words["earns"].format(amount=reward))}</li>')
+    return (
+        f'<section class="level"><h3>{escape(head)}</h3>{_drawing(entry.id, day, seen, words, unit)}'
+        f"<ul>{''.join(lines)}</ul></section>"
+    )
+
+
+def _sentences(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float) -> list[str]:
+    """What others could tell under a level, each escaped."""
+    reading = f"{_number(size, words)} {unit}".strip()
+    if entry.id == NONE_ID:
+        return [escape(words["open_words"])]
+    told, found, asked = [], entry.protection, menu.question
+    if found and found.hides_next_to_nothing:
+        told.append(f'<span class="nothing">{escape(words["nothing"])}</span>')
+    range_ = shown(entry.setting, size)
+    if range_:
+        low, high = (_number(each, words) for each in range_)
+        key = "shows_as_is" if low == high else "shows"
+        told.append(escape(words[key].format(reading=reading, low=low, high=high)))
+    if found and found.guess is not None:
+        told.append(escape(words["guess"].format(guess=_percent(found.guess, 0, words))))
+    if found and found.recognised is not None:
+        told.append(escape(words["named"].format(named=f"{100 * found.recognised:.0f}")))
+    told += [escape(each) for each in _promise(entry, menu, words, unit)]
+    if found and found.errors and asked:
+        users, error = list(found.errors.items())[-1]
+        told.append(escape(words["total"].format(users=_whole(users, words), error=_percent(error, 1, words))))
+    return told
+
+
+def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
+    found, asked = entry.protection, menu.question
+    if found is None or asked is None or found.reading is None or not found.pure:
+        return [words["no_promise"]]
+    change = f"{_number(asked.change, words)} {unit}".strip()
+    told = [words["promise"].format(change=change, factor=_factor(found.reading).replace(".", words["decimal"]))]
+    if found.window is not None:
+        chance = math.floor(1 / asked.delta * (1 + 1e-12))
+        window = {"window": _whole(asked.window, words), "chance": _whole(chance, words)}
+        told.append(words["promise_window"].format(epsilon=_number(math.ceil(found.window * 10) / 10, words), **window))
+    return told
+
+
+def _number(value: float, words: Mapping[str, Any]) -> str:
+    """Three digits, as the language writes them."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"]})
+
+
+def _whole(value: int, words: Mapping[str, Any]) -> str:
+    return f"{value:,}".replace(",", words["thousands"])
+
+
+def _percent(share: float, digits: int, words: Mapping[str, Any]) -> str:
+    return f"{100 * share:.{digits}f} %".replace(".", words["decimal"])
+
+
+def _factor(epsilon: float) -> str:
+    """e^epsilon, rounded up, so that it is never said to be less."""
+    if epsilon > 20:
+        return f"e^{epsilon:.0f}"
+    factor = math.exp(epsilon)
+    digits = max(1 - math.floor(math.log10(factor)), 0)
+    return f"{math.ceil(factor * 10**digits - 1e-9) / 10**digits:g}"
+
+
+def _quantiles(entry: MenuSetting) -> list[float] | None:
+    """|psi| at equally spaced chances, for the page to draw noise from; None where there is none to draw."""
+    if entry.id == NONE_ID or entry.setting.kind != "additive" or entry.setting.inner is not None:
+        return None
+    chances = np.linspace(0, 1, CHANCES)
+    chances[-1] = 1 - 0.25 / CHANCES
+    return [float(f"{noise_quantile(entry.setting, float(each)):.4g}") for each in chances]
+
+
+def _drawing(id: str, day: FloatArray, seen: FloatArray, words: Mapping[str, Any], unit: str) -> str:
+    low, high = min(0.0, float(seen.min()), float(day.min())), max(float(seen.max()), float(day.max()))
+    zero = _height(0.0, low, high)
+    of = escape(f"{words['day']}: {words['legend_true']}, {words['legend_seen']}", quote=True)
+    return (
+        f'<svg viewBox="0 -14 {WIDTH:g} {HEIGHT + 34:g}" role="img" aria-label="{of}" data-level="{escape(id)}">'
+        f'<line class="zero" x1="0" x2="{WIDTH:g}" y1="{zero:.1f}" y2="{zero:.1f}"/>'
+        f'<polyline class="true" points="{_points(day, low, high)}"/>'
+        f'<polyline class="seen" points="{_points(seen, low, high)}"/>'
+        f'<text class="top" x="0" y="-2">{high:.2g}</text><text x="26" y="-2">{escape(unit)}</text>'
+        f'<text x="0" y="{HEIGHT + 16:g}">0:00</text><text x="{WIDTH * 3 / 4:g}" y="{HEIGHT + 16:g}">18:00</text>'
+        f"</svg>"
+    )
+
+
+def _height(value: float, low: float, high: float) -> float:
+    return HEIGHT - (HEIGHT - 10) * (value - low) / ((high - low) or 1.0)
+
+
+def _points(values: FloatArray, low: float, high: float) -> str:
+    step = WIDTH / max(len(values) - 1, 1)
+    return " ".join(f"{at * step:.1f},{_height(float(value), low, high):.1f}" for at, value in enumerate(values))
+
+
+def _page(words: Mapping[str, Any], language: str, levels: list[str], data: Mapping[str, Any]) -> str:
+    script = _file("leaflet.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    held = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
+    limits = "".join(f"<li>{escape(each)}</li>" for each in words["limits"])
+    return f"""<!DOCTYPE html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{escape(words["title"])}</title>
+<style>
+{_file("leaflet.css")}</style>
+</head>
+<body>
+<main>
+<h1>{escape(words["title"])}</h1>
+<p>{escape(words["intro"])}</p>
+<h2>{escape(words["day"])}</h2>
+<p class="quiet" id="own-told" aria-live="polite">{escape(words["day_example"])}</p>
+<div class="own"><label for="own">{escape(words["own"])}</label>
+<input type="file" id="own" accept=".csv,.txt,text/plain,text/csv">
+<p class="quiet">{escape(words["own_hint"])}</p></div>
+{"".join(levels)}
+<h2>{escape(words["what_hides"])}</h2>
+<ul>{limits}</ul>
+</main>
+<footer>{escape(words["foot"].format(version=__version__))}</footer>
+<script type="application/json" id="leaflet-data">{held}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _texts() -> dict[str, dict[str, Any]]:
+    texts: dict[str, dict[str, Any]] = json.loads(_file("leaflet_texts.json"))
+    return texts
+
+
+def _file(name: str) -> str:
+    return resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,96 @@
+"""The page that is signed: every number on it is the offer's, recomputed; danger stands first; nothing is claimed for all."""
+
+import re
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from halfmask.figures.inputs import Inputs
+from halfmask.menus.menu import Menu
+from halfmask.menus.offer import offer
+from halfmask.menus.optimize import optimize
+from halfmask.menus.words import total_error
+from halfmask.pages.first_page import danger, offer_section, percent
+from halfmask.protection.evidence import evidence_from_panel, population_of
+from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask.protection.guess import guess_error
+from tests.menus.cases import QUESTION, street, studied
+
+
+@cache
+def signed() -> Menu:
+    case = street()
+    seen = evidence_from_panel(case.panel, case.profile)
+    return offer(case.profile, studied(), question=QUESTION, evidence=seen).menu
+
+
+@cache
+def inputs() -> Inputs:
+    paper = optimize(studied("laplace:b=0.0002|0.05|0.5;sine:k=2,values=0.001|0.6"), profile=street().profile).menu
+    return Inputs(Path("street"), "street", street().profile, None, paper, None, None, None, signed())
+
+
+def cells(page: str) -> dict[str, list[str]]:
+    """Rows of the page's first table by their first word."""
+    body = re.findall(r"<tbody>(.*?)</tbody>", page, flags=re.S)[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.S) for row in body.split("</tr>")]
+    return {row[0].split()[0]: [unescape(cell) for cell in row] for row in rows if row}
+
+
+def test_every_number_of_the_table_is_recomputed() -> None:
+    """From the profile, by the functions that the offer was not made with where there are two ways."""
+    page, people, profile = offer_section(inputs()), population_of(street().profile), street().profile
+    table = cells(page)
+    for each in signed().settings[:-1]:
+        row = table[each.id]
+        promise = guarantee(each.setting, QUESTION.change, (QUESTION.window,))
+        assert row[0] == f"{each.id} {each.name}"
+        assert row[1] == percent(guess_error(each.setting, people))
+        assert row[2] == f"{promise.epsilon:.3g}"
+        assert row[3] == f"{promise.epsilon_at(QUESTION.delta, QUESTION.window):.3g}"
+        assert row[5:7] == [percent(total_error(profile, each.setting, users)) for users in (100, 200)]
+        assert row[-2:] == [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        wrong = guarantee(each.setting, 1.3 * QUESTION.change, ())
+        assert row[2] != f"{wrong.epsilon:.3g}"
+
+
+def test_every_epsilon_stands_with_its_change_window_and_delta() -> None:
+    page = offer_section(inputs())
+    for told in ("0.5 kWh", "each of 12 readings in a row", "delta 1e-06"):
+        assert told in page
+
+
+def test_what_hides_nothing_is_red_and_comes_first() -> None:
+    page = offer_section(inputs())
+    hidden = [each for each in inputs().menu.settings[:-1] if danger(each)]  # type: ignore[union-attr]
+    assert hidden
+    assert page.index('class="danger"') < page.index("<table")
+    for each in hidden:
+        assert f"{each.id} of the paper&#x27;s menu ({each.setting})" in page
+    assert not any(danger(each) for each in signed().settings[:-1])
+
+
+def test_levels_that_too_few_producers_carry_are_not_recommended() -> None:
+    page = offer_section(inputs())
+    carried = [each.id for each in signed().settings[:-1] if (each.needed or 0) <= 200]
+    short = [each for each in signed().settings[:-1] if (each.needed or 0) > 200]
+    assert short
+    assert f"offer {', '.join(carried)}, with" in unescape(page) if carried else "offer no level" in page
+    for each in short:
+        assert f"{each.id} ({each.name}) needs {each.needed:,} producers" in page
+
+
+@pytest.mark.parametrize("claim", ["without showing them", "says little", "cannot be recognised", "anonymous"])
+def test_nothing_is_claimed_for_all_settings(claim: str) -> None:
+    from halfmask.pages.report import page_of
+
+    assert claim not in page_of(inputs(), ())
+
+
+def test_without_an_offer_there_is_nothing_to_sign() -> None:
+    none = Inputs(Path("street"), "street", street().profile, None, inputs().menu, None, None)
+    page = offer_section(none)
+    assert "nothing here to sign" in page
+    assert 'class="danger"' in page
