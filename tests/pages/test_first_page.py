@@ -1,4 +1,4 @@
-"""The page that is signed: every number on it is the offer's, recomputed; danger stands first; nothing is claimed for all."""
+"""The page that is signed: every number is the offer's, recomputed; danger stands first; nothing is claimed for all."""
 
 import re
 from functools import cache
