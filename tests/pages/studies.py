@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from halfmask.audits.card import audit_menu, write_card
 from halfmask.choice.mix import Mix, mix, write_mix
+from halfmask.commands.offer import offer
 from halfmask.commands.profile import profile
 from halfmask.data.synth import synth
 from halfmask.evaluation.evaluate import evaluate_grid
@@ -91,6 +92,7 @@ def whole_folder(folder: Path) -> Path:
     write_study(evaluate_grid(made, grid(GRID), sizes=SIZES, repeats=3, seed=SEED, threads=1), folder / "study.parquet")
     menu = optimize(folder / "study.parquet").menu
     write_menu(menu, folder / "menu.json")
+    offer(made, folder / "offer.json", study=folder / "study.parquet", summary_epsilon=4.0)
     write_mix(mix(made, menu, step=0.5, repeats=2, seed=SEED), folder / "mix.parquet")
     with patch.object(guessable_seed, "__defaults__", (600,)):  # its search for a seed has tests of its own
         write_card(audit_menu(menu, made, seed=SEED), folder / "card.json")

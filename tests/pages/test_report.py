@@ -25,7 +25,7 @@ from halfmask.pages.report import page_of
 from halfmask.profiles.store import load_profile
 from tests.pages.studies import menu_of
 
-SECTIONS = ["summary", "menu", "costs", "mixes", "protection", "data", "method", "limits", "repeat"]
+SECTIONS = ["offer", "summary", "menu", "costs", "mixes", "protection", "data", "method", "limits", "repeat"]
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
@@ -93,7 +93,7 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
         )
     ]
     assert "Left out" not in page.text
-    assert "How 60 users can share" in page.text
+    assert "60 users, " in page.text
     assert "8 times out of 10" in page.text
     assert "Figure 10. The readings." in page.text
 
@@ -168,10 +168,10 @@ def test_what_is_missing_is_left_out_with_the_command_that_makes_it(
 
 
 def test_a_profile_alone_makes_a_report(folder: Path) -> None:
-    for file in ("study.parquet", "menu.json", "mix.parquet", "card.json"):
+    for file in ("study.parquet", "menu.json", "offer.json", "mix.parquet", "card.json"):
         (folder / file).unlink()
     page = Page(report(folder).read_text(encoding="utf-8"))
-    assert page.text.count("Left out") == 4
+    assert page.text.count("Left out") == 5
     assert "sampling step" in page.text
     assert "figure-readings" in page.ids
 
@@ -179,7 +179,7 @@ def test_a_profile_alone_makes_a_report(folder: Path) -> None:
 def test_the_commands_carry_what_the_files_say(folder: Path) -> None:
     """These files were not made by commands: they tell by their own values."""
     inputs = read_inputs(folder, command_of)
-    assert inputs.command("study").endswith("--sizes 20,40,60")
+    assert inputs.command("study").endswith("--sizes 20,40,60 --error relative")
     assert inputs.command("mix") == (
         "halfmask mix demo/homes.profile demo/menu.json -o demo/mix.parquet --step 0.5 --repeats 2"
     )

@@ -7,6 +7,7 @@ from halfmask.commands._options import Options
 from halfmask.commands.audit import Audit
 from halfmask.commands.evaluate import Evaluate
 from halfmask.commands.mix import Mix
+from halfmask.commands.offer import Offer
 from halfmask.commands.optimize import Optimize
 from halfmask.commands.profile import Profile
 from halfmask.commands.report import Report
@@ -31,6 +32,9 @@ def _options(inputs: "Inputs", part: str) -> Options:
         return Evaluate.again(_of_study(inputs), profile, output=study, panel=panel)
     if part == "menu":
         return Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel)
+    if part == "offer":
+        made = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
+        return Offer.again(made, profile, output=f"{at}/offer.json", study=study, panel=panel)
     if part == "mix":
         return Mix.again(
             inputs.mix.about.get("asked", _of_mix(inputs.mix.about)) if inputs.mix else {}, profile, menu, output=mix

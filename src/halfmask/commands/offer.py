@@ -1,6 +1,6 @@
 """The menu one can sign."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
@@ -81,6 +81,8 @@ def offer(options: Offer) -> "Offered":
         evidence=None if options.panel is None else evidence_from_panel(reopen(options.panel, people), people),
         summary_epsilon=options.summary_epsilon,
     )
+    menu = replace(made.menu, provenance={**made.menu.provenance, "asked": options.asked()})
+    made = replace(made, menu=menu)
     if options.output is not None:
         made.menu.write(options.output)
     return made

@@ -159,7 +159,8 @@ def repeat_section(inputs: Inputs) -> Markup:
         [
             paragraph(
                 f"With halfmask {__version__}, beside the folder: same data and same seeds give the same files, byte "
-                "for byte. The card alone differs in its audit of the device's own noise, which has no seed."
+                "for byte. Two parts differ, as their noise has no seed: the card's audit of the device and the "
+                "offer's summary of everybody for households."
             ),
             element("pre", element("code", lines)),
         ]
