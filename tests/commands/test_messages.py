@@ -17,8 +17,6 @@ EDGES = ("halfmask/cli/", "halfmask/commands/")
 TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?!\{)")
 ALL = sorted(SOURCE.rglob("*.py"))
 KNOWN = {spelled for command in options().values() for spelled in command.values()} | {"--no-browser", "--help"}
-COMING = {"by", "require", "window"}
-"""Options of `optimize` that its core has and the command gets next."""
 MARKDOWN = "halfmask/pages/reproduction/"
 """Writes a page of Markdown, with commands in it, where backquotes mean code."""
 
@@ -52,7 +50,7 @@ def advised(path: Path) -> set[str]:
     """Options that a module's texts name, in whatever spelling: those that no command has."""
     tree = ast.parse(path.read_text())
     found = {option for _, text in texts(tree) for option in TYPED.findall(text) if option not in KNOWN}
-    python = {name for command in options().values() for name in command} | COMING
+    python = {name for command in options().values() for name in command}
     if MARKDOWN in str(path):
         return found
     return found | {name for _, text in texts(tree) for name, _ in OPTION.findall(text) if name not in python}
