@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.audits.card import CURVE, ReportCard, audit_device, audit_menu, read_card, reports_of, write_card
-from halfmask.audits.tables import card_notes, card_rows, guarantee_rows, percent
+from halfmask.audits.tables import card_notes, card_rows, percent
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.mechanisms.setting import PrivacySetting
@@ -18,6 +18,7 @@ from halfmask.menus.menu import Menu, Score, noise_std
 from halfmask.protection.attacks import ATTACKS, Finding
 from halfmask.protection.attacks.seeds import guessable_seed
 from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask.protection.guarantees.table import guarantee_rows
 from tests.choice.cases import homes, menu
 
 DAY = {"day": 48, "month": 1440, "year": 17520}
@@ -306,3 +307,11 @@ def test_the_card_says_what_it_was_drawn_on() -> None:
     assert first.sampler is not None
     assert not first.sampler.caught
     assert any("steps of 0.5 (as given)" in told for told in card_notes(coarse))
+
+
+def test_the_document_names_change_window_and_delta_beside_every_epsilon() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "protection.md").read_text(encoding="utf-8")
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n|\n(?=- \*\*)", text)]
+    named = [part for part in paragraphs if EPSILON.search(part)]
+    assert len(named) >= 4
+    assert [part for part in named if not complete(part)] == []

@@ -336,3 +336,44 @@ def test_other_bad_input_is_refused() -> None:
     found = guarantee(PrivacySetting.parse("laplace:1"), 1.0, ())
     with pytest.raises(OptionError, match="delta is 0; it is a probability"):
         found.epsilon_at(0.0)
+
+
+ALL_LAWS = ["laplace:1", "gaussian:1", "uniform:1", "staircase:1,1,0.3", "sine:1", "sine:0,0.9,0.7", "logistic:1"]
+ALL_LAWS += ["tabulated:0.5,0.3,0.8,0.3,1.5,1", "tabulated:0.95,0,1.05,1", "geometric:1,0.25"]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.sampled_from(ALL_LAWS), st.floats(0.02, 3), st.floats(1.01, 3), st.sampled_from([None, 0.25]))
+def test_delta_never_falls_as_the_sensitivity_grows(
+    text: str, change: float, factor: float, step: float | None
+) -> None:
+    setting = PrivacySetting.parse(text)
+    small, large = (guarantee(setting, size, (), step=step).delta for size in (change, change * factor))
+    assert all(small[e] <= large[e] * (1 + 2e-4) + 1e-9 for e in EPSILONS)
+
+
+def many_points() -> PrivacySetting:
+    """361 narrow bumps at uneven places: 65,000 differences, of which thinning would miss those that matter."""
+    rng = np.random.default_rng(8)
+    places = np.sort(rng.choice(np.arange(1, 4000), 361, replace=False)) / 100
+    shares = np.cumsum(rng.random(361) * (np.arange(361) % 2))
+    return PrivacySetting("tabulated", tuple(x for pair in zip(places, shares / shares[-1], strict=True) for x in pair))
+
+
+def test_a_table_too_long_to_be_looked_at_is_not_thinned() -> None:
+    table = many_points()
+    refused = guarantee(table, 5.0, (48,))
+    assert set(refused.delta.values()) == {1.0}
+    assert "a table of 361 points has too many differences" in refused.label
+    assert "give the step" in refused.label
+    deltas = [guarantee(table, change, (), step=0.1).delta for change in (0.5, 1.0, 2.0)]
+    for smaller, larger in pairwise(deltas):
+        assert all(smaller[e] <= larger[e] + 1e-12 for e in EPSILONS)
+    assert deltas[0][0.0] < 1
+
+
+def test_many_reports_of_small_noise_reach_small_deltas() -> None:
+    found = guarantee(PrivacySetting.parse("gaussian:1"), 0.001, ())
+    assert found.epsilon_at(1e-9, 17_520) == pytest.approx(0.717, abs=1e-3)
+    exact = laws.gaussian(0.7170, 0.001 * math.sqrt(17_520))
+    assert exact == pytest.approx(1e-9, rel=0.01)

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 GIVEN = "as given"
 FORMAT = "halfmask card"
 VERSION = 1
-DRAWS = 50_000
-"""Draws of the device's sampler for each of two readings: a scale 20 % too small is caught but once in a million."""
+DRAWS = 10_000
+"""Draws of the device's sampler for each of two readings: enough for a scale 20 % too small to be caught each time."""
 
 HARDLY = 100
 """Noise below a hundredth of a typical reading is not worth an alternative."""

@@ -157,14 +157,16 @@ def audit_setting_sampler(
     hundred draws does not show.
     """
     inner = setting.noise
-    seen: list[Integers] = []
+    seen: dict[int, Integers] = {}
 
     def draw(value: int, size: int) -> Integers:
-        seen.append(np.asarray(noise(size), np.int64))
-        return value + seen[-1]
+        """The same draws of a value for every question asked about it."""
+        if value not in seen:
+            seen[value] = np.asarray(noise(size), np.int64)
+        return value + seen[value]
 
     found = _audit_promise(inner, draw, step, n, confidence)
-    return replace(found, misfit=fit(np.concatenate(seen), lattice_masses(inner, step), confidence))
+    return replace(found, misfit=fit(np.concatenate([*seen.values()]), lattice_masses(inner, step), confidence))
 
 
 def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confidence: float) -> EmpiricalAudit:

@@ -6,7 +6,6 @@ from halfmask.audits.card import CALIBRATION, ReportCard
 from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.protection.attacks import Finding
 from halfmask.protection.attacks.finding import figure
-from halfmask.protection.guarantees.guarantee import Guarantee
 from halfmask.protection.guarantees.units import SMALL_DELTA, Promise
 
 
@@ -59,7 +58,7 @@ def card_notes(card: ReportCard) -> list[str]:
         "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
         "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "
         "named: users recognised at the first guess.",
-        "limit: the score beside the most that any additive noise of that variance can have." + _families(card),
+        "limit: the score beside the most that additive noise of that variance can have, to 0.1 %." + _families(card),
         CALIBRATION,
     ]
 
@@ -84,12 +83,3 @@ def percent(value: float | None) -> str:
 
 def _share_of_baseline(found: Finding | None) -> float | None:
     return found.value / found.baseline if found and found.value is not None and found.baseline else None
-
-
-def guarantee_rows(found: Guarantee) -> list[list[str]]:
-    """delta(epsilon) of one report and of many as a table, headings first."""
-    heads = ["inf" if value == math.inf else f"{value:g}" for value in found.delta]
-    every = [("1 report", found.delta), *((f"{count:,} reports", deltas) for count, deltas in found.composed.items())]
-    return [["delta at epsilon", *heads]] + [
-        [name, *(f"{value:.3g}" for value in deltas.values())] for name, deltas in every
-    ]

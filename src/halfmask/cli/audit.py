@@ -24,26 +24,28 @@ def audit(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
     json
         Print JSON instead of tables.
     """
-    from halfmask.audits.card import ReportCard
+    from halfmask.protection.guarantees.guarantee import Guarantee
 
     with bar("attacking", 1) as advance:
         found = audit_settings(replace(options, advance=advance))
     if json:
         print_json(found.to_json())
-    elif isinstance(found, ReportCard):
-        _card(found)
-    else:
+    elif isinstance(found, Guarantee):
         _guarantee(found)
+    else:
+        _card(found)
     if options.output is not None:
         note(f"wrote {options.output}")
 
 
 def _guarantee(found: "Guarantee") -> None:
-    from halfmask.audits.tables import guarantee_rows
+    from halfmask.protection.guarantees.table import guarantee_lines, guarantee_rows
 
     drawn = "" if found.step is None else f", drawn on steps of {found.step:g}"
     print_rows(guarantee_rows(found), f"{found.setting}{drawn}, for a change of up to {found.sensitivity:g}")
     note(found.label)
+    for told in guarantee_lines(found, [1, *found.composed]):
+        note(told)
 
 
 def _card(card: "ReportCard") -> None:

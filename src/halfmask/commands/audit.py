@@ -126,12 +126,12 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
     A menu gives a `ReportCard`. With a panel, the readings that the profile was made of, attacks see series of
     readings; without it, totals by period. One setting gives its `Guarantee`.
     """
+    if options.menu is None or options.profile is None:
+        return _guarantee(options)
     from halfmask.audits.card import audit_menu
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
 
-    if options.menu is None or options.profile is None:
-        return _guarantee(options)
     menu, people = held(Menu, options.menu), held(Profile, options.profile)
     card = audit_menu(
         menu,

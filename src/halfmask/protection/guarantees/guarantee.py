@@ -210,6 +210,8 @@ def _every_change(setting: PrivacySetting, change: float, largest: float, step: 
             return found
     if setting.law.falling:
         return [cells(setting, change, largest)]
+    if change >= 2 * reach_of(setting):
+        return [cells(setting, change, largest)]  # no report of one reading can come from the other: nothing is worse
     sizes = critical_changes(setting, change)
     if sizes is not None:
         return [cells(setting, size, largest) for size in sizes] if len(sizes) <= MOST_CHANGES else []
@@ -222,9 +224,11 @@ def _every_step(setting: PrivacySetting, step: float, steps: int, largest: float
         one = lattice_cells(setting, step, steps, largest)
         return [] if one is None else [one]
     masses = rounded_masses(setting, step)
-    if masses is None or len(masses) * min(steps, len(masses)) > MOST_SUMS:
+    if masses is not None and steps >= len(masses):
+        return [points(masses, len(masses), largest)]  # no report can come from both: nothing is worse
+    if masses is None or len(masses) * steps > MOST_SUMS:
         return []
-    return [points(masses, apart, largest) for apart in range(1, min(steps, len(masses)) + 1)]
+    return [points(masses, apart, largest) for apart in range(1, steps + 1)]
 
 
 def _searched(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
