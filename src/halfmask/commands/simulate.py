@@ -29,6 +29,8 @@ class Simulate(Options):
         How many producers are asked.
     days
         How many days they share.
+    panel
+        A Parquet file with user, time and value whose first producers and days are taken; a synthetic one if not given.
     menu
         The menu they choose from; an offer made from their own readings where none is given.
     budget
@@ -66,6 +68,7 @@ class Simulate(Options):
     _: KW_ONLY
     producers: int = 1000
     days: int = 30
+    panel: AnyPath | None = None
     menu: AnyMenu | None = None
     budget: int = 3_000_000
     most_reward: int = 6
@@ -157,16 +160,22 @@ def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, list[
 
     import halfmask
 
-    path = folder / "panel.parquet"
-    halfmask.synth(output=path, users=options.producers, days=options.days, seed=options.seed)
+    path = Path(options.panel or folder / "panel.parquet")
+    if options.panel is None:
+        halfmask.synth(output=path, users=options.producers, days=options.days, seed=options.seed)
     profile = halfmask.profile(path)
+    profile = profile.subset(profile.labels[: options.producers])
     query = (
-        f"SELECT \"user\", strftime(time + INTERVAL 1 DAY * date_diff('day', DATE '2009-07-14', DATE '{first}'), "
-        "'%Y-%m-%dT%H:%M:%SZ'), value FROM read_parquet(?) WHERE value IS NOT NULL ORDER BY 1, 2"
+        'WITH kept AS (SELECT "user", time, value, min(time::DATE) OVER () AS begins FROM read_parquet(?) '
+        'WHERE "user" IN (SELECT DISTINCT "user" FROM read_parquet(?) ORDER BY 1 LIMIT ?)) '
+        f"SELECT \"user\"::VARCHAR, strftime(time + INTERVAL 1 DAY * date_diff('day', begins, DATE '{first}'), "
+        "'%Y-%m-%dT%H:%M:%SZ'), value FROM kept WHERE value IS NOT NULL "
+        "AND time < begins + INTERVAL 1 DAY * ? ORDER BY 1, 2"
     )
     days: dict[str, dict[str, list[tuple[str, str]]]] = {}
     with duckdb.connect() as connection:
-        for user, time, value in connection.execute(query, [str(path)]).fetchall():
+        asked = [str(path), str(path), options.producers, options.days]
+        for user, time, value in connection.execute(query, asked).fetchall():
             days.setdefault(str(user), {}).setdefault(time[:10], []).append((time, f"{value:.3f}"))
     keys = [(first + timedelta(days=day)).isoformat() for day in range(options.days)]
     return profile, [[own.get(key, []) for key in keys] for own in days.values()]

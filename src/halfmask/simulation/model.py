@@ -143,8 +143,9 @@ class Simulation:
             stream(world.seed, "simulation.consumer"),
             tell,
         )
-        fixed = [dict.fromkeys(self.ids, world.most_reward // 2)]
-        self.rewards = self.consumer.first(world.most_reward) if host.moves else fixed
+        self.learns = host.moves and world.budget > 0
+        fixed = [dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0)]
+        self.rewards = self.consumer.first(world.most_reward) if self.learns else fixed
         self.rows: list[Row] = []
 
     def _reports(self) -> float:
@@ -171,7 +172,7 @@ class Simulation:
             "ends": f"{(world.first_day + timedelta(days=self.days)).isoformat()}T00:00:00Z",
             "grace_minutes": (GRACE_DAYS + (0 if self.host.moves else self.days)) * 1440,
             "menu": {"settings": settings},
-            "rewards": dict.fromkeys(self.ids, world.most_reward // 2),
+            "rewards": dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0),
             "budget": world.budget,
             "least_producers": 20,
             "keep_reports": "always",
@@ -234,7 +235,7 @@ class Simulation:
 
     def _announce(self, day: int) -> None:
         """Set the rewards of a day that has not begun; by a real clock all have, and rewards stay as they are."""
-        if not self.host.moves:
+        if not self.learns:
             return
         if day >= len(self.rewards):
             adapted = None
