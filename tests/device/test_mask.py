@@ -184,7 +184,7 @@ def test_no_reading_is_in_what_a_traceback_or_the_state_shows(tmp_path: Path, mo
     monkeypatch.setenv("HALFMASK_TRACEBACK", "1")
     ended = run(tmp_path, *FIRST, text=HEADER + "a,2031-07-01,7.77123,\na,2031-07-02,7.77x23,\n")
     assert b"Traceback" in ended.stderr
-    assert b"77" not in ended.stderr.replace(str(tmp_path).encode(), b"")
+    assert not any(raw in ended.stderr for raw in (b"7.77", b"77123", b"77x23"))
 
 
 def test_what_is_odd_but_readable_is_read(tmp_path: Path) -> None:

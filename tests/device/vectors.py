@@ -1,0 +1,49 @@
+"""Test vectors that Python and the browser's twin share: secret, channel and reading in, report out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from halfmask_device import Lattice
+from halfmask_device.masking import Channel
+from halfmask_device.secret import Keys, Secret
+
+FILE = Path(__file__).parent / "mask_vectors.json"
+CHANNELS = [
+    *(("laplace:0.5", "0.001", "0", "20"), ("laplace:100", "0.001", "0", "20"), ("laplace:0.7", "1", "-5", "5")),
+    *(
+        ("gaussian:0.25", "0.01", "0", "20"),
+        ("gaussian:90", "0.01", "0", "20"),
+        ("geometric:0.2,0.01", "0.01", "0", "1"),
+    ),
+    *(("uniform:0.237", "0.01", "0", "9"), ("staircase:1,0.15,0.3", "0.01", "0", "9"), ("none", "0.25", "-1", "1")),
+    *(("sine:0.9,0.3,0.6,0.6,0.3", "0.001", "0", "20"), ("tabulated:0.05,0.25,0.1,0.25,0.333,1", "0.01", "0", "9")),
+]
+
+
+def reported(vector: dict[str, Any]) -> int:
+    """The report that Python gives for a vector's input."""
+    lattice = Lattice(vector["step"], vector["low"], vector["high"])
+    keys = Keys(Secret(vector["from"], bytes.fromhex(vector["chain"]), bytes(32)))
+    steps = lattice.steps(vector["value"])
+    assert steps is not None
+    look = (vector["sensor"], vector["time"], vector["day"], keys.of(vector["day"]), steps)
+    ((_, _, noise),) = Channel.of(vector["setting"], lattice).drawn([look])
+    return steps + noise
+
+
+def vectors() -> list[dict[str, Any]]:
+    """Inputs over all mechanisms, with Python's reports."""
+    found = []
+    for number, (setting, step, low, high) in enumerate(CHANNELS * 4):
+        vector: dict[str, Any] = {
+            "chain": f"{number * 7919 + 1:064x}", "from": 20_000, "day": 20_000 + number % 3, "setting": setting,
+            "step": step, "low": low, "high": high, "sensor": ("", "kitchen", "küche", "a:1")[number % 4],
+            "time": f"2024-10-0{4 + number % 3}T{number % 24:02}:30:00", "value": f"{number * 0.137 - 0.5:.4f}",
+        }  # fmt: skip
+        found.append({**vector, "report": str(reported(vector))})
+    return found
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(vectors(), indent=1, ensure_ascii=False) + "\n")
