@@ -1,0 +1,54 @@
+"""Schemathesis: requests made from the service's own description, by everyone; none is answered by a 5xx."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.service.process import served
+from tests.service.world import CAMPAIGN, sqlite_url
+
+
+@pytest.mark.slow
+def test_generated_requests_get_no_answer_of_5xx(tmp_path: Path) -> None:
+    import schemathesis
+
+    from halfmask.service.serve import initialise
+
+    operator = initialise(sqlite_url(tmp_path))
+    assert operator is not None
+    with served(
+        sqlite_url(tmp_path), tmp_path / "log", "--requests-per-second", "0", "--joins-per-minute", "0"
+    ) as service:
+        consumer = service.ok("POST", "/v1/consumers", operator, {"name": "n"})["token"]
+        campaign = service.ok("POST", "/v1/campaigns", consumer, CAMPAIGN)["campaign"]
+        producer = service.ok("POST", f"/v1/campaigns/{campaign}/producers", None, {"setting": "A"})["token"]
+        node = service.ok("POST", f"/v1/campaigns/{campaign}/nodes", consumer, {"name": "n"})
+        base = f"http://{service.host}:{service.port}"
+        schema = schemathesis.openapi.from_url(f"{base}/openapi.json")
+        tokens = [None, operator, consumer, producer, node["token"]]
+        seen = set()
+        for found in schema.get_all_operations():
+            operation = found.ok()
+            if operation.path in ("/v1/campaigns/{c}/stream", "/v1/token"):
+                continue  # a stream does not end, and tokens are needed for the rest
+
+            @given(case=operation.as_strategy(), token=st.sampled_from(tokens), real=st.booleans())
+            @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+            def ask(case: schemathesis.Case, token: str | None, real: bool) -> None:
+                if real and case.path_parameters:
+                    names = {"c": campaign, "node": node["node"], "p": "2026-11-15"}
+                    case.path_parameters |= {name: names[name] for name in case.path_parameters if name in names}
+                headers = {"Authorization": f"Bearer {token}"} if token else {}
+                answer = case.call(base_url=base, headers=headers)
+                assert answer.status_code < 500, (case.method, case.path, answer.text)
+                if answer.status_code >= 400:
+                    assert answer.json()["error"].keys() == {"code", "message", "field"}
+                seen.add((case.method, case.path, answer.status_code < 300))
+
+            ask()
+        assert service.ok("GET", "/v1/health") == {"status": "ok"}
+        assert len({path for _, path, _ in seen}) >= 15
+        assert any(good for _, _, good in seen)
+        assert "a request failed" not in (tmp_path / "log").read_text()
