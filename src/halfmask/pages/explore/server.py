@@ -15,6 +15,7 @@ from halfmask.errors import HalfmaskError, InputError, OptionError, RunError
 from halfmask.pages.explore.explorer import Explorer, View
 from halfmask.pages.explore.options import MenuOptions
 from halfmask.pages.explore.pages import asset, live_page, menu_fragment
+from halfmask_device.errors import OPTION
 
 # Scripts are the server's own files and nothing else. Styles may stand in the page: plotly writes its own there.
 POLICY = (
@@ -93,9 +94,9 @@ class Handler(BaseHTTPRequestHandler):
             target = urlsplit(self.path)
             return self._routed(target.path, target.query)
         except InputError as error:
-            return _refusal(str(error), HTTPStatus.BAD_REQUEST)
+            return _refusal(_phrased(error), HTTPStatus.BAD_REQUEST)
         except HalfmaskError as error:
-            return _refusal(str(error), HTTPStatus.INTERNAL_SERVER_ERROR)
+            return _refusal(_phrased(error), HTTPStatus.INTERNAL_SERVER_ERROR)
         except Exception as error:  # the edge: a bug ends in one line, not in a broken connection
             print(f"halfmask: {self.path[:200]!r}: unexpected {type(error).__name__}: {error}", file=sys.stderr)
             return _refusal(f"unexpected {type(error).__name__}", HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -189,6 +190,11 @@ def _needed(query: dict[str, str], name: str, example: str) -> str:
 
 def _json(content: dict[str, Any]) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _phrased(error: HalfmaskError) -> str:
+    """The error with options as a query has them: `max_mean` is max-mean."""
+    return OPTION.sub(lambda found: found[1].replace("_", "-") + (f"={found[2]}" if found[2] else ""), str(error))
 
 
 def _refusal(message: str, status: HTTPStatus) -> Answer:
