@@ -1,5 +1,6 @@
 """Advice to single producers: personal privacy against masking, the peak's game, and wishes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,17 @@ from halfmask.choice.personal import (
     personal_laws,
     personal_privacy,
     population_prior,
+    public_prior,
 )
 from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import local_error, summary
 from halfmask.evaluation.scores import privacy
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.offer import offer
 from tests.choice.cases import homes, menu
 from tests.evaluation.direct_cases import household
+from tests.menus.cases import QUESTION, street, studied
 
 
 @pytest.fixture(scope="module")
@@ -279,3 +283,17 @@ def test_masking_ones_few_readings_once_shows_less_than_the_scale_of_the_menu(pr
 def test_frames_need_no_file() -> None:
     table = pa.table({"user": ["a"] * 3, "time": ["2024-01-01", "2024-01-02", "2024-01-03"], "value": [1.0, 2.0, 3.0]})
     assert own_readings(table).values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_offer_alone_advises_nearly_as_the_profile_does() -> None:
+    """A household has its readings and the offer, and no profile; both priors see the same scale of privacy."""
+    case = street()
+    made = offer(case.profile, studied(), question=QUESTION, summary_epsilon=100.0).menu
+    own = OwnReadings(case.values[case.users == "user-003"])
+    wish = Wish(min_privacy=0.1)
+    priors = (public_prior(made), population_prior(case.profile, made))
+    alone, known = (recommend(made, own, wish, each) for each in priors)
+    for one, other in zip(alone.settings, known.settings, strict=True):
+        assert one.privacy == pytest.approx(other.privacy, abs=0.03)
+    with pytest.raises(OptionError, match="halfmask offer"):
+        public_prior(replace(made, public=None))

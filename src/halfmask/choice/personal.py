@@ -77,6 +77,19 @@ def population_prior(profile: Profile, menu: Menu) -> Prior:
     )
 
 
+def public_prior(menu: Menu) -> Prior:
+    """The prior that a menu alone gives, from what it tells of everybody: coarser than a profile's, and no secret."""
+    told, made = menu.public, menu.provenance
+    if told is None or not made.get("sizes") or not made.get("readings"):
+        raise OptionError(
+            "the menu tells households nothing of the population: make it with 'halfmask offer', or name `profile`"
+        )
+    bins, share = told.bins()
+    a_producer = made["readings"] / max(made["sizes"]) * (1 - told.zeros)
+    errors = max(float(np.median(made["sizes"])) * a_producer, 1.0)
+    return Prior(bins, share, told.zeros, told.strength, told.a_period, errors)
+
+
 def _strength(profile: Profile) -> float:
     """Variance of log |s| within users over that between their means; between 0.1 and 100."""
     row, logs, count = profile.histogram.row, np.log(centre(profile.histogram.bin)), profile.histogram.count

@@ -24,9 +24,9 @@ class Recommend(Options):
     readings
         The producer's own readings: any source that 'halfmask profile' takes.
     menu
-        A file that 'halfmask optimize' wrote.
+        A file that 'halfmask offer' wrote, or with --profile one of 'halfmask optimize'.
     profile
-        The population's profile: what is known before the producer's own readings.
+        The population's profile, for the consumer's own use: sharper than what an offer tells of everybody.
     producer
         Which one, where the source holds several.
     privacy
@@ -48,7 +48,7 @@ class Recommend(Options):
     readings: AnySource | None = None
     _: KW_ONLY
     menu: AnyMenu = Path("menu.json")
-    profile: AnyProfile
+    profile: AnyProfile | None = None
     producer: str | None = None
     privacy: float | None = None
     peak: float | None = None
@@ -66,14 +66,17 @@ def recommend(options: Recommend) -> "Recommendation | list[Trial]":
     ``trial`` gives a list of `Trial` instead of advice.
     """
     from halfmask.choice.held_out import evaluate_recommendations
-    from halfmask.choice.personal import population_prior
+    from halfmask.choice.personal import population_prior, public_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
 
-    menu, people = held(Menu, options.menu), held(Profile, options.profile)
+    menu = held(Menu, options.menu)
+    people = None if options.profile is None else held(Profile, options.profile)
     if options.trial:
+        if people is None:
+            raise OptionError("a trial is made on the population's own users: name their `profile`")
         if options.privacy is None:
             raise OptionError("a trial tries advice for a least privacy: name it", field="privacy")
         return evaluate_recommendations(
@@ -81,11 +84,13 @@ def recommend(options: Recommend) -> "Recommendation | list[Trial]":
         )
     if options.readings is None:
         raise OptionError("name the producer's own readings, or ask for a trial to see how well advice serves")
-    menu.check_data(people, other_data=options.other_data)
+    if people is not None:
+        menu.check_data(people, other_data=options.other_data)
     rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
     wish = Wish(options.privacy, options.peak, options.reward, rewards)
     own = own_readings(options.readings, producer=options.producer)
-    return advise(menu, own, wish, population_prior(people, menu), seed=options.seed)
+    prior = public_prior(menu) if people is None else population_prior(people, menu)
+    return advise(menu, own, wish, prior, seed=options.seed)
 
 
 def parse_rewards(text: str) -> dict[str, float]:
