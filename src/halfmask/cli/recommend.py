@@ -4,8 +4,10 @@ from halfmask.cli.output import note, print_rows
 from halfmask.commands.recommend import Recommend
 from halfmask.commands.recommend import recommend as advise
 
+DEFAULTS = Recommend()
 
-def recommend(options: Recommend) -> None:
+
+def recommend(options: Recommend = DEFAULTS) -> None:
     """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine."""
     from halfmask.choice.held_out import trial_rows
 
