@@ -40,7 +40,7 @@ class Around:
     grid: LogGrid
     nodes: FloatArray
     weights: FloatArray  # (subsets, nodes): interpolation in log n
-    between: FloatArray  # (subsets, nodes): the same on straight lines, which keep a variance positive
+    between: FloatArray  # (subsets, every other node): the same on straight lines, which keep a variance positive
     coordinates: FloatArray  # (subsets, directions)
     residual: FloatArray  # (subsets, grid values): what the directions leave
 
@@ -197,7 +197,7 @@ class LocalErrors:
             grid=replace(grid, share=grid.share[: 1 + directions]),
             nodes=np.exp(nodes),
             weights=_lagrange(nodes, logs),
-            between=_hats(nodes, logs),
+            between=_hats(nodes[::2], logs),
             coordinates=coordinates,
             residual=grid.share[1 + directions :],
         )
@@ -224,7 +224,7 @@ class LocalErrors:
         slopes = np.empty((settings, len(n), directions))
         bends = np.empty((settings, len(n), directions, directions))
         gradient = np.empty((settings, len(grid.inverse)))
-        noise = np.empty((settings, len(n), 3))
+        noise = np.empty((settings, len(n[::2]), 3))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
         expansions(
             cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,

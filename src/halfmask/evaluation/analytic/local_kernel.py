@@ -107,8 +107,8 @@ def expansions(  # type: ignore[no-untyped-def]
     """Entropy around one law of z (row 0 of ``share``), to second order in the directions of the other rows.
 
     For each setting s and each number of errors n[a]: ``values[s, a]``, ``slopes[s, a, c]`` and ``bends[s, a, c, d]``;
-    also ``noise[s, a]`` = (n Var H, n Cov(H, mean error), n Cov(H, mean squared error)) given the readings, and for the
-    middle one ``gradient[s, i]``, the slope in every grid value of z.
+    of every other one also ``noise[s, a // 2]`` = (n Var H, n Cov(H, mean error), n Cov(H, mean squared error)) given
+    the readings, and for the middle one ``gradient[s, i]``, the slope in every grid value of z.
     """
     laws, cells, middle = share.shape[0], multiple.size, n.size // 2
     p, cell = np.empty((laws, bins + cells)), np.empty((laws, cells))
@@ -138,8 +138,9 @@ def expansions(  # type: ignore[no-untyped-def]
                     total += base[j] * (phi - chi / n[a])
                     variance += base[j] * (slope[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             values[s, a] = np.log2(n[a]) - total
-            _noise(cdf[s], share[0], inverse, first_bin, part, dense, bins, cell_error, keep, moments[s], cell[0],
-                   held, slope, variance, gradient[s] if a == middle else spare, noise[s, a])  # fmt: skip
+            if a % 2 == 0:
+                _noise(cdf[s], share[0], inverse, first_bin, part, dense, bins, cell_error, keep, moments[s], cell[0],
+                       held, slope, variance, gradient[s] if a == middle else spare, noise[s, a // 2])  # fmt: skip
             for c in range(1, laws):
                 slopes[s, a, c - 1] = -_dot(slope, p[c], size)
                 for j in range(size):
