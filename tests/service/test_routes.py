@@ -7,9 +7,11 @@ import pytest
 
 from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.limits import Limits
+from halfmask.service.storage.base import KnownRow
+from halfmask.service.tokens import digest
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
-ROLES = ("consumer", "operator", "producer", "node")
+ROLES = ("consumer", "operator", "producer", "node", "peer")
 TOKENLESS = (None, "no-such-token", "x" * 1000)
 BODIES: dict[str, Any] = {
     "add_consumer": {"name": "n"},
@@ -20,7 +22,9 @@ BODIES: dict[str, Any] = {
     "put_rewards": {"rewards": {"A": 1}, "from": "2026-11-20"},
     "add_node": {"name": "n"},
     "put_cells": {"version": 1, "periods": {}},
+    "exchange": {"open": [], "cells": {}},
 }
+PEER = "fedcba9876543210"
 OTHERS = [
     ("GET", "/v1/health", ()),
     ("POST", "/v1/reports", ("producer",)),
@@ -49,7 +53,15 @@ class Cast:
             "consumer": made["token"],
             "producer": producer,
             "node": node["token"],
+            "peer": "p" * 43,
         }
+        with world.store.transaction() as tx:
+            if not tx.has_role("peer"):
+                tx.add_token(digest(self.tokens["peer"]), "peer", 0, 0, None)
+            row = tx.campaign(campaign)
+            assert row is not None
+            tx.put_known(row.key, KnownRow(PEER, "2026-11-16", 1, False, {}))
+        world.service.node = "0123456789abcdef"
         self.names = {
             "c": campaign,
             "p": "2026-11-15",
@@ -59,7 +71,13 @@ class Cast:
         }
 
     def path(self, route: Route, **changed: str) -> str:
-        return route.path.format(**{**self.names, **changed})
+        names = {**self.names, **({"node": PEER} if "/peers/" in route.path else {}), **changed}
+        return route.path.format(**names)
+
+    def body(self, route: Route) -> Any:
+        if route.work.__name__ == "give":
+            return {"consumer": self.names["consumer"]}
+        return BODIES.get(route.work.__name__)
 
 
 @pytest.fixture
@@ -67,13 +85,9 @@ def cast(world: World) -> Cast:
     return Cast(world)
 
 
-def body_of(route: Route) -> Any:
-    return BODIES.get(route.work.__name__)
-
-
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_each_path_serves_its_roles_and_no_other(cast: Cast, route: Route) -> None:
-    world, body = cast.world, body_of(route)
+    world, body = cast.world, cast.body(route)
     if route.roles:
         for token in TOKENLESS:
             error = world.refused(401, route.method, cast.path(route), token, body)
@@ -93,17 +107,17 @@ def test_what_a_path_names_must_be_there_and_ones_own(cast: Cast, route: Route) 
     world = cast.world
     role = next((role for role in ROLES if role in route.roles), None)
     token = cast.tokens[role] if role else None
-    assert world.refused(404, route.method, cast.path(route, c="none"), token, body_of(route))["field"] == "campaign"
+    assert world.refused(404, route.method, cast.path(route, c="none"), token, cast.body(route))["field"] == "campaign"
     if role in ("consumer", "node"):
         other = Cast(world)
-        assert world.refused(403, route.method, cast.path(route), other.tokens[role], body_of(route))
+        assert world.refused(403, route.method, cast.path(route), other.tokens[role], cast.body(route))
 
 
 @pytest.mark.parametrize("route", [each for each in ROUTES if each.roles], ids=lambda r: f"{r.method} {r.path}")
 def test_a_revoked_token_opens_nothing(cast: Cast, route: Route) -> None:
     role = next(role for role in ROLES if role in route.roles)
     cast.world.ok("DELETE", "/v1/token", cast.tokens[role])
-    cast.world.refused(401, route.method, cast.path(route), cast.tokens[role], body_of(route))
+    cast.world.refused(401, route.method, cast.path(route), cast.tokens[role], cast.body(route))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +125,7 @@ def test_a_revoked_token_opens_nothing(cast: Cast, route: Route) -> None:
 )
 def test_who_has_left_reads_and_changes_nothing(cast: Cast, route: Route) -> None:
     cast.world.ok("DELETE", "/v1/me", cast.tokens["producer"])
-    answer = cast.world.send(route.method, cast.path(route), cast.tokens["producer"], body_of(route))
+    answer = cast.world.send(route.method, cast.path(route), cast.tokens["producer"], cast.body(route))
     assert answer.status_code == (403 if route.method == "PATCH" else 200)
 
 

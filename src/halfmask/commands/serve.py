@@ -38,6 +38,10 @@ class Serve(Options):
         The address of the service above: this one becomes a gateway, which sends its cells there.
     upstream_token
         The gateway's token, which the campaign's consumer got for it; else HALFMASK_UPSTREAM_TOKEN of the environment.
+    peer
+        The address of a node that keeps the same campaigns; repeat it for several.
+    peer_token
+        The secret that all peers share, 32 random characters or more; else HALFMASK_PEER_TOKEN of the environment.
     json
         With --init: print one line of JSON, {"token": "..."}.
     """
@@ -54,6 +58,8 @@ class Serve(Options):
     lake: AnyPath | None = None
     upstream: str | None = None
     upstream_token: str | None = None
+    peer: tuple[str, ...] = ()
+    peer_token: str | None = None
     json: Flag = False
     tell: Teller = None
 
@@ -67,6 +73,10 @@ class Serve(Options):
             raise OptionError("a rate limit is negative: name a rate, or 0 for no limit")
         if self.upstream_token and not self.upstream:
             raise OptionError("--upstream-token goes with --upstream")
+        if self.peer_token and not self.peer:
+            raise OptionError("--peer-token goes with --peer")
+        if self.upstream and self.peer:
+            raise OptionError("--upstream and --peer exclude each other: two peers would send the same cells up")
 
 
 @command(Serve)
@@ -83,6 +93,9 @@ def serve(options: Serve) -> str | None:
     upstream_token = options.upstream_token or os.environ.get("HALFMASK_UPSTREAM_TOKEN")
     if options.upstream and not upstream_token:
         raise OptionError("--upstream needs the gateway's token: --upstream-token, or HALFMASK_UPSTREAM_TOKEN")
+    peer_token = options.peer_token or os.environ.get("HALFMASK_PEER_TOKEN")
+    if options.peer and not peer_token:
+        raise OptionError("--peer needs the peers' token: --peer-token, or HALFMASK_PEER_TOKEN")
     chosen = ServeOptions(
         db=options.db,
         host=options.host,
@@ -93,6 +106,8 @@ def serve(options: Serve) -> str | None:
         lake=None if options.lake is None else str(options.lake),
         upstream=options.upstream,
         upstream_token=upstream_token,
+        peers=tuple(options.peer),
+        peer_token=peer_token if options.peer else None,
     )
     run(chosen, options.tell or (lambda _: None))
     return None

@@ -5,7 +5,7 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.cells import merge, plain
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.instants import Instant
-from halfmask.service.known import note, others, own_cells
+from halfmask.service.known import agreed, note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.base import ClosedRow, Plain, Transaction
 
@@ -37,6 +37,8 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
         raise not_found("period")
     if now < min(span.ends, campaign.ends):
         raise Refusal(409, "not_ended", "the period has not ended yet", "period")
+    if campaign.peered and not tx.closed_keys(campaign.key, [key]):
+        raise Refusal(409, "peers", "peers close their periods together, some time after the deadline", "period")
     return close(tx, campaign, span, now)
 
 
@@ -44,7 +46,8 @@ def due(tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
     """Periods whose deadline has passed and that are not closed yet, oldest first."""
     past = campaign.spans(now - campaign.grace)
     closed = tx.closed_keys(campaign.key)
-    return [span for span in past if now >= campaign.deadline(span) and span.key not in closed]
+    ended = [span for span in past if now >= campaign.deadline(span) and span.key not in closed]
+    return [span for span in ended if agreed(tx, campaign, span)]
 
 
 def close_due(tx: Transaction, campaign: Campaign, now: Instant) -> int:

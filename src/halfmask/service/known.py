@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, count, merge, plain, read
-from halfmask.service.instants import DAY, Instant
+from halfmask.service.instants import DAY, SECOND, Instant
 from halfmask.service.storage.base import KnownRow, Transaction
 
+SETTLED = 10 * SECOND
 OWN = ""
 """The name of a node's own cells in its own database."""
 Noted = tuple[Span, Cells, bool]
@@ -29,6 +30,14 @@ def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
     return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
 
 
+def agreed(tx: Transaction, campaign: Campaign, span: Span) -> bool:
+    """Whether everybody who has cells of a period, this node among them, has said its last."""
+    if not campaign.peered:
+        return True
+    rows = tx.known(campaign.key, [span.key])
+    return any(row.node == OWN for row in rows) and all(row.final for row in rows)
+
+
 def recent(campaign: Campaign, now: Instant) -> list[Span]:
     """The periods that have begun, by the fastest clock, and whose deadline is not longer past than a day."""
     first = max(campaign.begins, now - campaign.grace - DAY)
@@ -40,13 +49,13 @@ def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict
     return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
 
 
-def changed(tx: Transaction, campaign: Campaign, now: Instant, settled: Instant | None = None) -> list[Noted]:
-    """Open periods whose cells are not as they were last noted. They are final ``settled`` after the deadline.
+def changed(tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None) -> list[Noted]:
+    """Open periods whose cells are not as they were last noted.
 
-    What was asked before the deadline may be written a moment after it, which is what that pause is for. Without one
-    cells are final when the period is closed.
+    They are final once a peer was ``heard`` a moment after the deadline: what was asked before it may be written within
+    that moment, and who was away comes to know who else has cells. Without peers they are final when closed.
     """
-    spans = recent(campaign, now)
+    spans = campaign.spans(now + campaign.skew) if campaign.peered else recent(campaign, now)
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
     noted = own_rows(tx, campaign, spans)
     found: list[Noted] = []
@@ -55,7 +64,7 @@ def changed(tx: Transaction, campaign: Campaign, now: Instant, settled: Instant 
         if span.key in closed or (row is not None and row.final):
             continue
         cells = own_cells(tx, campaign, span)
-        final = settled is not None and now >= campaign.deadline(span) + settled
+        final = heard is not None and heard >= campaign.deadline(span) + SETTLED
         if row is None or (read(row.cells), row.final) != (cells, final):
             found.append((span, cells, final))
     return found

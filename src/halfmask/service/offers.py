@@ -28,14 +28,14 @@ def add_campaign(call: Call) -> Plain:
 
 def list_campaigns(call: Call) -> Plain:
     found = (call.service.campaign(call.tx, row.key) for row in call.tx.campaigns())
-    return {"campaigns": [_offer(call.tx, each) for each in found if each]}
+    return {"campaigns": [offer_of(call.tx, each) for each in found if each]}
 
 
 def show_campaign(call: Call) -> Plain:
-    return _offer(call.tx, call.campaign())
+    return offer_of(call.tx, call.campaign())
 
 
-def _offer(tx: Transaction, campaign: Campaign) -> Plain:
+def offer_of(tx: Transaction, campaign: Campaign) -> Plain:
     """The offer as it was made, and the rewards of later periods; nothing about producers."""
     later = [
         {"from": campaign.calendar.span_of(begins).key, "rewards": rewards}
@@ -57,7 +57,7 @@ def put_rewards(call: Call) -> Plain:
     if max(span.begins, campaign.begins) <= call.now:
         raise Refusal(409, "begun", "rewards change only for periods that have not begun", "from")
     call.tx.put_schedule(campaign.key, span.begins, rewards)
-    return _offer(call.tx, campaign)
+    return offer_of(call.tx, campaign)
 
 
 def list_periods(call: Call) -> Plain:

@@ -46,6 +46,8 @@ class ServeOptions:
     lake: str | None = None
     upstream: str | None = None
     upstream_token: str | None = None
+    peers: tuple[str, ...] = ()
+    peer_token: str | None = None
 
     @property
     def beside(self) -> "list[Beside]":
@@ -59,6 +61,10 @@ class ServeOptions:
             from halfmask.service import gateway
 
             found.append(gateway.beside(self.upstream, self.upstream_token or ""))
+        if self.peer_token is not None:
+            from halfmask.service import peers
+
+            found.append(peers.beside(self.peers, self.peer_token))
         return found
 
     @property
@@ -91,7 +97,12 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
 
 
 def make_service(options: ServeOptions) -> Service:
-    return Service(open_store(options.db), limits=options.limits)
+    service = Service(open_store(options.db), limits=options.limits)
+    if options.peer_token is not None:
+        from halfmask.service.peers import prepare
+
+        prepare(service, options.peer_token)
+    return service
 
 
 def worker_app() -> FastAPI:

@@ -11,7 +11,7 @@ from halfmask.service.ingest import Post, Results, ingest, valid
 from halfmask.service.instants import Clock, Instant, system_clock
 from halfmask.service.limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, unauthenticated
-from halfmask.service.storage.base import Identity, Role, Store, Transaction
+from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
 
 T = TypeVar("T")
 
@@ -25,13 +25,17 @@ class Service:
         self.joins = Buckets("joins of one campaign", self.limits.joins_per_minute, 60)
         self.counted: Counter[tuple[str, str, str]] = Counter()
         """Results of reports, by campaign, status and code."""
+        self.node = ""
+        """The service's name among its peers, where it has any."""
+        self.heard: dict[int, Instant] = {}
+        """When a peer last answered, by campaign: what comes unasked can be old."""
         self._campaigns: dict[int | str, Campaign] = {}
 
     def campaign(self, tx: Transaction, key: int | str) -> Campaign | None:
         """A campaign by its key or its name. Its terms never change, so they are read once."""
         found = self._campaigns.get(key)
         if found is None and (row := tx.campaign(key)) is not None:
-            found = Campaign(*row)
+            found = Campaign(*row, peered=bool(self.node) and row.consumer != UPSTREAM)
             self._campaigns[row.key] = self._campaigns[row.public] = found
         return found
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from halfmask.service import members, offers
+from halfmask.service import members, offers, peers
 from halfmask.service.call import Call
 from halfmask.service.storage.base import Plain, Role
 
@@ -59,6 +59,7 @@ CELLS = _object(
     version=WHOLE,
     periods={"type": "object", "additionalProperties": {"type": "object", "additionalProperties": CELL}},
 )
+EXCHANGE = _object(open={"type": "array", "items": {"type": "string"}}, cells={"type": "object"})
 
 ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/consumers", ("operator",), members.add_consumer, 201, _object(name=TEXT)),
@@ -104,6 +105,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
     Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
     Route("POST", "/v1/campaigns/{c}/nodes", ("consumer", "operator"), members.add_node, 201, _object(name=TEXT)),
+    Route("POST", "/v1/campaigns/{c}/consumers", ("operator",), peers.give, 200, _object(consumer=TEXT)),
+    Route("POST", "/v1/campaigns/{c}/exchange", ("peer",), peers.exchange, 200, EXCHANGE),
+    Route("DELETE", "/v1/campaigns/{c}/peers/{node}", ("operator",), peers.drop),
     Route("GET", "/v1/node", ("node",), members.show_node),
     Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), offers.put_cells, 200, CELLS),
 )

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from halfmask.service.instants import Instant
 
-Role = Literal["operator", "consumer", "producer", "node"]
+Role = Literal["operator", "consumer", "producer", "node", "peer"]
 Plain = dict[str, Any]
 
 

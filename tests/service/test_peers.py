@@ -1,0 +1,256 @@
+"""Peers come to the same exact total on every node, whatever happens to their messages."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halfmask.errors import OptionError
+from halfmask.service.cells import merge
+from halfmask.service.known import others, own_cells
+from halfmask.service.peers import Peers, learn, prepare
+from halfmask_device.transport import Service as Peer
+from halfmask_device.transport import Transport
+from tests.service.links import Faulty, link
+from tests.service.test_gateway import services, shared
+from tests.service.world import World
+
+SECRET = "s" * 43
+DAY = "2026-11-16"
+AFTER = "2026-11-17T01:00:11Z"
+"""After the deadline, and after what was asked before it is written."""
+
+
+class Net:
+    """Nodes, who speaks to whom, and which links are cut."""
+
+    def __init__(self, worlds: list[World], pairs: list[tuple[int, int]], rng: random.Random | None = None) -> None:
+        self.worlds, self.cut = worlds, set[tuple[int, int]]()
+        self.faulty: list[Faulty] = []
+        self.nodes: list[Peers] = []
+        for world in worlds:
+            prepare(world.service, SECRET)
+        for place, world in enumerate(worlds):
+            peers = []
+            for other in sorted({b for a, b in pairs if a == place} | {a for a, b in pairs if b == place}):
+                transport = self._link(place, other)
+                if rng is not None:
+                    self.faulty.append(transport := Faulty(transport, rng))
+                peers.append(Peer(f"http://node{other}", transport, tries=1))
+            self.nodes.append(Peers(world.service, world.app.state.writer, peers, SECRET))
+
+    def _link(self, one: int, two: int) -> Transport:
+        through = link(self.worlds[two])
+
+        def send(*sent: Any) -> Any:
+            if (one, two) in self.cut or (two, one) in self.cut:
+                raise OSError("cut")
+            return through(*sent)
+
+        return send
+
+    def round(self) -> None:
+        """Every node speaks to each of its peers once."""
+        for world, node in zip(self.worlds, self.nodes, strict=True):
+            world.wait(node.round())
+
+    def heal(self) -> None:
+        self.cut.clear()
+        for each in self.faulty:
+            each.broken = False
+
+    def totals(self, campaign: str) -> list[int]:
+        """The day's sum in steps, as each node knows it."""
+        found = []
+        for world in self.worlds:
+            with world.store.reading() as tx:
+                mine = world.service.campaign(tx, campaign)
+                assert mine is not None
+                span = mine.span(DAY)
+                assert span is not None
+                cells = merge([own_cells(tx, mine, span), *others(tx, mine, span)])
+            found.append(sum(cell.sum for cell in cells.values()))
+        return found
+
+    def consumers(self, campaign: str) -> list[str]:
+        """A consumer at each node to whom the campaign is given."""
+        tokens = []
+        for world in self.worlds[1:]:
+            made = world.ok("POST", "/v1/consumers", world.operator, {"name": "utility"})
+            world.ok("POST", f"/v1/campaigns/{campaign}/consumers", world.operator, {"consumer": made["consumer"]})
+            tokens.append(made["token"])
+        return tokens
+
+
+LINE = [(0, 1), (1, 2), (2, 3), (3, 4)]
+FULL = [(one, two) for one in range(5) for two in range(one)]
+NAMES = ("a", "b", "c", "d", "e")
+
+
+@contextmanager
+def started(folder: Path, pairs: list[tuple[int, int]], **more: Any) -> Iterator[tuple[Net, str, str]]:
+    """Five nodes that know a campaign of the first one."""
+    with services(folder, *NAMES) as worlds:
+        net = Net(worlds, pairs)
+        consumer = worlds[0].consumer()
+        campaign = worlds[0].campaign(consumer)
+        for _ in range(4):
+            net.round()
+        yield (Net(worlds, pairs, **more) if more else net), campaign, consumer
+
+
+def test_five_nodes_in_a_line_agree_after_four_rounds_and_close_alike(tmp_path: Path) -> None:
+    with started(tmp_path, LINE) as (net, campaign, consumer):
+        total = sum(shared(world, campaign, 2, 100 * place) for place, world in enumerate(net.worlds))
+        for _ in range(4):  # the longest way between two nodes has four links
+            net.round()
+        assert net.totals(campaign) == [total] * 5
+        tokens = [consumer, *net.consumers(campaign)]
+        for world in net.worlds:
+            world.clock.set(AFTER)
+        assert net.worlds[0].periods(campaign, consumer)[DAY]["state"] == "open"  # not all have said their last
+        net.worlds[0].refused(409, "POST", f"/v1/campaigns/{campaign}/periods/{DAY}/close", consumer)
+        for _ in range(6):
+            net.round()
+        seen = [w.periods(campaign, token)[DAY] for w, token in zip(net.worlds, tokens, strict=True)]
+        assert seen == [seen[0]] * 5
+        assert (seen[0]["state"], seen[0]["producers"], seen[0]["reports"]) == ("closed", 10, 120)
+        assert round(seen[0]["sum"]["estimate"] * 1000) == total
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_faults_and_a_cut_change_no_total(tmp_path: Path, seed: int) -> None:
+    with started(tmp_path, FULL, rng=random.Random(seed)) as (net, campaign, _):
+        total = 0
+        rng = random.Random(seed)
+        for turn in range(4):
+            net.cut = {(one, two) for one in (0, 1) for two in (2, 3, 4)} if turn in (1, 2) else set()
+            for world in net.worlds:
+                if rng.random() < 0.5:
+                    total += shared(world, campaign, 1, rng.randrange(1000))
+            net.round()
+        assert sum(each.faults for each in net.faulty) > 20
+        net.heal()
+        net.round()  # all speak to all: one round is enough
+        assert net.totals(campaign) == [total] * 5
+
+
+def test_a_node_that_is_cut_off_closes_with_the_others_once_it_hears_them(tmp_path: Path) -> None:
+    with started(tmp_path, FULL) as (net, campaign, consumer):
+        total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
+        net.round()
+        tokens = [consumer, *net.consumers(campaign)]
+        net.cut = {(one, 4) for one in range(4)}
+        total += shared(net.worlds[4], campaign, 1, 5000)
+        for world in net.worlds:
+            world.clock.set(AFTER)
+        for _ in range(4):
+            net.round()
+        states = [w.periods(campaign, token)[DAY]["state"] for w, token in zip(net.worlds, tokens, strict=True)]
+        assert states == ["open"] * 5  # nobody closes without what the fifth took
+        net.heal()
+        for _ in range(3):
+            net.round()
+        seen = [w.periods(campaign, token)[DAY] for w, token in zip(net.worlds, tokens, strict=True)]
+        assert seen == [seen[0]] * 5
+        assert (seen[0]["state"], round(seen[0]["sum"]["estimate"] * 1000)) == ("closed", total)
+
+
+def test_a_node_that_is_gone_for_good_is_dropped_by_the_operator(tmp_path: Path) -> None:
+    with started(tmp_path, FULL) as (net, campaign, consumer):
+        total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
+        net.round()
+        lost = net.worlds[4].service.node
+        net.cut = {(one, 4) for one in range(4)}
+        for world in net.worlds:
+            world.clock.set(AFTER)
+        for _ in range(2):
+            net.round()
+        path = f"/v1/campaigns/{campaign}/peers/"
+        net.worlds[2].refused(404, "DELETE", path + "0" * 16, net.worlds[2].operator)
+        assert net.worlds[2].ok("DELETE", path + lost, net.worlds[2].operator) == {"periods": ["2026-11-15", DAY]}
+        for _ in range(3):
+            net.round()
+        period = net.worlds[0].periods(campaign, consumer)[DAY]
+        assert (period["state"], round(period["sum"]["estimate"] * 1000)) == ("closed", total)
+
+
+def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, FULL) as (net, campaign, _):
+        first, second = net.worlds[0], net.worlds[3]
+        total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
+        reports = [(f"2026-11-16T{hour:02}:30:00Z", 7000 + hour, "N") for hour in range(12)]
+        old = first.join(campaign, "N")
+        first.report(old, *reports[:9])
+        net.round()
+        second.refused(401, "POST", "/v1/reports", old, {"reports": []})  # valid at its home alone
+        first.ok("DELETE", "/v1/me", old)
+        first.refused(403, "POST", "/v1/reports", old, {"reports": []})
+        new = second.join(campaign, "N")
+        assert {each["status"] for each in second.report(new, *reports)} == {"accepted"}
+        net.round()
+        assert net.totals(campaign) == [total + sum(steps for _, steps, _ in reports)] * 5
+
+
+def test_what_peers_say_is_checked(tmp_path: Path) -> None:
+    with services(tmp_path, "a") as (world,):
+        consumer = world.consumer()
+        prepare(world.service, SECRET)
+        campaign = world.campaign(consumer)
+        path = f"/v1/campaigns/{campaign}/exchange"
+        node, cell = "0" * 16, {"reports": 1, "producers": 1, "sum": 5, "squares": 25}
+
+        def sent(**changed: Any) -> dict[str, Any]:
+            entry = {"version": 1, "final": False, "cells": {"N": cell}} | changed
+            return {"open": [], "cells": {node: {DAY: entry}}}
+
+        world.ok("POST", path, SECRET, sent())
+        for wrong in (
+            *(sent(version=-1), sent(version=True), sent(final=1), sent(cells={"N": cell | {"sum": 6}})),
+            *(sent(cells={"X": cell}), {"open": [], "cells": {"x": {}}}, {"open": [], "cells": {node: {"day": {}}}}),
+            *({"cells": {}}, {"open": [1], "cells": {}}, {"open": [], "cells": []}),
+        ):
+            world.refused(422, "POST", path, SECRET, wrong)
+        world.refused(404, "POST", "/v1/campaigns/none/exchange", SECRET, sent())
+        mine = world.service.node
+        world.ok("POST", path, SECRET, {"open": [], "cells": {mine: sent(version=99)["cells"][node]}})
+        with world.store.reading() as tx:  # what is said of this node is not believed
+            row = tx.campaign(campaign)
+            assert row is not None
+            assert [each.node for each in tx.known(row.key, [DAY])] == [node]
+
+
+def test_the_order_of_what_is_heard_does_not_matter(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = [
+        {f"{node:016}": {DAY: {"version": version, "final": False, "cells": {}}}}
+        for node in (1, 2)
+        for version in (1, 5, 9)
+    ]
+    with services(tmp_path, "a") as (world,):
+        campaign = world.campaign(world.consumer())
+        seen = set()
+        for seed in range(6):
+            order = [*entries, *entries]
+            random.Random(seed).shuffle(order)
+            with world.store.transaction() as tx, tx.savepoint():
+                mine = world.service.campaign(tx, campaign)
+                assert mine is not None
+                for each in order:
+                    learn(tx, mine, "own", each)
+                seen.add(tuple((row.node, row.version) for row in tx.known(mine.key, [DAY])))
+        assert seen == {(("0000000000000001", 9), ("0000000000000002", 9))}
+
+
+def test_a_secret_is_long_and_old_ones_are_not_taken_again(tmp_path: Path) -> None:
+    with services(tmp_path, "a") as (world,):
+        with pytest.raises(OptionError, match="32 random characters"):
+            prepare(world.service, "short")
+        prepare(world.service, SECRET)
+        name = world.service.node
+        prepare(world.service, "t" * 43)
+        assert world.service.node == name
+        with pytest.raises(OptionError, match="used before"):
+            prepare(world.service, SECRET)
