@@ -116,7 +116,11 @@ def test_what_a_path_names_must_be_there_and_ones_own(cast: Cast, route: Route) 
 @pytest.mark.parametrize("route", [each for each in ROUTES if each.roles], ids=lambda r: f"{r.method} {r.path}")
 def test_a_revoked_token_opens_nothing(cast: Cast, route: Route) -> None:
     role = next(role for role in ROLES if role in route.roles)
-    cast.world.ok("DELETE", "/v1/token", cast.tokens[role])
+    if role == "peer":  # the secret of several: its operators replace it
+        with cast.world.store.transaction() as tx:
+            tx.revoke_token(digest(cast.tokens[role]), 0)
+    else:
+        cast.world.ok("DELETE", "/v1/token", cast.tokens[role])
     cast.world.refused(401, route.method, cast.path(route), cast.tokens[role], cast.body(route))
 
 
