@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -58,7 +59,7 @@ class Serve(Options):
     lake: AnyPath | None = None
     upstream: str | None = None
     upstream_token: str | None = None
-    peer: tuple[str, ...] = ()
+    peer: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     peer_token: str | None = None
     json: Flag = False
     tell: Teller = None
