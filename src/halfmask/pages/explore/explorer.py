@@ -28,10 +28,11 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import Optimum, optimize
-from halfmask.menus.promise import typical_reading
+from halfmask.menus.promise import default_question, protection_of, typical_reading
 from halfmask.menus.words import CROWDS, InWords, shown, total_error
 from halfmask.pages.explore.options import MenuOptions
 from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import population_of
 
 REPEATS = 10
 VIEWS_KEPT = 4
@@ -145,12 +146,13 @@ class Explorer:
 
     def setting(self, view: View, text: str) -> dict[str, Any]:
         """One setting: what a typical reading shows as, its law drawn, and its scores in the view's terms."""
-        setting = PrivacySetting.parse(text)
+        setting = PrivacySetting.parse(typed(text))
         with self._lock:
             profile = self._profile()
             reading = typical_reading(profile)
             law = shown_data(setting, reading)
             found = {"setting": str(setting), **self._words(setting, reading, profile, view)}
+            found["protection"] = _protected(setting, profile)
             found["figure"] = shown_figure(law, str(setting)).json() if law else None
             if view.inputs.samples is not None:
                 found |= self._scores(setting, profile, view.inputs.samples)
@@ -210,3 +212,26 @@ def rescored(samples: Samples, found: Optimum) -> Samples:
         return anew
     q, u = (formula(samples.metrics, scale.largest, scale.weights) for formula in (privacy, utility))
     return replace(anew, privacy=q, utility=u)
+
+
+def typed(text: str) -> str:
+    """A setting as people type it: ``laplace 0.5`` is ``laplace:0.5``."""
+    name, _, numbers = text.strip().partition(" ")
+    return f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text
+
+
+def _protected(setting: PrivacySetting, profile: Profile) -> str:
+    """What a setting hides and promises, in a sentence that names change, window and delta."""
+    asked = default_question(profile)
+    found = protection_of(setting, population_of(profile), asked)
+    told = ""
+    if found.guess is not None:
+        nothing = ": it hides next to nothing" if found.hides_next_to_nothing else ""
+        told = (
+            f"The best guess of a reading from its report errs by {found.guess:.0%} of guessing without one{nothing}. "
+        )
+    if found.reading is None or found.window is None:
+        return f"{told}It promises no finite epsilon {asked.words()}."
+    at = "delta 0" if found.pure else f"delta {asked.delta:g}"
+    one = f"Epsilon is {found.reading:.3g} for a change of up to {asked.size} in one reading, at {at}"
+    return f"{told}{one}; {found.window:.3g} {asked.words()}."

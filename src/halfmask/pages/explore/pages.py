@@ -23,7 +23,7 @@ from halfmask.profiles.quality import quality
 
 KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 ASSETS = {
-    "page.css": ("halfmask.reports", "page.css"),
+    "page.css": ("halfmask.pages", "page.css"),
     "explore.css": ("halfmask.pages.explore", "static/explore.css"),
     "figures.js": ("halfmask.pages.explore", "static/figures.js"),
     "explore.js": ("halfmask.pages.explore", "static/explore.js"),

@@ -123,7 +123,7 @@ async function trySetting() {
 
 function showSetting(found) {
   element("setting-found").hidden = false;
-  element("setting-sentence").textContent = `${found.sentence.replaceAll("-", "−")}.`;
+  element("setting-sentence").textContent = `${found.sentence.replaceAll("-", "−")}. ${found.protection}`;
   const scores = element("setting-scores");
   scores.replaceChildren();
   if (found.privacy) {
