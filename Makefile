@@ -40,7 +40,7 @@ reproduction: $(VENV)/.dev
 	$(BIN)/python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet \
 	  $(if $(HOUSEHOLDS),swiss=$(HOUSEHOLDS))
 
-# Java for Spark and a PostgreSQL server, for the tests alone; nothing happens where both are there.
+# What the tests alone use: Java for Spark, PostgreSQL, MariaDB, Mosquitto, a browser; nothing happens where all are there.
 system:
 	@./scripts/system-packages
 

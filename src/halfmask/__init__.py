@@ -9,7 +9,7 @@ from typing import Any
 
 from halfmask.commands import names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _RESULTS = {
     "Menu": "halfmask.menus.menu",

@@ -16,7 +16,7 @@ from halfmask_device.state import State
 from halfmask_device.stream import mask_csv
 from halfmask_device.terms import Asked, Terms, agree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Asked",
     "DeviceSetting",

@@ -140,10 +140,12 @@ class Cell:
         return found
 
     def _check(self, place: str) -> None:
-        """What no reports could add up to: squares >= |sum|, squares * reports >= sum^2 (Cauchy-Schwarz)."""
+        """What no reports could add up to: squares >= |sum|, squares * reports >= sum^2 (Cauchy-Schwarz).
+
+        A cell may have reports and no producer: each counts once, under the setting of its first report.
+        """
         possible = (
             0 <= self.producers <= self.reports
-            and (self.producers > 0) == (self.reports > 0)
             and self.squares >= abs(self.sum)
             and self.squares * self.reports >= self.sum**2
             and (self.squares - self.sum) % 2 == 0
