@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from halfmask import __version__
 from halfmask.cli import app
 from tests.cli.program import DATA, PROGRAM, halfmask, process
 from tests.profiles.oracle import expected_profile
@@ -161,6 +162,7 @@ def test_an_interrupt_leaves_no_file(command: str, after: float, larger: Path, t
 def test_help_loads_nothing_heavy() -> None:
     looking = f"""
 import sys
+from halfmask import __version__
 from halfmask.cli import app
 try:
     app(["--help"])
@@ -189,6 +191,6 @@ def test_help_and_version_from_the_program() -> None:
     listed = process("--help")
     assert listed.returncode == 0
     assert "profile" in listed.stdout
-    assert halfmask("--version").stdout.strip() == "0.1.0"
+    assert halfmask("--version").stdout.strip() == __version__
     script = Path(sys.executable).with_name("halfmask")
     assert os.access(script, os.X_OK)

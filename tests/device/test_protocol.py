@@ -27,9 +27,7 @@ def test_cells_merge_in_any_order_and_round_trip(one: Cell, two: Cell, three: Ce
     assert one.merge(Cell()) == one == Cell.read(one.plain())
 
 
-@pytest.mark.parametrize(
-    "cell", [(1, 2, 0, 0), (0, 0, 3, 9), (2, 1, 5, 12), (1, 1, 3, 8), (1, 1, 4, 2), (-1, 0, 0, 0), (3, 0, 1, 1)]
-)
+@pytest.mark.parametrize("cell", [(1, 2, 0, 0), (0, 0, 3, 9), (2, 1, 5, 12), (1, 1, 3, 8), (1, 1, 4, 2), (-1, 0, 0, 0)])
 def test_cells_that_no_reports_add_up_to_are_refused(cell: tuple[int, ...]) -> None:
     with pytest.raises(MessageError, match="no reports add up to"):
         Cell.read(Cell(*cell).plain())
