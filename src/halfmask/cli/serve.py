@@ -12,6 +12,9 @@ DEFAULTS = Serve()
 
 def serve(options: Serve = DEFAULTS) -> None:
     """The live service: masked reports in, aggregates with error bars out. SIGTERM or Ctrl-C ends it cleanly."""
+    if options.mqtt_acl:
+        print(run(options), end="")
+        return
     if options.init:
         _say_token(run(options), options)
         return

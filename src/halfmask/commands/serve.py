@@ -43,6 +43,10 @@ class Serve(Options):
         The address of a node that keeps the same campaigns; repeat it for several.
     peer_token
         The secret that all peers share, 32 random characters or more; else HALFMASK_PEER_TOKEN of the environment.
+    mqtt
+        A broker to take reports from, too: mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS.
+    mqtt_acl
+        Print the access list for Mosquitto, for the user that --mqtt names, and end.
     json
         With --init: print one line of JSON, {"token": "..."}.
     """
@@ -61,6 +65,8 @@ class Serve(Options):
     upstream_token: str | None = None
     peer: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     peer_token: str | None = None
+    mqtt: str | None = None
+    mqtt_acl: Flag = False
     json: Flag = False
     tell: Teller = None
 
@@ -89,6 +95,10 @@ def serve(options: Serve) -> str | None:
     """
     from halfmask.service.serve import ServeOptions, initialise, run
 
+    if options.mqtt_acl:
+        from halfmask.service.mqtt import Broker, access_list
+
+        return access_list((Broker.parse(options.mqtt).user if options.mqtt else None) or "halfmask")
     if options.init:
         return initialise(options.db, rotate=options.rotate)
     upstream_token = options.upstream_token or os.environ.get("HALFMASK_UPSTREAM_TOKEN")
@@ -107,6 +117,7 @@ def serve(options: Serve) -> str | None:
         lake=None if options.lake is None else str(options.lake),
         upstream=options.upstream,
         upstream_token=upstream_token,
+        mqtt=options.mqtt,
         peers=tuple(options.peer),
         peer_token=peer_token if options.peer else None,
     )

@@ -48,6 +48,7 @@ class ServeOptions:
     upstream_token: str | None = None
     peers: tuple[str, ...] = ()
     peer_token: str | None = None
+    mqtt: str | None = None
 
     @property
     def beside(self) -> "list[Beside]":
@@ -65,6 +66,11 @@ class ServeOptions:
             from halfmask.service import peers
 
             found.append(peers.beside(self.peers, self.peer_token))
+        if self.mqtt is not None:
+            from halfmask.service import mqtt
+            from halfmask.service.lake import node_name
+
+            found.append(mqtt.beside(self.mqtt, node_name(self.db)))
         return found
 
     @property
@@ -118,7 +124,10 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
         raise OptionError("`workers` must be 1 or more")
     if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
         raise OptionError("SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`")
+    if options.workers > 1 and options.mqtt is not None:
+        raise OptionError("a broker's messages are taken by one process: leave `workers` or `mqtt` out")
     set_up_logs()
+    beside = options.beside
     service = make_service(options)
     common: dict[str, Any] = {
         "host": options.host,
@@ -132,7 +141,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     }
     try:
         if options.workers == 1:
-            config = uvicorn.Config(create_app(service, beside=options.beside), **common)
+            config = uvicorn.Config(create_app(service, beside=beside), **common)
             SayingServer(config, tell).run()
         else:
             service.store.close()

@@ -1,0 +1,282 @@
+"""Reports by MQTT: the same checks and the same store as by HTTP, and receipts on the producer's own topic.
+
+A broker that acknowledges a message has not stored a report. The service acknowledges to the broker after the commit,
+and publishes what the protocol answers; a device keeps a report until that receipt. What is not acknowledged when the
+service stops is delivered again when it is back, and is then known.
+"""
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+
+from halfmask.errors import OptionError
+from halfmask.service.http.bodies import LONGEST_TOKEN, too_large
+from halfmask.service.http.reports import parse_reports
+from halfmask.service.ingest import Post
+from halfmask.service.refusal import Refusal, forbidden, unauthenticated
+from halfmask.service.service import Service
+from halfmask.service.storage.base import Plain, StoreFullError, StoreGoneError
+from halfmask.service.tokens import digest, new_name
+from halfmask.service.writer import Writer, gone
+from halfmask_device.transport import TIMEOUT, Answer
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client, MQTTMessage
+
+log = logging.getLogger("halfmask.service")
+ROOT = "halfmask/v1"
+MOST_BYTES = 2**20
+LONGEST_ID = 64
+LONGEST = 60.0
+"""Seconds between two attempts while the store cannot be reached; the broker keeps the message meanwhile."""
+QOS = 1
+
+
+def reports_topic(producer: str) -> str:
+    return f"{ROOT}/{producer}/reports"
+
+
+def receipts_topic(producer: str) -> str:
+    return f"{ROOT}/{producer}/receipts"
+
+
+def access_list(user: str) -> str:
+    """Mosquitto's access list: the service reads all reports; each producer, by its id as its user name, its own.
+
+    Patterns with %u serve every producer, those who join later too.
+    """
+    return "\n".join(
+        (
+            "# halfmask: the service",
+            f"user {user}",
+            f"topic read {reports_topic('+')}",
+            f"topic write {receipts_topic('+')}",
+            "",
+            "# each producer: its id is its user name",
+            f"pattern write {reports_topic('%u')}",
+            f"pattern read {receipts_topic('%u')}",
+            "",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where a broker listens, and as whom to speak to it."""
+
+    host: str
+    port: int
+    tls: bool
+    user: str | None
+    password: str | None
+
+    @classmethod
+    def parse(cls, url: str) -> "Broker":
+        """A broker by mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS."""
+        wrong = OptionError("the broker's address is none: write it like mqtt://host:1883, or mqtts:// for TLS")
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise wrong from None
+        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.path.strip("/"):
+            raise wrong
+        user, password = (None if each is None else unquote(each) for each in (parts.username, parts.password))
+        tls = parts.scheme == "mqtts"
+        return cls(parts.hostname, port or (8883 if tls else 1883), tls, user, password)
+
+    def client(self, name: str, *, keep: bool) -> "Client":
+        """A client that acknowledges by hand; ``keep``: the broker keeps what comes while it is away."""
+        try:
+            from paho.mqtt.client import Client
+            from paho.mqtt.enums import CallbackAPIVersion
+        except ImportError:
+            raise OptionError("MQTT needs the package paho-mqtt: pip install 'halfmask[mqtt]'") from None
+        client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=not keep, manual_ack=True)
+        if self.user is not None:
+            client.username_pw_set(self.user, self.password)
+        if self.tls:
+            client.tls_set()
+        client.reconnect_delay_set(1, 60)
+        return client
+
+
+class Intake:
+    """Takes reports from a broker as long as it is started."""
+
+    def __init__(self, service: Service, writer: Writer, broker: Broker, name: str) -> None:
+        self.service, self.writer = service, writer
+        self.loop = asyncio.get_running_loop()
+        self.client = broker.client(f"halfmask-{name}", keep=True)
+        self.client.on_connect = self._connected
+        self.client.on_message = self._came
+        self.subscribed = threading.Event()
+        self.client.on_subscribe = lambda *_: self.subscribed.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._where = (broker.host, broker.port)
+
+    def start(self) -> None:
+        self.client.connect_async(*self._where)
+        self.client.loop_start()
+
+    async def stop(self) -> None:
+        """What is not written yet is not acknowledged: the broker delivers it again."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await run_in_threadpool(self.client.disconnect)
+        await run_in_threadpool(self.client.loop_stop)
+
+    def _connected(self, client: "Client", _: Any, __: Any, reason: Any, ___: Any) -> None:
+        if reason.is_failure:
+            log.warning("the broker refuses the service", extra={"reason": str(reason)})
+            return
+        log.info("connected to the broker")
+        client.subscribe(reports_topic("+"), QOS)
+
+    def _came(self, _: "Client", __: Any, message: "MQTTMessage") -> None:
+        self.loop.call_soon_threadsafe(self._begin, message)
+
+    def _begin(self, message: "MQTTMessage") -> None:
+        task = self.loop.create_task(self._serve(message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, message: "MQTTMessage") -> None:
+        """Decide, commit, publish the receipt, acknowledge: in this order, so that a stop in between repeats it."""
+        producer = message.topic.split("/")[2]
+        receipt = await self._receipt(producer, bytes(message.payload))
+        self.client.publish(receipts_topic(producer), json.dumps(receipt, separators=(",", ":")), QOS)
+        self.client.ack(message.mid, message.qos)
+
+    async def _receipt(self, producer: str, raw: bytes) -> Plain:
+        pause = 1.0
+        named: Plain = {}
+        while True:
+            try:
+                token, named = _envelope(raw)
+                if token is None:
+                    raise unauthenticated()
+                return named | {"results": await self._take(producer, token, raw)}
+            except Refusal as refusal:
+                if refusal.status < 500:
+                    return named | {"status": refusal.status} | refusal.body()
+            except Exception as error:  # one message must not end the intake
+                log.exception("a message failed", extra={"kind": type(error).__name__})
+                return named | {"status": 500} | Refusal(500, "failed", "the service failed").body()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST)
+
+    async def _take(self, producer: str, token: str, raw: bytes) -> Any:
+        now = self.service.clock()
+        self.service.requests.take(token, "this message and its reports were not taken")
+        await run_in_threadpool(self._check_topic, producer, token)
+        try:
+            post = Post(token, parse_reports(raw), now)
+        except Refusal as refusal:
+            post = Post(token, (), now, refusal)
+        return await self.writer.submit(post)
+
+    def _check_topic(self, producer: str, token: str) -> None:
+        """A producer speaks on its own topic alone; who else the token may be is `ingest`'s to say."""
+        try:
+            with self.service.store.reading() as tx:
+                who = tx.identities([token]).get(token)
+                if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
+                    raise forbidden("this topic is another producer's")
+        except (StoreGoneError, StoreFullError):
+            raise gone() from None
+
+
+def _envelope(raw: bytes) -> tuple[str | None, Plain]:
+    """The token's hash, None where there is none, and the message's own id, which its receipt repeats."""
+    if len(raw) > MOST_BYTES:
+        raise too_large()
+    try:
+        plain = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Refusal(400, "not_json", "the message is not JSON in UTF-8") from None
+    token, own = (plain.get("token"), plain.get("id")) if isinstance(plain, dict) else (None, None)
+    named = {"id": own} if isinstance(own, str) and len(own) <= LONGEST_ID and own.isascii() else {}
+    return digest(token) if isinstance(token, str) and 0 < len(token) <= LONGEST_TOKEN else None, named
+
+
+Made = Callable[[Service, Writer], AbstractAsyncContextManager["Intake"]]
+
+
+def beside(url: str, name: str) -> Made:
+    """Take reports from a broker as long as the service runs; ``name`` is the session that the broker keeps for it."""
+    broker = Broker.parse(url)
+    broker.client("", keep=False)  # a missing package is told at the start
+
+    @asynccontextmanager
+    async def run(service: Service, writer: Writer) -> AsyncIterator[Intake]:
+        intake = Intake(service, writer, broker, name)
+        intake.start()
+        try:
+            yield intake
+        finally:
+            await intake.stop()
+
+    return run
+
+
+class MqttTransport:
+    """A transport for a device: reports go by MQTT, and the answer is their receipt; all else goes by ``http``.
+
+    No receipt within the timeout is an OSError, as if nobody had answered: the device sends again later.
+    """
+
+    def __init__(self, url: str, producer: str, http: Callable[..., Answer], timeout: float = TIMEOUT) -> None:
+        broker = Broker.parse(url)
+        self.producer, self.http, self.timeout = producer, http, timeout
+        self._receipts: dict[str, Plain] = {}
+        self._news = threading.Condition()
+        self._client = broker.client(f"halfmask-device-{new_name()}", keep=False)
+        self._ready = threading.Event()
+        self._client.on_connect = lambda client, *_: client.subscribe(receipts_topic(producer), QOS)
+        self._client.on_subscribe = lambda *_: self._ready.set()
+        self._client.on_message = self._came
+        self._client.connect_async(broker.host, broker.port)
+        self._client.loop_start()
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _came(self, client: "Client", _: Any, message: "MQTTMessage") -> None:
+        client.ack(message.mid, message.qos)
+        try:
+            receipt = json.loads(message.payload)
+        except ValueError:
+            return
+        with self._news:
+            if isinstance(receipt, dict) and receipt.get("id") in self._receipts:
+                self._receipts[receipt["id"]] = receipt
+                self._news.notify_all()
+
+    def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        if (method, urlsplit(address).path) != ("POST", "/v1/reports"):
+            return self.http(method, address, headers, body)
+        own, token = new_name(), headers.get("Authorization", "").removeprefix("Bearer ")
+        message = json.dumps({"id": own, "token": token} | json.loads(body or b"{}"), separators=(",", ":"))
+        if not self._ready.wait(self.timeout):
+            raise OSError("the broker does not answer")
+        self._receipts[own] = {}
+        try:
+            self._client.publish(reports_topic(self.producer), message, QOS)
+            with self._news:
+                if not self._news.wait_for(lambda: self._receipts[own], self.timeout):
+                    raise OSError("no receipt came")
+                receipt = self._receipts[own]
+        finally:
+            del self._receipts[own]
+        return int(receipt.get("status", 200)), {}, json.dumps(receipt).encode()

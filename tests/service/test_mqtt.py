@@ -1,0 +1,249 @@
+"""Reports by a real Mosquitto: the same results as by HTTP, on disk before they are acknowledged, and each one once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+from halfmask.errors import OptionError
+from halfmask.service.mqtt import Broker, Intake, MqttTransport, access_list, beside, receipts_topic, reports_topic
+from halfmask.service.storage.base import StoreGoneError
+from tests.service.links import link
+from tests.service.servers import free_port, wait_for_port
+from tests.service.world import World
+
+MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+TIME = "2026-11-16T11:00:00Z"
+
+
+def until(holds: Callable[[], Any]) -> None:
+    """Wait for a condition, up to a minute."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it did not come to hold"
+        time.sleep(0.02)
+
+
+@contextmanager
+def mosquitto(folder: Path, *lines: str) -> Iterator[int]:
+    """A broker of its own; its port."""
+    port = free_port()
+    config = folder / "mosquitto.conf"
+    user = ("user root",) if os.geteuid() == 0 else ()  # else it could not read its files
+    config.write_text("\n".join((f"listener {port} 127.0.0.1", *user, *(lines or ("allow_anonymous true",)), "")))
+    process = subprocess.Popen([MOSQUITTO, "-c", str(config)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        wait_for_port(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with mosquitto(tmp_path_factory.mktemp("broker")) as port:
+        yield f"mqtt://127.0.0.1:{port}"
+
+
+@contextmanager
+def intake(world: World, url: str, name: str) -> Iterator[Intake]:
+    """The service's side, subscribed."""
+    made = beside(url, name)(world.service, world.app.state.writer)
+    found = world.wait(made.__aenter__())
+    try:
+        assert found.subscribed.wait(60)
+        yield found
+    finally:
+        world.wait(made.__aexit__(None, None, None))
+
+
+class Device:
+    """A client that speaks MQTT and knows nothing of ours."""
+
+    def __init__(self, url: str, producer: str, user: str | None = None, password: str | None = None) -> None:
+        broker = Broker.parse(url)
+        self.client = Client(CallbackAPIVersion.VERSION2)
+        if user is not None:
+            self.client.username_pw_set(user, password)
+        self.receipts: list[Any] = []
+        self.ready = threading.Event()
+        self.client.on_message = lambda _, __, message: self.receipts.append(json.loads(message.payload))
+        self.client.on_subscribe = lambda *_: self.ready.set()
+        self.client.connect(broker.host, broker.port)
+        self.client.loop_start()
+        self.client.subscribe(receipts_topic(producer), 1)
+        assert self.ready.wait(60)
+        self.topic = reports_topic(producer)
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+    def send(self, payload: Any, topic: str | None = None) -> None:
+        raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        self.client.publish(topic or self.topic, raw, 1).wait_for_publish(60)
+
+    def answered(self, payload: Any) -> Any:
+        before = len(self.receipts)
+        self.send(payload)
+        until(lambda: len(self.receipts) > before)
+        return self.receipts[-1]
+
+
+def joined(world: World, campaign: str) -> tuple[str, str]:
+    made = world.ok("POST", f"/v1/campaigns/{campaign}/producers", None, {"setting": "N"})
+    return made["producer"], made["token"]
+
+
+def report(steps: int = 5, time: str = TIME) -> dict[str, Any]:
+    return {"time": time, "steps": steps, "setting": "N"}
+
+
+def test_receipts_are_the_protocols_results(world: World, broker: str) -> None:
+    campaign = world.campaign(world.consumer())
+    producer, token = joined(world, campaign)
+    with intake(world, broker, "results"), Device(broker, producer) as device:
+        first = device.answered({"token": token, "id": "one", "reports": [report(), report(6), {"time": 1}]})
+        assert first == {
+            "id": "one",
+            "results": [
+                {"status": "accepted", "reward": 5},
+                {"status": "refused", "code": "conflict"},
+                {"status": "refused", "code": "malformed"},
+            ],
+        }
+        again = device.answered({"token": token, "reports": [report()]})
+        assert again == {"results": [{"status": "known", "reward": 5}]}
+        assert world.report(token, (TIME, 5, "N")) == again["results"]  # the same store as by HTTP
+
+
+def test_what_is_not_the_producers_own_is_refused(world: World, broker: str) -> None:
+    campaign = world.campaign(world.consumer())
+    producer, token = joined(world, campaign)
+    _, other = joined(world, campaign)
+    with intake(world, broker, "refused"), Device(broker, producer) as device:
+        for payload, status in (
+            ({"token": other, "reports": [report()]}, 403),
+            ({"token": world.operator, "reports": [report()]}, 403),
+            ({"token": "no-such-token", "reports": [report()]}, 401),
+            ({"reports": [report()]}, 401),
+            ({"token": token, "reports": 3}, 422),
+            ({"token": token, "reports": [report()] * 10_001}, 413),
+            (b"\xff{", 400),
+            (b"[" * 100_000, 400),
+        ):
+            receipt = device.answered(payload)
+            assert receipt["status"] == status
+            assert receipt["error"].keys() == {"code", "message", "field"}
+        assert device.answered({"token": token, "reports": [report()]})["results"][0]["status"] == "accepted"
+
+
+def test_what_the_broker_holds_while_the_service_is_away_arrives_once(world: World, broker: str) -> None:
+    campaign = world.campaign(world.consumer())
+    producer, token = joined(world, campaign)
+    times = [f"2026-11-16T10:{minute:02}:00Z" for minute in range(30)]
+    with Device(broker, producer) as device:
+        with intake(world, broker, "away"):
+            device.answered({"token": token, "reports": [report(1, times[0])]})
+        for place, time in enumerate(times):  # the broker acknowledges all of them, and nothing is stored
+            device.send({"token": token, "reports": [report(place + 1, time)]})
+        assert len(device.receipts) == 1
+        with intake(world, broker, "away"):
+            until(lambda: len(device.receipts) >= 31)
+    statuses = [receipt["results"][0]["status"] for receipt in device.receipts]
+    assert (statuses.count("accepted"), statuses.count("known")) == (30, 1)
+    assert sum(world.amounts("/v1/me/ledger", token)) == 30 * 5
+
+
+def test_the_broker_hears_no_acknowledgement_before_the_commit(
+    world: World, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = world.campaign(world.consumer())
+    producer, token = joined(world, campaign)
+    failing = threading.Event()
+
+    def gone(*_: Any) -> Any:
+        failing.set()
+        raise StoreGoneError
+
+    with Device(broker, producer) as device:
+        with intake(world, broker, "commit"), monkeypatch.context() as patch:
+            patch.setattr(world.service, "accept", gone)
+            device.send({"token": token, "reports": [report()]})
+            assert failing.wait(60)
+        assert device.receipts == []  # neither stored nor answered: the service stopped in between
+        with intake(world, broker, "commit"):  # delivered again, since it was not acknowledged
+            until(lambda: device.receipts)
+        assert device.receipts[0]["results"] == [{"status": "accepted", "reward": 5}]
+
+
+def test_a_device_can_send_its_reports_by_mqtt(world: World, broker: str) -> None:
+    campaign = world.campaign(world.consumer())
+    producer, token = joined(world, campaign)
+    headers = {"Authorization": f"Bearer {token}"}
+    body = json.dumps({"reports": [report()]}).encode()
+    transport = MqttTransport(broker, producer, link(world))
+    try:
+        with intake(world, broker, "device"):
+            status, _, content = transport("POST", "http://service/v1/reports", headers, body)
+            assert (status, json.loads(content)["results"][0]["status"]) == (200, "accepted")
+            status, _, content = transport("POST", "http://service/v1/reports", {}, body)
+            assert (status, json.loads(content)["error"]["code"]) == (401, "unauthenticated")
+            status, _, content = transport("GET", "http://service/v1/me", headers, None)  # by HTTP
+            assert json.loads(content)["earned"] == 5
+        transport.timeout = 0.2
+        with pytest.raises(OSError, match="no receipt"):
+            transport("POST", "http://service/v1/reports", headers, body)
+    finally:
+        transport.close()
+
+
+def test_the_access_list_keeps_producers_apart(world: World, tmp_path: Path) -> None:
+    campaign = world.campaign(world.consumer())
+    (producer, token), (other, _) = joined(world, campaign), joined(world, campaign)
+    (tmp_path / "acl").write_text(access_list("halfmask"))
+    passwords = tmp_path / "passwords"
+    passwords.touch(mode=0o600)
+    for user in ("halfmask", producer, other):
+        subprocess.run(["mosquitto_passwd", "-b", str(passwords), user, "secret"], check=True, capture_output=True)
+    config = ("allow_anonymous false", f"acl_file {tmp_path / 'acl'}", f"password_file {passwords}")
+    with mosquitto(tmp_path, *config) as port:
+        url = f"mqtt://halfmask:secret@127.0.0.1:{port}"
+        with (
+            intake(world, url, "acl"),
+            Device(url, producer, producer, "secret") as mine,
+            Device(url, producer, other, "secret") as theirs,
+        ):
+            theirs.send({"token": token, "reports": [report(9)]}, reports_topic(producer))  # dropped by the broker
+            assert mine.answered({"token": token, "reports": [report()]})["results"][0]["status"] == "accepted"
+            assert theirs.receipts == []
+            assert len(mine.receipts) == 1
+
+
+def test_addresses_of_brokers() -> None:
+    assert Broker.parse("mqtt://a") == Broker("a", 1883, False, None, None)
+    assert Broker.parse("mqtts://me:p%40ss@b:99") == Broker("b", 99, True, "me", "p@ss")
+    for wrong in ("http://a", "mqtt://", "mqtt://a:x", "a:1883", "mqtt://a/topic"):
+        with pytest.raises(OptionError, match="mqtt://host:1883"):
+            Broker.parse(wrong)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
+    with pytest.raises(OptionError, match=r"pip install 'halfmask\[mqtt\]'"):
+        beside("mqtt://a", "n")
