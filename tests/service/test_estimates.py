@@ -144,6 +144,23 @@ def test_a_weighted_mean_is_biased_by_self_selection_and_withheld() -> None:
     assert not alike["test"]["differ"]
 
 
+def test_nothing_tells_of_a_setting_with_fewer_than_the_least_cohort() -> None:
+    """What is shown of 20 producers is the same whatever the one who masks otherwise sent, given sum and squares."""
+    offer = campaign(least_producers=20)
+    crowd, lone = Cell(1900, 19, 950_000, 500_000_000), Cell(2, 1, 3000, 5_000_000)
+    other = Cell(2, 1, -1500, 4_000_000)
+    rest = Cell(1900, 19, *(sum(pair) for pair in ((950_000, 4500), (500_000_000, 1_000_000))))
+    one, two = (
+        period_entry(offer, "p", "closed", cells) for cells in ({"A": crowd, "G": lone}, {"A": rest, "G": other})
+    )
+    assert one["withheld"] is None
+    assert one == two
+    assert weighted_mean(offer, {"A": crowd, "G": lone})["test"] is None
+    # where each setting has its cohort, both are told again
+    many = {"A": crowd._replace(producers=20), "G": lone._replace(reports=200, producers=20, squares=10**9)}
+    assert weighted_mean(offer, many)["test"] is not None
+
+
 def test_more_is_given_on_request_alone(world: World) -> None:
     consumer = world.consumer()
     offer = world.campaign(consumer)

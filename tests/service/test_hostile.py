@@ -24,7 +24,7 @@ RAW = [
     b'{"reports": NaN}',
     b'{"reports": {"a": 1}}',
     b'{"reports": "\\ud800"}',
-    b'{"reports": [' + b"9" * 5000 + b"]}",
+    b'{"reports": ' + b"9" * 5000 + b"}",
     b"{" + b'"a":1,' * 1000 + b'"b":2}',
     DEEP,
     json.dumps({"name": CANARY * 100, "setting": CANARY, "reports": CANARY}).encode(),
@@ -88,6 +88,30 @@ def test_one_bad_report_spoils_no_other(world: World) -> None:
     assert nan != body
     again = world.send("POST", "/v1/reports", producer, content=nan).json()["results"]
     assert [each["status"] for each in again] == [*["refused"] * len(bad), "known"]
+
+
+def test_a_number_of_many_digits_spoils_no_other_report(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    huge = b'{"time": "2026-11-16T10:00:00Z", "steps": -' + b"9" * 5000 + b', "setting": "A"}'
+    good = b'{"time": "2026-11-16T10:00:01Z", "steps": 1, "setting": "A"}'
+    body = b'{"reports": [%b, %b, %b]}' % (huge, b"9" * 5000, good)
+    results = world.send("POST", "/v1/reports", producer, content=body).json()["results"]
+    assert [each.get("code") for each in results] == ["implausible", "malformed", None]
+    assert results[-1]["status"] == "accepted"
+
+
+def test_a_population_of_many_digits_is_refused_and_empty_bounds_are_none(world: World) -> None:
+    consumer = world.consumer()
+    path = f"/v1/campaigns/{world.campaign(consumer)}/periods"
+    many = "0" * 19 + "1" + "0" * 5000
+    assert world.refused(422, "GET", path, consumer, params={"population": many})["field"] == "population"
+    assert world.ok("GET", path, consumer, params={"from": "", "to": ""}) == world.ok("GET", path, consumer)
+
+
+def test_a_wrong_method_is_told_the_right_ones_and_a_slash_is_another_path(world: World) -> None:
+    answer = world.send("GET", "/v1/reports")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert world.send("GET", f"/v1/campaigns/{world.campaign(world.consumer())}/").status_code == 404
 
 
 def test_huge_steps_are_whole_numbers_that_no_noise_reaches(world: World) -> None:

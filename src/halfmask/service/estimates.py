@@ -110,18 +110,27 @@ def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float) -> Pl
     """V = (sum m^2)/n - (sum m)^2/n^2 - (1 - 1/n) mean Var K: the variance of the n readings, without the noise's.
 
     Its noise has variance 1/n^2 sum_s [4 Var K_s C_s + n_s (E K_s^4 - Var K_s^2)], C_s the setting's own sum of
-    (s - mean)^2, which is estimated from its reports. The interval is normal: of a few dozen reports it is rough.
+    (s - mean)^2, which is estimated from its reports; where a setting has fewer than the least cohort of producers, its
+    share n_s V instead, since the error would tell of those few. The interval is normal: of a few dozen reports it is
+    rough.
     """
     n, square = total.reports, float(campaign.lattice.unit) ** 2
     spread = (total.squares * n - total.sum**2) / n**2  # whole numbers up to the division
     estimate = spread - (1 - 1 / n) * noise / n
-    mean, own = total.sum / n, 0.0
+    mean, own, apart = total.sum / n, 0.0, each_shown(campaign, cells)
     for setting, cell in cells.items():
         law = campaign.noises[setting]
         around = float(cell.squares) - 2 * mean * cell.sum + cell.reports * mean**2 - cell.reports * law.variance
+        if not apart:
+            around = cell.reports * estimate
         own += 4 * law.variance * max(around, 0.0) + cell.reports * (law.fourth - law.variance**2)
     error = math.sqrt(own) / n * square
     return _interval(estimate * square, error, NORMAL * error)
+
+
+def each_shown(campaign: Campaign, cells: Cells) -> bool:
+    """Whether what depends on single settings may be told: each has reports of at least the least cohort."""
+    return all(cell.producers >= campaign.least for cell in cells.values())
 
 
 def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:

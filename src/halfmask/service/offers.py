@@ -65,7 +65,7 @@ def list_periods(call: Call) -> Plain:
     campaign = call.own_campaign()
     query = call.request.query
     question = asked(query)
-    spans = chosen(campaign, call.now, query.get("from"), query.get("to"))
+    spans = chosen(campaign, call.now, query.get("from") or None, query.get("to") or None)
     entries = periods(call.tx, campaign, spans)
     if question is not None:
         cells = call.tx.closed(campaign.key)

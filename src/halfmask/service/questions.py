@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, read
-from halfmask.service.estimates import NORMAL
+from halfmask.service.estimates import NORMAL, each_shown
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.base import ClosedRow, Plain
 
@@ -42,7 +42,8 @@ class Question:
 def asked(query: Mapping[str, str]) -> Question | None:
     """What a query asks for beyond the periods."""
     text, weighted = query.get("population"), query.get("weighted", "false")
-    if text is not None and not (text.isascii() and text.isdigit() and 0 < int(text[:20]) <= MOST_PEOPLE):
+    whole = text is None or (text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) <= MOST_PEOPLE)
+    if not whole:
         raise unfit("population", "population must be a whole number of producers")
     if weighted not in ("true", "false"):
         raise unfit("weighted", "weighted must be true or false")
@@ -76,11 +77,14 @@ def population(entry: Plain, size: int) -> Plain:
 def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
     """sum_s w_s m_s / sum_s w_s, w_s = 1/Var m_s; null where the settings' means differ (Cochran's Q, chi-square).
 
-    With self-selection it is biased: who masks much may also use much, and precise reports would outvote them.
+    With self-selection it is biased: who masks much may also use much, and precise reports would outvote them. Null too
+    where a setting has fewer producers than the least cohort: beside the sum it would tell that setting's own mean.
     """
     from scipy.stats import chi2
 
     unit = float(campaign.lattice.unit)
+    if not each_shown(campaign, cells):
+        return {"estimate": None, "test": None, "assumes": WEIGHTED_ASSUMES}
     groups = []
     for cell in cells.values():
         if cell.reports >= 2:

@@ -57,7 +57,9 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
         finally:
             await run_in_threadpool(writer.stop)
 
-    app = FastAPI(title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.service, app.state.writer = service, writer
     for route in ROUTES:
         app.add_api_route(
@@ -170,7 +172,9 @@ def _handle_errors(app: FastAPI) -> None:
         status = error.status_code if isinstance(error, HTTPException) else 500
         words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
         code, message = words.get(status, ("refused", "the request was refused"))
-        return _refused(Refusal(status, code, message))
+        answer = _refused(Refusal(status, code, message))
+        answer.headers.update(getattr(error, "headers", None) or {})  # a 405 names the methods that there are
+        return answer
 
     async def on_validation(_: HttpRequest, __: Exception) -> Response:
         return _refused(Refusal(422, "unfit", "the request does not fit"))
