@@ -16,13 +16,11 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from halfmask.errors import HalfmaskError
 from halfmask.service.campaign import Campaign
 from halfmask.service.known import Noted, changed, note, own_rows, recent
 from halfmask.service.mirror import mirror
-from halfmask.service.refusal import Refusal
 from halfmask.service.service import Service
-from halfmask.service.storage.base import UPSTREAM, KnownRow, StoreFullError, StoreGoneError
+from halfmask.service.storage.base import UPSTREAM, KnownRow
 from halfmask.service.writer import Writer
 from halfmask_device.transport import Service as Upstream
 from halfmask_device.transport import Transport, urllib_transport
@@ -129,7 +127,7 @@ async def _for_ever(gateway: Gateway) -> None:
             pause = max(EVERY, SPARE * (time.monotonic() - began))
             if count:
                 log.info("cells sent up", extra={"periods": count})
-        except (HalfmaskError, Refusal, StoreGoneError, StoreFullError, KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever came from above, the next look tries again
             pause = min(pause * 2, LONGEST)
             said = getattr(error, "said", getattr(error, "code", ""))
             log.warning("cells could not be sent up", extra={"kind": type(error).__name__, "code": said})

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
+from http.client import HTTPException
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -32,8 +33,6 @@ from halfmask.service.storage.base import (
     UPSTREAM,
     KnownRow,
     Plain,
-    StoreFullError,
-    StoreGoneError,
     Transaction,
 )
 from halfmask.service.tokens import digest, new_name
@@ -182,7 +181,7 @@ class Peers:
                 for campaign in await run_in_threadpool(self._campaigns):
                     await self._exchange(peer, campaign)
                 reached += 1
-            except (HalfmaskError, Refusal, KeyError, TypeError, ValueError) as error:
+            except (HalfmaskError, HTTPException, Refusal, KeyError, TypeError, ValueError) as error:
                 said = getattr(error, "said", getattr(error, "code", ""))
                 extra = {"kind": type(error).__name__, "code": said, "peer": peer.address}
                 log.warning("a peer could not be spoken to", extra=extra)
@@ -268,6 +267,6 @@ async def _for_ever(peers: Peers) -> None:
         began = time.monotonic()
         try:
             await peers.round()
-        except (HalfmaskError, Refusal, StoreGoneError, StoreFullError) as error:
+        except Exception as error:  # the store may be away; the next round tries again
             log.warning("a round with the peers failed", extra={"kind": type(error).__name__})
         await asyncio.sleep(max(EVERY, SPARE * (time.monotonic() - began)) * random.uniform(0.75, 1.0))
