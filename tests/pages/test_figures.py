@@ -8,8 +8,9 @@ import matplotlib
 import pytest
 
 from halfmask.errors import OptionError
-from halfmask.figures.figures import drawings, save_figures, write_figures
+from halfmask.figures.figures import save_figures, write_figures
 from halfmask.figures.inputs import read_inputs
+from halfmask.figures.registry import drawings
 from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
 
 NAMES = {

@@ -13,14 +13,13 @@ import pytest
 from halfmask.errors import SettingError
 from halfmask.figures.algorithm import algorithm_data
 from halfmask.figures.distributions import cdf_data
-from halfmask.figures.figures import drawings
 from halfmask.figures.heatmaps import CELL_TITLES, heatmap_data
 from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.interactive.cloud import MOST, cloud_data
-from halfmask.figures.interactive.figures import ELLIPSES_A_BIN, FIGURES, OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.figures.interactive.layout import Interactive, Panel, layout
 from halfmask.figures.interactive.readings import MOST_PERIODS, readings_figure, shown_data, shown_figure
 from halfmask.figures.noise import noise_data
+from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
 from halfmask.figures.style import PALETTE, looks
 from halfmask.figures.trajectories import trajectory_data, users_data
 from halfmask.mechanisms.setting import PrivacySetting
@@ -114,7 +113,7 @@ def test_heat_maps_are_those_that_are_drawn(inputs: Inputs, figures: dict[str, I
 def test_ellipses_reach_as_far_as_the_tenth_percentiles(inputs: Inputs, figures: dict[str, Interactive]) -> None:
     assert inputs.samples is not None
     assert inputs.menu is not None
-    data = algorithm_data(inputs.samples, inputs.menu, ELLIPSES_A_BIN)
+    data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
     found = {}
     for mechanism in ("laplace", "sine"):
         outline, centres = traces(figures["algorithm"], name=mechanism)
@@ -209,8 +208,19 @@ def test_parts_that_are_missing_leave_their_figures_out(made: Path, tmp_path: Pa
 
 
 def test_only_figures_asked_for_are_made(inputs: Inputs) -> None:
-    assert [each.name for each in interactive_figures(inputs, OF_THE_MENU)] == list(OF_THE_MENU)
-    assert {*OF_THE_MENU, *UNCHANGED} == set(FIGURES)
+    follow, stay = (
+        [each.name for each in interactive_figures(inputs, follows_menu=following)] for following in (True, False)
+    )
+    assert follow == ["algorithm", "users", "trajectories", "noise", "mixes"]
+    assert {*follow, *stay} == {kind.name for kind in FIGURES}
+
+
+def test_figures_are_numbered_in_the_order_of_the_page() -> None:
+    names = [kind.name for kind in FIGURES]
+    shown = [each for place in by_place(names).values() for each in place]
+    assert shown == list(enumerate(names, start=1))
+    assert by_place(["readings", "users"])["data"] == [(2, "readings")]
+    assert len(set(names)) == len(names)
 
 
 def test_what_a_reading_shows_as_follows_the_noise_law() -> None:

@@ -27,6 +27,7 @@ class Algorithm:
     ``width``, ``height``  median minus tenth percentile of privacy and of utility: the half axes of the ellipse
     ``fitness``            perc(U, 50) + perc(U, 10), what a winner has most of in its bin
     ``admissible``         perc(Q, 50) - perc(Q, 10) < omega
+    ``kept``               how many settings keep the constraint
     ``winners``            place in the arrays of each menu id that the study holds
     """
 
@@ -39,6 +40,7 @@ class Algorithm:
     admissible: npt.NDArray[np.bool_]
     edges: FloatArray
     omega: float
+    kept: int
     winners: dict[str, int]
 
 
@@ -63,6 +65,7 @@ def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) ->
         admissible=width < omega,
         edges=edges,
         omega=omega,
+        kept=int(samples.kept.sum()),
         winners={name: int(np.searchsorted(shown, index)) for name, index in won.items()},
     )
 

@@ -7,7 +7,6 @@ from halfmask.figures.distributions import DECADES, Curve
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.noise import NoiseCurve, difference
 from halfmask.figures.protection import Curves, Protection
-from halfmask.figures.samples import Samples
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
 
 
@@ -23,10 +22,10 @@ def share(value: float) -> str:
     return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
 
 
-def algorithm_caption(data: Algorithm, samples: Samples) -> str:
+def algorithm_caption(data: Algorithm) -> str:
     """Fig. 1."""
     text = (
-        f"Each ellipse is one privacy setting ({len(data.settings)} of the {int(samples.kept.sum()):,} that keep the "
+        f"Each ellipse is one privacy setting ({len(data.settings)} of the {data.kept:,} that keep the "
         "constraint are drawn): its centre is the median privacy and utility over all groups of users tried, its half "
         "axes are how far the tenth percentiles lie below. "
         f"Privacy is cut into {len(data.edges) - 1} bins; in each, the setting of highest fitness wins, among those "
@@ -164,3 +163,8 @@ def curves_caption(data: Curves) -> str:
             f"Thick and grey: {data.instead[1]}, which has the variance of {data.instead[0]}, and so the same utility."
         )
     return text.strip()
+
+
+def readings_caption(_: object) -> str:
+    """The readings."""
+    return "How large readings are, on a logarithmic axis, and the total of each period over time."

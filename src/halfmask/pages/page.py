@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from halfmask.figures.style import inline_svg
 
 if TYPE_CHECKING:
-    from halfmask.figures.figures import Drawing
+    from halfmask.figures.registry import Drawing
 
 
 SEEN_ON_A_PHONE = 4

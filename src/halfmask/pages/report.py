@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.figures import Drawing, check_formats, drawings, write_figures
+from halfmask.figures.figures import check_formats, write_figures
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
+from halfmask.figures.registry import Drawing, by_place, drawings
 from halfmask.files import whole_file
 from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.first_page import offer_section
@@ -22,14 +23,6 @@ NAMES = {
     "offer": "an offer",
     "mix": "mixes",
     "card": "a card",
-}
-# Which figures stand in which section, in the order of the page.
-PLACES = {
-    "menu": ("algorithm", "users"),
-    "costs": ("trajectories", "noise", "cdfs"),
-    "mixes": ("mixes",),
-    "protection": ("protection", "guarantees", "limit"),
-    "data": ("readings",),
 }
 
 
@@ -91,10 +84,9 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
 
 def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
     """Each section's figures, numbered through the page."""
-    by_name = {drawing.name: drawing for drawing in drawn}
-    order = [name for names in PLACES.values() for name in names if name in by_name]
-    made = {name: figure(by_name[name], number) for number, name in enumerate(order, start=1)}
-    return {place: [made[name] for name in names if name in made] for place, names in PLACES.items()}
+    found = {drawing.name: drawing for drawing in drawn}
+    places = by_place(list(found))
+    return {place: [figure(found[name], number) for number, name in shown] for place, shown in places.items()}
 
 
 def _absent(inputs: Inputs, part: str) -> str:

@@ -42,9 +42,7 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
         for edge in data.edges.tolist()
     ]  # fmt: skip
     panel = Panel("", score_axis("privacy") | {"showgrid": False}, utility)
-    made = interactive(
-        "algorithm", "How the menu is chosen", caption, traces, [panel], height=HEIGHT, below=62, shapes=bins
-    )
+    made = interactive(caption, traces, [panel], height=HEIGHT, below=62, shapes=bins)
     for layout in (made.wide, made.narrow):
         layout["annotations"].append(SCALE_LABEL)
     return made

@@ -28,7 +28,7 @@ def cdf_figure(data: dict[str, dict[str, Curve]], caption: str) -> Interactive:
                 traces.append(line(len(panels), name, x, y, style, hover, showlegend=not panels))
             y_axis = axis("samples below (%)", range=[0, 102])
             panels.append(Panel(f"{level.capitalize()} error: {words}", _metric_axis(data[metric], bits), y_axis))
-    return interactive("cdfs", "Errors by mechanism", caption, traces, panels, height=200)
+    return interactive(caption, traces, panels, height=200)
 
 
 def _metric_axis(curves: dict[str, Curve], bits: bool) -> Spec:
@@ -53,16 +53,17 @@ def noise_figure(data: dict[str, NoiseCurve], caption: str) -> Interactive:
             )
         total = axis("total |noise| on 100,000 readings", rangemode="tozero", nticks=6, tickformat=".3~s")
         panels.append(Panel(score.capitalize(), total, axis(f"median {score}")))
-    return interactive("noise", "Mechanisms at equal noise", caption, traces, panels, height=290)
+    return interactive(caption, traces, panels, height=290)
 
 
-def users_figure(data: dict[str, Band], menu: Menu, caption: str) -> Interactive:
+def users_figure(data: dict[str, Band], menu: Menu | None, caption: str) -> Interactive:
     """One panel: utility of each menu setting as more people share."""
     traces = []
     for place, (name, found) in enumerate(data.items()):
-        style, entry = look(place), menu[name]
+        style = look(place)
+        about = f", {menu[name].setting}, privacy {menu[name].privacy.median:.2f}" if menu else ""
         hover = (
-            f"<b>{name}</b>, {entry.setting}, privacy {entry.privacy.median:.2f}<br>%{{x:,}} users: utility %{{y:.3f}}"
+            f"<b>{name}</b>{about}<br>%{{x:,}} users: utility %{{y:.3f}}"
             "<br>from %{customdata[0]:.3f} to %{customdata[1]:.3f}"
         )
         traces.append(band(0, name, found, style["color"]))
@@ -70,7 +71,7 @@ def users_figure(data: dict[str, Band], menu: Menu, caption: str) -> Interactive
         traces[-1] |= {"mode": "lines+markers", "marker": {"size": 6}, "line": stroke(style)}
         traces[-1]["customdata"] = list(zip(plain(found.low), plain(found.high), strict=True))
     panel = Panel("", axis("number of users", type="log", **_users_ticks(data)), axis("utility"))
-    return interactive("users", "More users, better totals", caption, traces, [panel], height=330)
+    return interactive(caption, traces, [panel], height=330)
 
 
 def _users_ticks(data: dict[str, Band]) -> Spec:

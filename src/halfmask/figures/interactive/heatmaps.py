@@ -20,7 +20,7 @@ def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
         y = axis("its share of users", type="category", autorange="reversed", showgrid=False, ticks="")
         panels.append(Panel(title, x, y))
     height = 40 + 30 * max(len(data.shares), 4)
-    return interactive("mixes", "When everyone chooses freely", caption, traces, panels, height=height, legend=False)
+    return interactive(caption, traces, panels, height=height, legend=False)
 
 
 def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:

@@ -26,14 +26,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Interactive:
-    """A figure to look into: traces, and a layout for wide pages and one for phones that serve the same traces."""
+    """A figure to look into: traces, and a layout for wide pages and one for phones that serve the same traces.
 
-    name: str
-    title: str
+    Its name and title are the registry's.
+    """
+
     caption: str
     traces: list[Spec]
     wide: Spec
     narrow: Spec
+    name: str = ""
+    title: str = ""
 
     def json(self) -> Spec:
         """Plain data, as a page takes it."""
@@ -44,13 +47,9 @@ class Interactive:
         return {"data": self.traces, "layout": self.wide}
 
 
-def interactive(
-    name: str, title: str, caption: str, traces: list[Spec], panels: Sequence[Panel], **more: Any
-) -> Interactive:
+def interactive(caption: str, traces: list[Spec], panels: Sequence[Panel], **more: Any) -> Interactive:
     """A figure of panels; see `layout` for the rest."""
-    return Interactive(
-        name, title, caption, traces, layout(panels, columns=2, **more), layout(panels, columns=1, **more)
-    )
+    return Interactive(caption, traces, layout(panels, columns=2, **more), layout(panels, columns=1, **more))
 
 
 def layout(

@@ -22,7 +22,7 @@ def protection_figure(data: Protection, caption: str) -> Interactive:
         traces.append(points(0, words, x, y, marker, f"<b>%{{y}}</b><br>{words}: %{{x:.2f}}"))
     rows = axis("setting", type="category", categoryorder="array", categoryarray=data.ids)
     panel = Panel("", score_axis("0: nothing hidden, 1: nothing learned"), rows)
-    return interactive("protection", "Score and attacks", caption, traces, [panel], height=60 + 44 * len(data.ids))
+    return interactive(caption, traces, [panel], height=60 + 44 * len(data.ids))
 
 
 def guarantee_figure(data: Curves, caption: str) -> Interactive:
@@ -48,7 +48,7 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
         | {"y0": USUAL, "y1": USUAL, "line": {"color": QUIET, "width": 1}}
         for number in range(2)
     ]
-    return interactive("guarantees", "What is guaranteed", caption, traces, panels, height=290, shapes=usual)
+    return interactive(caption, traces, panels, height=290, shapes=usual)
 
 
 def limit_figure(data: LimitFigure, caption: str) -> Interactive:
@@ -85,7 +85,7 @@ def limit_figure(data: LimitFigure, caption: str) -> Interactive:
         ),
         Panel("What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])),
     ]
-    return interactive("limit", "How good noise can be", caption, traces, panels, height=270)
+    return interactive(caption, traces, panels, height=270)
 
 
 def _look(name: str) -> Spec:

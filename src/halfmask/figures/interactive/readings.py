@@ -1,6 +1,6 @@
 """What the data look like, and what a setting's noise makes of a typical reading, to look into."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
         ),
         Panel("Total of each period", axis("", type="date"), axis("sum of all readings", tickformat=".3~s")),
     ]
-    return interactive("readings", "The readings", caption, [sizes, totals], panels, height=270, legend=False)
+    return interactive(caption, [sizes, totals], panels, height=270, legend=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,5 @@ def shown_figure(data: Shown, setting: str) -> Interactive:
         f"reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
     )
     panel = Panel("", axis("reported value"), axis("reports in a step (%)", rangemode="tozero"))
-    return interactive(
-        "shown", f"A reading under {setting}", caption, [steps], [panel], height=200, legend=False, shapes=marks
-    )
+    made = interactive(caption, [steps], [panel], height=200, legend=False, shapes=marks)
+    return replace(made, name="shown", title=f"A reading under {setting}")

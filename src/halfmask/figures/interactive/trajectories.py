@@ -44,7 +44,7 @@ def trajectory_figure(data: Trajectories, clouds: dict[str, Cloud], menu: Menu |
     if clouds:
         drawn, of = sum(len(each.settings) for each in clouds.values()), sum(each.of for each in clouds.values())
         caption += f" Points over the first panel are single settings at their medians: {drawn:,} of {of:,} are drawn."
-    return interactive("trajectories", "What privacy costs", caption, traces, panels, height=280)
+    return interactive(caption, traces, panels, height=280)
 
 
 def _mechanism(panel: int, name: str, found: Band, style: Spec, *, legend: bool) -> list[Spec]:

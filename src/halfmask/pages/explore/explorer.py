@@ -19,10 +19,10 @@ from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import SCORES, read_study
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
-from halfmask.figures.interactive.figures import OF_THE_MENU, UNCHANGED, interactive_figures
 from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.readings import shown_data, shown_figure
 from halfmask.figures.menu import menu_samples
+from halfmask.figures.registry import interactive_figures
 from halfmask.figures.samples import Samples, Scale
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
@@ -91,12 +91,12 @@ class Explorer:
                 told = f"the folder holds no menu: this one is chosen now; '{self.inputs.command('menu')}' writes it"
                 return replace(made, notes=[told, *made.notes])
         options = MenuOptions.of_menu(menu) if menu else MenuOptions()
-        changing = list(interactive_figures(self.inputs, OF_THE_MENU))
+        changing = list(interactive_figures(self.inputs, follows_menu=True))
         return View(self.inputs, options, [*changing, *self._unchanged])
 
     @cached_property
     def _unchanged(self) -> list[Interactive]:
-        return list(interactive_figures(self.inputs, UNCHANGED))
+        return list(interactive_figures(self.inputs, follows_menu=False))
 
     def _new_view(self, asked: MenuOptions) -> View:
         samples, profile = self.inputs.samples, self.inputs.profile
@@ -112,7 +112,7 @@ class Explorer:
         of_menu = menu_samples(anew, found.menu, profile) if anew.sized else None
         mixed, complaints = self._mixed(found.menu)
         inputs = replace(self.inputs, samples=anew, menu=found.menu, mix=mixed, of_menu=of_menu)
-        figures = [*interactive_figures(inputs, OF_THE_MENU), *self._unchanged]
+        figures = [*interactive_figures(inputs, follows_menu=True), *self._unchanged]
         return View(inputs, asked, figures, [*found.notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:

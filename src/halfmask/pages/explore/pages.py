@@ -14,10 +14,10 @@ from halfmask import __version__
 from halfmask.errors import RunError
 from halfmask.figures.captions import share
 from halfmask.figures.inputs import Inputs
+from halfmask.figures.registry import by_place
 from halfmask.files import whole_file
 from halfmask.menus.words import TIMES_OUT_OF_TEN
 from halfmask.pages.explore.explorer import Explorer, View
-from halfmask.pages.report import PLACES
 from halfmask.pages.summary import words_of
 from halfmask.profiles.quality import quality
 
@@ -76,8 +76,10 @@ def write_alone(explorer: Explorer, path: str | Path) -> None:
 
 def _content(view: View) -> dict[str, Any]:
     by_name = {each.name: each for each in view.figures}
-    order = [name for names in PLACES.values() for name in names if name in by_name]
-    numbered = {name: {"number": number, "figure": by_name[name]} for number, name in enumerate(order, start=1)}
+    places = by_place(list(by_name))
+    numbered = {
+        name: {"number": number, "figure": by_name[name]} for shown in places.values() for number, name in shown
+    }
     inputs = view.inputs
     return _menu(view) | {
         "name": inputs.name,
@@ -89,7 +91,7 @@ def _content(view: View) -> dict[str, Any]:
         "commands": {part: inputs.command(part) for part in ("profile", "study", "menu", "mix", "card")},
         "options": view.options,
         "figures": numbered,
-        "places": PLACES,
+        "places": {place: [name for _, name in shown] for place, shown in places.items()},
         "folder": inputs.folder.name or ".",
     }  # fmt: skip
 

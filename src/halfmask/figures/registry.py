@@ -1,0 +1,184 @@
+"""The one list of all figures: data, caption, drawing, interactive twin and place on the page.
+
+To add a figure, write a module with its four functions, as `halfmask.figures.limit` does, and add its entry here: the
+report, its files and the explore page show it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from halfmask.figures import captions
+from halfmask.figures.algorithm import Algorithm, algorithm_data, draw_algorithm
+from halfmask.figures.distributions import cdf_data, draw_cdfs
+from halfmask.figures.heatmaps import HeatMaps, draw_heatmaps, heatmap_data
+from halfmask.figures.inputs import Inputs
+from halfmask.figures.interactive.algorithm import algorithm_figure
+from halfmask.figures.interactive.cloud import cloud_data
+from halfmask.figures.interactive.curves import cdf_figure, noise_figure, users_figure
+from halfmask.figures.interactive.heatmaps import heatmap_figure
+from halfmask.figures.interactive.layout import Interactive
+from halfmask.figures.interactive.protection import guarantee_figure, limit_figure, protection_figure
+from halfmask.figures.interactive.readings import readings_figure
+from halfmask.figures.interactive.trajectories import trajectory_figure
+from halfmask.figures.limit import draw_limit, limit_caption, limit_data
+from halfmask.figures.noise import draw_noise, noise_data
+from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
+from halfmask.figures.readings import draw_readings
+from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
+from halfmask.profiles.show import picture_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Place = Literal["menu", "costs", "mixes", "protection", "data"]
+"""Sections of the page, in its order."""
+MORE_ELLIPSES = 16
+"""Ellipses per bin of the interactive figure, which can be looked into."""
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A figure that a folder may have.
+
+    ``data`` gives None where the folder lacks a part. ``follows_menu``: another menu, other weights or another
+    constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its figures stay.
+    """
+
+    name: str
+    title: str
+    place: Place
+    data: Callable[[Inputs], Any]
+    caption: Callable[[Any], str]
+    draw: "Callable[[Any, int], Figure]"
+    interactive: Callable[[Any, str, Inputs], Interactive]
+    follows_menu: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure to be drawn with so many panels a row: ``draw(2)`` for paper and desk, ``draw(1)`` for a phone."""
+
+    name: str
+    title: str
+    caption: str
+    draw: "Callable[[int], Figure]"
+
+
+def drawings(inputs: Inputs) -> Iterator[Drawing]:
+    """The figures that the folder's parts allow, in the order of the report."""
+    for kind in FIGURES:
+        data = kind.data(inputs)
+        if data is not None:
+            yield Drawing(kind.name, kind.title, kind.caption(data), partial(kind.draw, data))
+
+
+def interactive_figures(inputs: Inputs, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
+    """The same figures to look into; only those that another menu changes, or that none does, where that is said."""
+    for kind in FIGURES:
+        if follows_menu is None or kind.follows_menu == follows_menu:
+            data = kind.data(inputs)
+            if data is not None:
+                yield replace(kind.interactive(data, kind.caption(data), inputs), name=kind.name, title=kind.title)
+
+
+def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+    """Of each section of the page, its figures among ``names``, numbered through the page."""
+    shown = [kind for place in get_args(Place) for kind in FIGURES if kind.place == place and kind.name in names]
+    found: dict[str, list[tuple[int, str]]] = {place: [] for place in get_args(Place)}
+    for number, kind in enumerate(shown, start=1):
+        found[kind.place].append((number, kind.name))
+    return found
+
+
+def _twin(figure: Callable[[Any, str], Interactive]) -> Callable[[Any, str, Inputs], Interactive]:
+    """A twin that needs no more than the drawing's data."""
+    return lambda data, caption, _: figure(data, caption)
+
+
+def _algorithm(inputs: Inputs) -> Algorithm | None:
+    return algorithm_data(inputs.samples, inputs.menu) if inputs.samples and inputs.menu else None
+
+
+def _algorithm_twin(data: Algorithm, caption: str, inputs: Inputs) -> Interactive:
+    """More ellipses, and the caption says how many."""
+    if inputs.samples and inputs.menu:
+        data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
+        caption = captions.algorithm_caption(data)
+    return algorithm_figure(data, caption)
+
+
+def _users(inputs: Inputs) -> dict[str, Band] | None:
+    of_menu = inputs.of_menu
+    return users_data(of_menu) if of_menu and len(set(of_menu.users.tolist())) > 1 else None
+
+
+def _trajectories_twin(data: Trajectories, caption: str, inputs: Inputs) -> Interactive:
+    clouds = cloud_data(inputs.samples) if inputs.samples else {}
+    return trajectory_figure(data, clouds, inputs.menu, caption)
+
+
+def _mixes(inputs: Inputs) -> HeatMaps | None:
+    found = heatmap_data(inputs.mix, inputs.menu) if inputs.mix and inputs.menu else None
+    return found if found and len(found.shares) else None
+
+
+def _protection(inputs: Inputs) -> Protection | None:
+    found = protection_data(inputs.card) if inputs.card else None
+    return found if found and found.ids else None
+
+
+def _guarantees(inputs: Inputs) -> Curves | None:
+    found = curve_data(inputs.card) if inputs.card else None
+    return found if found and found.one else None
+
+
+FIGURES = (
+    FigureKind(
+        "algorithm", "How the menu is chosen", "menu", _algorithm, captions.algorithm_caption, draw_algorithm,
+        _algorithm_twin, follows_menu=True,
+    ),
+    FigureKind(
+        "users", "More users, better totals", "menu", _users, captions.users_caption, draw_users,
+        lambda data, caption, inputs: users_figure(data, inputs.menu, caption), follows_menu=True,
+    ),
+    FigureKind(
+        "trajectories", "What privacy costs", "costs",
+        lambda inputs: trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
+        captions.trajectory_caption, draw_trajectories, _trajectories_twin, follows_menu=True,
+    ),
+    FigureKind(
+        "noise", "Mechanisms at equal noise", "costs",
+        lambda inputs: (noise_data(inputs.samples) or None) if inputs.samples else None,
+        captions.noise_caption, draw_noise, _twin(noise_figure), follows_menu=True,
+    ),
+    FigureKind(
+        "cdfs", "Errors by mechanism", "costs",
+        lambda inputs: cdf_data(inputs.samples) if inputs.samples else None,
+        captions.cdf_caption, draw_cdfs, _twin(cdf_figure),
+    ),
+    FigureKind(
+        "mixes", "When everyone chooses freely", "mixes", _mixes, captions.heatmap_caption, draw_heatmaps,
+        _twin(heatmap_figure), follows_menu=True,
+    ),
+    FigureKind(
+        "protection", "Score and attacks", "protection", _protection, captions.protection_caption, draw_protection,
+        _twin(protection_figure),
+    ),
+    FigureKind(
+        "guarantees", "What is guaranteed", "protection", _guarantees, captions.curves_caption, draw_curves,
+        _twin(guarantee_figure),
+    ),
+    FigureKind(
+        "limit", "How good noise can be", "protection",
+        lambda inputs: limit_data(inputs.card, inputs.menu, inputs.samples) if inputs.card and inputs.menu else None,
+        limit_caption, draw_limit, _twin(limit_figure),
+    ),
+    FigureKind(
+        "readings", "The readings", "data",
+        lambda inputs: picture_data(inputs.profile) if inputs.profile and inputs.profile.readings else None,
+        captions.readings_caption, draw_readings, _twin(readings_figure),
+    ),
+)  # fmt: skip
+"""In the order of the report."""
