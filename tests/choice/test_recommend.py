@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from halfmask.choice.held_out import _counts, _true_privacy, evaluate_recommendations, trial_rows
+from halfmask.choice.held_out import _counts, _true_privacy, evaluate_recommendations
 from halfmask.choice.peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.personal import (
     Law,
@@ -21,6 +21,7 @@ from halfmask.choice.personal import (
     public_prior,
 )
 from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
+from halfmask.cli.tables import advice_rows, trial_rows
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import local_error, summary
 from halfmask.evaluation.scores import privacy
@@ -140,7 +141,7 @@ def test_a_wish_for_reward_gets_the_most_private_setting_that_pays_it(prior: Pri
     found = recommend(menu(), readings_of(2), Wish(min_reward=1.0, rewards=pay), prior)
     paid = [each for each in found.settings if each.reward is not None and each.reward >= 1]
     assert found.chosen.privacy == max(each.privacy for each in paid)
-    assert found.rows()[0][-1] == "reward"
+    assert advice_rows(found)[0][-1] == "reward"
     both = recommend(menu(), readings_of(2), Wish(min_privacy=50, min_reward=1.0, rewards=pay), prior)
     assert not both.meets
 
@@ -173,7 +174,7 @@ def test_the_wish_to_hide_the_peak_is_served(prior: Prior) -> None:
     meeting = [each for each in found.settings if each.peak is not None and each.peak <= 0.5]
     assert found.meets
     assert found.chosen.entry.objective == max(each.entry.objective for each in meeting)
-    assert "peak shows" in found.rows()[0]
+    assert "peak shows" in advice_rows(found)[0]
     with pytest.raises(OptionError, match="times"):
         recommend(menu(), OwnReadings(np.ones(5)), Wish(peak_limit=0.5), prior)
     with pytest.raises(OptionError, match="chance of guessing"):
@@ -276,7 +277,7 @@ def test_masking_ones_few_readings_once_shows_less_than_the_scale_of_the_menu(pr
             scores.append(privacy(np.array([*summary(errors), 0, 0, 0]), menu().largest, menu().weights))
         assert each.once == pytest.approx(np.mean(scores), abs=5 * np.std(scores) / 60**0.5 + 0.02)
         assert each.once < each.privacy
-    assert "masked once" in found.rows()[0]
+    assert "masked once" in advice_rows(found)[0]
     assert recommend(menu(), OwnReadings(np.zeros(5)), Wish(min_privacy=0.1), prior).chosen.once is None
 
 

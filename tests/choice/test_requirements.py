@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from halfmask.choice.mix import mix
 from halfmask.choice.requirements import assign, choose, read_deltas
+from halfmask.cli.tables import assignment_rows, choice_rows
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
@@ -33,7 +34,7 @@ def test_relation_3_by_hand() -> None:
     assert found.chosen is not None
     assert found.chosen.id == "C"
     assert choose(by_hand(), "laplace:2", delta=-0.25, c=0).chosen == by_hand()["A"]
-    assert found.rows()[2][1] == "C"
+    assert choice_rows(found)[2][1] == "C"
 
 
 def test_an_infeasible_wish_says_what_comes_closest_on_each_side() -> None:
@@ -43,7 +44,7 @@ def test_an_infeasible_wish_says_what_comes_closest_on_each_side() -> None:
     assert found.most_private == by_hand()["B"]
     nothing = choose(by_hand(), "D", delta=0.5, c=0.5)
     assert (nothing.chosen, nothing.most_useful, nothing.most_private) == (None, None, None)
-    assert [row[1] for row in nothing.rows()[2:]] == ["-", "-", "-"]
+    assert [row[1] for row in choice_rows(nothing)[2:]] == ["-", "-", "-"]
 
 
 @given(st.sampled_from("ABCDN"), st.floats(-1, 1), st.floats(-1, 1))
@@ -114,7 +115,7 @@ def test_what_cannot_be_met_is_said_with_the_way_out() -> None:
     assert useful.eased is not None
     eased = dict.fromkeys(map(str, profile.labels), 0.5 - useful.eased)
     assert assign(profile, menu(), "N", eased, c=-1e-9).utility > useful.utility_above
-    assert "every delta lower" in useful.rows()[-1][1]
+    assert "every delta lower" in assignment_rows(useful)[-1][1]
     never = assign(profile, menu(), "N", greedy, c=1.0)
     assert never.eased is None
 

@@ -45,35 +45,6 @@ class Trial:
     population_utility: float
 
 
-def trial_rows(trials: Sequence[Trial]) -> list[list[str]]:
-    """Trials as a table, headings first."""
-    head = [
-        "readings",
-        "users",
-        "can be met",
-        "met by advice",
-        "its utility",
-        "truth below stated",
-        "in the interval",
-        "met by one setting for all",
-        "its utility",
-    ]
-    return [head] + [
-        [
-            f"{each.readings:,}",
-            f"{each.users:,}",
-            f"{each.reachable:.0%}",
-            f"{each.met:.0%}",
-            f"{each.utility:.3f}",
-            f"{each.below:.0%}",
-            f"{each.inside:.0%}",
-            f"{each.population_met:.0%}",
-            f"{each.population_utility:.3f}",
-        ]
-        for each in trials
-    ]
-
-
 def evaluate_recommendations(
     profile: Profile,
     menu: Menu,

@@ -71,7 +71,11 @@ class Mix(Result):
 
     def summary(self) -> list[list[str]]:
         """Privacy and utility by dominant setting and its share, headings first."""
-        return shortened(mix_rows(self))
+        rows = [["dominant", "share", "mixes", "privacy", "its IQR", "utility", "its IQR"]]
+        for each in by_dominant(self):
+            scores = (each.privacy, each.privacy_iqr, each.utility, each.utility_iqr)
+            rows.append([each.id, f"{each.share:.1%}", f"{each.mixes:,}", *(f"{score:.3f}" for score in scores)])
+        return shortened(rows)
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":
@@ -274,28 +278,31 @@ class Keeping:
         """The mix with the highest median privacy among those that keep the utility."""
         return self.blends[0] if self.blends else None
 
-    def rows(self, most: int = 10) -> list[list[str]]:
-        """The most private mixes that keep the utility as a table, headings first; the closest one where none does."""
-        shown = self.blends[:most] or (self.closest,)
-        return [[*self.closest.shares, "privacy", "lowest utility"]] + [
-            [*(f"{share:.1%}" for share in each.shares.values()), f"{each.privacy:.3f}", f"{each.lowest_utility:.3f}"]
-            for each in shown
-        ]
+
+@dataclass(frozen=True)
+class Dominated:
+    """The mixes in which one setting has strictly the most users: median and interquartile range of both scores."""
+
+    id: str
+    share: float
+    mixes: int
+    privacy: float
+    privacy_iqr: float
+    utility: float
+    utility_iqr: float
 
 
-def mix_rows(made: Mix) -> list[list[str]]:
-    """Median and interquartile range of privacy and utility by dominant setting and its share, headings first."""
+def by_dominant(made: Mix) -> list[Dominated]:
+    """Mixes by their dominant setting and its share, the largest share first."""
     keys = list(zip(*(made.table.column(name).to_pylist() for name in ("dominant", "dominant_share")), strict=True))
     scores = [made.table.column(name).to_numpy() for name in ("privacy", "utility")]
-    rows = [["dominant", "share", "mixes", "privacy", "its IQR", "utility", "its IQR"]]
+    found = []
     for name, share in sorted({key for key in keys if key[0] is not None}, key=lambda key: (key[0], -key[1])):
         held = np.array([key == (name, share) for key in keys])
-        cells = []
-        for values in scores:
-            low, middle, high = np.percentile(values[held], (25, 50, 75))
-            cells += [f"{middle:.3f}", f"{high - low:.3f}"]
-        rows.append([name, f"{share:.1%}", f"{held.sum() // int(made.about['repeats']):,}", *cells])
-    return rows
+        quartiles = [np.percentile(values[held], (25, 50, 75)) for values in scores]
+        (q, q_iqr), (u, u_iqr) = ((float(middle), float(high - low)) for low, middle, high in quartiles)
+        found.append(Dominated(name, share, int(held.sum()) // int(made.about["repeats"]), q, q_iqr, u, u_iqr))
+    return found
 
 
 def keeping(made: Mix, bar: float) -> Keeping:

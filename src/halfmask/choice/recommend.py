@@ -97,28 +97,6 @@ class Recommendation:
     own_weight: float
     notes: tuple[str, ...]
 
-    def rows(self) -> list[list[str]]:
-        """Every setting for this producer as a table, headings first."""
-        head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
-        peaks = self.settings[0].peak is not None
-        rewards = any(each.reward is not None for each in self.settings)
-        table = [head + ["peak shows"] * peaks + ["reward"] * rewards]
-        for each in self.settings:
-            mark = ("take this" if self.meets else "closest") if each is self.chosen else ""
-            row = [
-                mark,
-                each.entry.id,
-                str(each.entry.setting),
-                f"{each.privacy:.2f}",
-                f"{each.low:.2f} to {each.high:.2f}",
-                "-" if each.once is None else f"{each.once:.2f}",
-            ]
-            row += [f"{each.entry.privacy.median:.2f}", f"{each.entry.utility.median:.2f}"]
-            row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
-            row += ["-" if each.reward is None else f"{each.reward:g}"] * rewards
-            table.append(row)
-        return table
-
 
 def own_readings(source: Any, *, producer: str | None = None, **options: Any) -> OwnReadings:
     """One producer's usable readings from an array, or from any source that `open_panel` takes (with its options)."""

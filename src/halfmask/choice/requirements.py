@@ -38,16 +38,6 @@ class Choice:
     most_useful: MenuSetting | None
     most_private: MenuSetting | None
 
-    def rows(self) -> list[list[str]]:
-        """The answer as a table, headings first."""
-        named = [("now", self.current), ("chosen", self.chosen)]
-        if self.chosen is None:
-            named += [
-                ("private enough, most useful", self.most_useful),
-                ("useful enough, most private", self.most_private),
-            ]
-        return [["", "id", "setting", "privacy", "utility"]] + [[what, *_cells(each)] for what, each in named]
-
 
 def choose(menu: Menu, current: str, *, delta: float, c: float, among: Sequence[MenuSetting] = ()) -> Choice:
     """The best setting (largest objective) that meets both changes, from the menu or from ``among``.
@@ -93,21 +83,6 @@ class Assignment:
     def feasible(self) -> bool:
         """Whether every producer's wish and the consumer's are met."""
         return not self.unmet and self.utility > self.utility_above
-
-    def rows(self) -> list[list[str]]:
-        """How many producers have each setting, headings first; then the system's utility against what was asked."""
-        ids = list(self.settings.values())
-        counted = [[id, f"{ids.count(id):,}", f"{ids.count(id) / len(ids):.1%}"] for id in sorted(set(ids))]
-        met = "met" if self.utility > self.utility_above else "not met"
-        ending = [
-            ["system's privacy", f"{self.privacy:.4f}", ""],
-            ["system's utility", f"{self.utility:.4f}", f"above {self.utility_above:.4f} asked: {met}"],
-            ["producers unmet", f"{len(self.unmet):,}", ", ".join(self.unmet[:3])],
-        ]
-        if self.utility <= self.utility_above:
-            ease = "no common reduction does" if self.eased is None else f"every delta lower by {self.eased:.2f} does"
-            ending.append(["closest", ease, ""])
-        return [["setting", "producers", "share"], *counted, *ending]
 
 
 def assign(
@@ -250,12 +225,6 @@ def _current(menu: Menu, settings: Sequence[MenuSetting], current: str) -> MenuS
 
 def _best(each: MenuSetting) -> tuple[float, float]:
     return each.objective, each.privacy.median
-
-
-def _cells(each: MenuSetting | None) -> list[str]:
-    if each is None:
-        return ["-", "none", "", ""]
-    return [each.id, str(each.setting), f"{each.privacy.median:.3f}", f"{each.utility.median:.3f}"]
 
 
 def _finite(**numbers: float) -> None:

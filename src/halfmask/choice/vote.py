@@ -36,11 +36,6 @@ class Election:
     tied: tuple[str, ...]
     note: str = ""
 
-    def rows(self) -> list[list[str]]:
-        """The tally as a table, headings first."""
-        marks = {self.winner.id: "wins"} | {id: "tied" for id in self.tied if id != self.winner.id}
-        return [["id", "tally", ""]] + [[id, f"{count:g}", marks.get(id, "")] for id, count in self.tally.items()]
-
 
 def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Election:
     """The setting that the voters choose together."""

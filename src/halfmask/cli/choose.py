@@ -1,6 +1,7 @@
 """``halfmask choose``."""
 
 from halfmask.cli.output import note, print_rows
+from halfmask.cli.tables import assignment_rows, choice_rows
 from halfmask.commands.choose import Choose
 from halfmask.commands.choose import choose as find_setting
 
@@ -10,6 +11,6 @@ def choose(options: Choose) -> None:
     from halfmask.choice.requirements import Choice
 
     found = find_setting(options)
-    print_rows(found.rows())
+    print_rows(choice_rows(found) if isinstance(found, Choice) else assignment_rows(found))
     if isinstance(found, Choice) and found.chosen is None:
         note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")

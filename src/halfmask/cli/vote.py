@@ -1,6 +1,7 @@
 """``halfmask vote``."""
 
 from halfmask.cli.output import note, print_rows
+from halfmask.cli.tables import election_rows
 from halfmask.commands.vote import Vote
 from halfmask.commands.vote import vote as count_votes
 
@@ -8,6 +9,7 @@ from halfmask.commands.vote import vote as count_votes
 def vote(options: Vote) -> None:
     """Choose one setting for all by vote."""
     found = count_votes(options)
-    print_rows(found.rows(), f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})")
+    title = f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})"
+    print_rows(election_rows(found), title)
     if found.note:
         note(found.note)

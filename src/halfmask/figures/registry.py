@@ -43,7 +43,8 @@ class FigureKind:
     """A figure that a folder may have.
 
     ``data`` gives None where the folder lacks a part. ``follows_menu``: another menu, other weights or another
-    constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its figures stay.
+    constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its
+    figures stay.
     """
 
     name: str
