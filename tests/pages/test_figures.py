@@ -15,7 +15,7 @@ from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
 
 NAMES = {
     *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "protection", "guarantees", "limit"),
-    "readings",
+    *("trade-off", "equal-readings", "readings"),
 }
 
 

@@ -54,7 +54,7 @@ def test_every_drawn_figure_is_there_to_look_into(inputs: Inputs, figures: dict[
     "name",
     [
         *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
-        *("protection", "guarantees", "limit", "readings"),
+        *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
     ],
 )
 def test_plotly_understands_a_figure(figures: dict[str, Interactive], name: str) -> None:

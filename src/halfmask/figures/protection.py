@@ -1,9 +1,10 @@
 """What a card shows: the score beside what attacks leave, and guarantees as curves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from halfmask.figures.style import INK, QUIET, look, panels, styled
+from halfmask.protection.guarantees.units import Promise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ class Curves:
 
 def protection_data(card: dict[str, Any]) -> Protection:
     """What attacks leave, and the score, of each setting that adds noise."""
-    shown = sorted(_masking(card), key=lambda each: each["privacy"]["median"])
+    shown = sorted(masking(card), key=lambda each: each["privacy"]["median"])
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
         found = {finding["name"]: finding for finding in each["attacks"]}
@@ -88,8 +89,8 @@ def draw_protection(data: Protection, columns: int) -> "Figure":
 def curve_data(card: dict[str, Any]) -> Curves:
     """Guarantees against a change of a typical reading's size."""
     day = int(card["about"]["reports"]["day"])
-    of = {each["id"]: each["typical"]["curve"] for each in _masking(card)}
-    better = [each for each in _masking(card) if each["instead"]]
+    of = {each["id"]: each["typical"]["curve"] for each in masking(card)}
+    better = [each for each in masking(card) if each["instead"]]
     strongest = max(better, key=lambda each: each["privacy"]["median"]) if better else None
     other = strongest["instead"] if strongest else None
     return Curves(
@@ -126,7 +127,14 @@ def draw_curves(data: Curves, columns: int) -> "Figure":
     return figure
 
 
-def _masking(card: dict[str, Any]) -> list[dict[str, Any]]:
+def named_promise(each: dict[str, Any], window: str) -> str:
+    """The epsilon of a setting on a card for a window, with its change, window and delta."""
+    found = each["promises"][window]
+    return Promise(**{part.name: found[part.name] for part in fields(Promise)}).named()
+
+
+def masking(card: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of a card that add noise, as the menu orders them."""
     return [each for each in card["settings"] if each["setting"] != "none" and each["privacy"]]
 
 

@@ -1,7 +1,7 @@
 """The one list of all figures: data, caption, drawing, interactive twin and place on the page.
 
-To add a figure, write a module with its four functions, as `halfmask.figures.limit` does, and add its entry here: the
-report, its files and the explore page show it.
+To add a figure, write a module with its four functions, as `halfmask.figures.trade_off` does, and add its entry here:
+the report, its files and the explore page show it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from halfmask.figures import captions
 from halfmask.figures.algorithm import Algorithm, algorithm_data, draw_algorithm
 from halfmask.figures.distributions import cdf_data, draw_cdfs
+from halfmask.figures.equal_readings import (
+    draw_equal_readings,
+    equal_readings_caption,
+    equal_readings_data,
+    equal_readings_figure,
+)
 from halfmask.figures.heatmaps import HeatMaps, draw_heatmaps, heatmap_data
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.interactive.algorithm import algorithm_figure
@@ -26,6 +32,7 @@ from halfmask.figures.limit import draw_limit, limit_caption, limit_data
 from halfmask.figures.noise import draw_noise, noise_data
 from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
+from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
 from halfmask.profiles.show import picture_data
 
@@ -170,6 +177,16 @@ FIGURES = (
     FigureKind(
         "guarantees", "What is guaranteed", "protection", _guarantees, captions.curves_caption, draw_curves,
         _twin(guarantee_figure),
+    ),
+    FigureKind(
+        "trade-off", "How an attacker errs", "protection",
+        lambda inputs: trade_off_data(inputs.card) if inputs.card else None,
+        trade_off_caption, draw_trade_off, _twin(trade_off_figure),
+    ),
+    FigureKind(
+        "equal-readings", "One secret, told many times", "protection",
+        lambda inputs: equal_readings_data(inputs.card) if inputs.card else None,
+        equal_readings_caption, draw_equal_readings, _twin(equal_readings_figure),
     ),
     FigureKind(
         "limit", "How good noise can be", "protection",

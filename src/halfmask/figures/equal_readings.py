@@ -1,0 +1,85 @@
+"""What readings that hang together cost: a value that lasts k readings is one secret told k times."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive
+from halfmask.figures.interactive.marks import line, plain
+from halfmask.figures.protection import masking, named_promise
+from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.protection.guarantees.units import times
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class EqualReadings:
+    """By setting, the best odds of an attacker where a value lasts each number of ``readings``.
+
+    ``promised`` is, by setting, the epsilon for one reading and for a day, with change, window and delta.
+    """
+
+    change: float
+    readings: list[int]
+    odds: dict[str, list[float]]
+    promised: dict[str, str]
+
+
+def equal_readings_data(card: dict[str, Any]) -> EqualReadings | None:
+    """As the card has them; None where it has none."""
+    shown = [each for each in masking(card) if each["told"]]
+    if not shown:
+        return None
+    readings = sorted(int(count) for count in shown[0]["told"])
+    return EqualReadings(
+        float(card["about"]["sensitivity"]["typical"]),
+        readings,
+        {each["id"]: [float(each["told"][str(count)]) for count in readings] for each in shown},
+        {each["id"]: "; ".join(named_promise(each, name) for name in each["promises"]) for each in shown},
+    )
+
+
+def equal_readings_caption(data: EqualReadings) -> str:
+    """Change and window, and the strongest setting's numbers."""
+    id = min(data.odds, key=lambda id: data.odds[id][0])
+    first, last, most = data.odds[id][0], data.odds[id][-1], data.readings[-1]
+    named = f" ({data.promised[id]})" if data.promised[id] else ""
+    return (
+        "A value that lasts k readings is one secret told k times: an appliance that runs for hours, an empty home. "
+        f"An attacker knows everything but whether each of these k readings was changed by {data.change:.3g}, and "
+        "holds both equally likely; drawn is how often the best guess is right at the most. These odds are "
+        "(1 + delta)/2 with the delta at epsilon 0. At 50 % reports tell nothing. "
+        f"What to see: under {id} the guess is right {times(first)} for one reading, and {times(last)} where the value "
+        f"lasts {most:,} readings{named}."
+    )
+
+
+def draw_equal_readings(data: EqualReadings, columns: int) -> "Figure":
+    """One panel: odds over the number of equal readings, which doubles from tick to tick."""
+    with styled():
+        figure, (axes,) = panels(1, 1)
+        if columns > 1:
+            figure.set_figwidth(7.6)
+        axes.axhline(50, color=QUIET, linewidth=1.2)
+        for place, (id, odds) in enumerate(data.odds.items()):
+            axes.plot(data.readings, [100 * each for each in odds], marker="o", markersize=4, label=id, **look(place))
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(data.readings, [f"{count:,}" for count in data.readings])
+        axes.minorticks_off()
+        axes.set(xlabel="equal readings", ylabel="right guesses, at most, %", ylim=(48, 102))
+        figure.legend(title="setting", loc="outside right upper")
+    return figure
+
+
+def equal_readings_figure(data: EqualReadings, caption: str) -> Interactive:
+    """The same panel."""
+    traces = []
+    for order, (id, odds) in enumerate(data.odds.items()):
+        hover = f"<b>{id}</b><br>%{{x:,}} equal readings: right at most %{{y:.1f}} % of the time"
+        made = line(0, id, data.readings, plain([100 * each for each in odds]), look(order), hover)
+        traces.append(made | {"mode": "lines+markers", "marker": {"size": 6}})
+    ticks = {"tickvals": data.readings, "ticktext": [f"{count:,}" for count in data.readings]}
+    coin = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 50, "y1": 50}
+    panel = Panel("", axis("equal readings", type="log", **ticks), axis("right guesses, at most, %", range=[48, 102]))
+    return interactive(caption, traces, [panel], height=300, shapes=[coin | {"line": {"color": QUIET, "width": 1}}])

@@ -1,0 +1,101 @@
+"""The trade-off of an attacker's two errors (f-DP): changes that are missed beside false alarms."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive
+from halfmask.figures.interactive.marks import line, plain
+from halfmask.figures.protection import masking, named_promise
+from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.protection.guarantees.units import trade_off
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALARMS = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1, 60), 1 - np.geomspace(1e-4, 1, 60), [0.05]]))
+"""Shares of false alarms that the curves are drawn at: closest where curves bend."""
+SHOWN_ALARM = 0.05
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """By setting, the least share of changes missed at each share of false alarms, for one report and a day of them.
+
+    ``promised`` is, by setting, the epsilon behind each curve with its change, window and delta.
+    """
+
+    change: float
+    day: int
+    alarms: FloatArray
+    one: dict[str, FloatArray]
+    whole_day: dict[str, FloatArray]
+    promised: dict[str, tuple[str, str]]
+
+
+def trade_off_data(card: dict[str, Any]) -> TradeOff | None:
+    """The curves that the card's bounds on delta prove; None where it has no setting with noise."""
+    day, epsilons = int(card["about"]["reports"]["day"]), card["about"]["curve"]
+    shown = masking(card)
+    if not shown:
+        return None
+    one, whole = (
+        {each["id"]: trade_off(epsilons, each["typical"]["curve"][str(count)], ALARMS) for each in shown}
+        for count in (1, day)
+    )
+    promised = {
+        each["id"]: (named_promise(each, "one reading"), named_promise(each, "a day"))
+        for each in shown
+        if {"one reading", "a day"} <= set(each["promises"])
+    }
+    return TradeOff(float(card["about"]["sensitivity"]["typical"]), day, ALARMS, one, whole, promised)
+
+
+def trade_off_caption(data: TradeOff) -> str:
+    """Change and windows, and the middle setting's numbers with the epsilon and delta behind them."""
+    text = (
+        f"An attacker knows everything but whether a reading was changed by {data.change:.3g}: in one reading (first "
+        f"panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve is the least "
+        "share of changes that any attacker misses. The grey diagonal is an attacker who learns nothing; closer to the "
+        "corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
+    )
+    id = max(data.one, key=lambda id: float(np.interp(SHOWN_ALARM, data.alarms, data.one[id])))
+    one, day = (100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id])) for of in (data.one, data.whole_day))
+    text += (
+        f"What to see: with {100 * SHOWN_ALARM:g} % false alarms, at least {one:.3g} % of changes are missed under {id}"
+    )
+    text += f" in one reading, {day:.3g} % in a day"
+    return f"{text} ({'; '.join(data.promised[id])})." if id in data.promised else f"{text}."
+
+
+def draw_trade_off(data: TradeOff, columns: int) -> "Figure":
+    """Two panels: one report, and a day of them."""
+    with styled():
+        figure, axes = panels(2, columns, sharex=True, sharey=True)
+        titles = ("one report", f"a day of {data.day:,} reports")
+        for axes_, title, curves in zip(axes, titles, (data.one, data.whole_day), strict=True):
+            axes_.plot([0, 100], [100, 0], color=QUIET, linewidth=1.2)
+            for place, (id, missed) in enumerate(curves.items()):
+                axes_.plot(100 * data.alarms, 100 * missed, label=id, **look(place))
+            axes_.set(title=title, xlabel="false alarms, %", xlim=(-2, 102), ylim=(-2, 102))
+        axes[0].set_ylabel("changes missed,\nat least, %")
+        axes[0].legend(title="setting", loc="upper right", ncols=2)
+    return figure
+
+
+def trade_off_figure(data: TradeOff, caption: str) -> Interactive:
+    """The same two panels."""
+    traces: list[Spec] = []
+    made: list[Panel] = []
+    for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
+        number = len(made)
+        hover = "an attacker who learns nothing"
+        traces.append(line(number, "nothing learned", [0, 100], [100, 0], {"color": QUIET}, hover, showlegend=not made))
+        for order, (id, missed) in enumerate(curves.items()):
+            hover = f"<b>{id}</b><br>%{{x:.3g}} % false alarms: at least %{{y:.3g}} % missed"
+            x, y = plain(100 * data.alarms), plain(100 * missed)
+            traces.append(line(number, id, x, y, look(order), hover, showlegend=not made))
+        made.append(Panel(title, axis("false alarms, %"), axis("changes missed, at least, %", range=[-2, 102])))
+    return interactive(caption, traces, made, height=290)

@@ -1,0 +1,86 @@
+"""The attacker's two errors and the price of equal readings, held to normal noise, whose curves are known exactly."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_figure
+from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_figure
+
+EPSILON = np.linspace(0, 10, 41)
+DAY = 4
+
+
+def normal_delta(mu: float) -> list[float]:
+    """delta(epsilon) of normal noise whose deviation is the change divided by mu (Balle and Wang)."""
+    found = norm.cdf(mu / 2 - EPSILON / mu) - np.exp(EPSILON) * norm.cdf(-mu / 2 - EPSILON / mu)
+    return [float(delta) for delta in found]
+
+
+def promise(readings: int, odds: float) -> dict[str, Any]:
+    return {"readings": readings, "change": 0.5, "epsilon": 2.0, "delta": 1e-6, "odds": odds, "unit": ""}
+
+
+def card(mu: float) -> dict[str, Any]:
+    """A card of one setting with normal noise; k readings together have mu times the root of k."""
+    told = {str(k): float(norm.cdf(mu * np.sqrt(k) / 2)) for k in (1, 2, 4)}
+    setting = {
+        "id": "A",
+        "setting": f"gaussian:{0.5 / mu}",
+        "privacy": {"median": 0.5, "p10": 0.4},
+        "typical": {"curve": {"1": normal_delta(mu), str(DAY): normal_delta(mu * np.sqrt(DAY))}},
+        "promises": {"one reading": promise(1, told["1"]), "a day": promise(DAY, told["4"])},
+        "told": told,
+    }
+    about = {"sensitivity": {"typical": 0.5}, "reports": {"day": DAY}, "curve": EPSILON.tolist()}
+    return {"settings": [setting, setting | {"id": "N", "setting": "none", "privacy": None}], "about": about}
+
+
+def missed(mu: float, alarms: np.ndarray) -> np.ndarray:
+    return norm.cdf(norm.isf(alarms) - mu)
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
+def test_the_curve_is_that_of_normal_noise(mu: float) -> None:
+    data = trade_off_data(card(mu))
+    assert data is not None
+    for curves, together in ((data.one, mu), (data.whole_day, mu * np.sqrt(DAY))):
+        truth, near = missed(together, data.alarms), 0.05 * min(together, 1.0)
+        assert np.all(curves["A"] <= truth + 1e-9)  # a bound, for no attacker errs less
+        seen = (data.alarms > 1e-3) & (data.alarms < 1 - 1e-3)  # beyond, epsilons above 10 would be needed
+        assert curves["A"][seen] == pytest.approx(truth[seen], abs=near)
+        assert curves["A"][seen] != pytest.approx(missed(1.2 * together, data.alarms)[seen], abs=near)
+
+
+def test_captions_name_change_window_and_delta() -> None:
+    traded, equal = trade_off_data(card(1.0)), equal_readings_data(card(1.0))
+    assert traded is not None
+    assert equal is not None
+    for told in (trade_off_caption(traded), equal_readings_caption(equal)):
+        assert "changed by 0.5" in told
+        assert "epsilon 2 for a change of 0.5 in one reading, delta 1e-06" in told
+        assert "epsilon 2 for a change of 0.5 in each of 4 readings, delta 1e-06" in told
+    assert f"at least {100 * np.interp(0.05, traded.alarms, traded.one['A']):.3g} %" in trade_off_caption(traded)
+    assert "at most 70 times of 100 for one reading" in equal_readings_caption(equal)
+    assert "at most 85 times of 100 where the value lasts 4" in equal_readings_caption(equal)
+
+
+def test_twins_have_the_same_numbers() -> None:
+    traded, equal = trade_off_data(card(1.0)), equal_readings_data(card(1.0))
+    assert traded is not None
+    assert equal is not None
+    one, day = (each for each in trade_off_figure(traded, "").traces if each["name"] == "A")
+    assert one["y"] == pytest.approx(100 * traded.one["A"], rel=1e-5)
+    assert day["y"] == pytest.approx(100 * traded.whole_day["A"], rel=1e-5)
+    (odds,) = equal_readings_figure(equal, "").traces
+    assert odds["x"] == [1, 2, 4]
+    assert odds["y"] == pytest.approx([100 * norm.cdf(np.sqrt(k) / 2) for k in (1, 2, 4)], rel=1e-5)
+
+
+def test_a_card_without_noise_has_neither() -> None:
+    bare = card(1.0)
+    bare["settings"] = bare["settings"][1:]
+    assert trade_off_data(bare) is None
+    assert equal_readings_data(bare) is None
