@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from halfmask_device.errors import OptionError, ReadingError
+from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, RunError
 from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
 from halfmask_device.limit import read_limit
@@ -26,6 +27,8 @@ from halfmask_device.transport import Service, ServiceError
 
 BATCH = 1000
 """Reports of a request: well below the protocol's 10,000 and a mebibyte."""
+
+BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Sharer:
         """Join a campaign of a service by one of its settings; the only campaign where none is named."""
         service = self._service(address)
         found = self._offer(service, campaign)
-        id, terms = str(found["campaign"]), Campaign.read(found)
+        terms, id = Campaign.read(found), str(found.get("campaign", ""))
         if any(each.campaign == id and each.address == service.address for each in self.memberships()):
             raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
         if setting is None or setting not in terms.menu:
@@ -86,13 +89,18 @@ class Sharer:
         member = Membership(
             service.address, id, str(joined["producer"]), setting, terms.terms_hash(), found, str(joined["token"])
         )
-        self._keep(member)
+        with self.state.memory() as memory:  # the token of an earlier time in this campaign still reads what it earned
+            memory.execute("UPDATE campaigns SET id = ? WHERE id = ?", (f"{id} before {member.producer}", id))
+            self._write(memory, member)
         return member
 
     def _offer(self, service: Service, campaign: str | None) -> dict[str, object]:
         if campaign is not None:
             return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
-        offers = service.ask("GET", "/v1/campaigns").get("campaigns", [])
+        answer = service.ask("GET", "/v1/campaigns")
+        offers = answer.get("campaigns") if isinstance(answer, dict) else None
+        if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
+            raise RunError(f"{service.address} answers, but not as the sharing protocol has it: is it the right one?")
         if len(offers) != 1:
             named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
             raise OptionError(f"name a `campaign` of {service.address}: it has {named}")
@@ -160,16 +168,25 @@ class Sharer:
         return queued
 
     def send(self) -> Sent:
-        """Send what is queued, and keep what has no receipt."""
-        sent = Sent()
-        for member in self.memberships():
-            service = self._service(member.address)
-            self._hold_to_terms(service, member)
-            for rows in self._waiting(member):
-                self._post(service, member, rows, sent)
+        """Send what is queued, and keep what has no receipt. A campaign that fails holds up no other."""
+        sent, failed, members = Sent(), list[HalfmaskError](), self.memberships()
+        for member in members:
+            try:
+                self._send(member, sent)
+            except HalfmaskError as error:
+                failed.append(error)
+        if failed and len(failed) == len(members):
+            raise failed[0]
+        sent.notes += [str(error) for error in failed]
         with self.state.memory() as memory:
             sent.waiting = memory.execute("SELECT count(*) FROM queue WHERE outcome IS NULL").fetchone()[0]
         return sent
+
+    def _send(self, member: Membership, sent: Sent) -> None:
+        service = self._service(member.address)
+        self._hold_to_terms(service, member)
+        for rows in self._waiting(member):
+            self._post(service, member, rows, sent)
 
     def _hold_to_terms(self, service: Service, member: Membership) -> None:
         now = Campaign.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
@@ -236,7 +253,7 @@ class _Lane:
         self._state, self._member, self._queued = state, member, queued
         self._campaign = Campaign.read(member.offer)
         menu, lattice = self._campaign.menu, self._campaign.lattice
-        self._channel = Channel.of(menu[member.setting], lattice)
+        self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
         self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}
         self._ids[self._channel.name] = member.setting
         limit = read_limit(state)
@@ -254,6 +271,8 @@ class _Lane:
         for row, (time, value) in enumerate(batch, first):
             when = self._instant(time, f"row {row}, column time: the time")
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
+            if steps in self._ends and self._beyond(value):
+                self._note(BEYOND)
             if steps is None:
                 self._queued.refused["missing"] += 1
             elif not self._campaign.begins <= when < self._campaign.ends:
@@ -264,6 +283,10 @@ class _Lane:
                 times.append(instant_text(when))
         if looks:
             self._queue(looks, times)
+
+    def _beyond(self, value: Value) -> bool:
+        lattice, number = self._campaign.lattice, Decimal(str(value).strip())
+        return not Decimal(lattice.low) <= number <= Decimal(lattice.high)
 
     def _queue(self, looks: list[Look], times: list[str]) -> None:
         masked = mask(self._state, self._channel, looks, past=self._past, gate=self._gate)

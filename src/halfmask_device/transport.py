@@ -1,5 +1,6 @@
 """How a device speaks to a service: JSON over HTTP, tried again with growing, random pauses. Nothing is logged."""
 
+import http.client
 import json
 import os
 import time
@@ -17,6 +18,7 @@ Transport = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
 """Method, address, headers and body in; status, headers and body out; an OSError where nobody answers."""
 TIMEOUT = 30.0
 MOST_BYTES = 1 << 24
+CUT_OFF = "its answer is not HTTP, or was cut off"
 AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
 
 
@@ -25,10 +27,15 @@ def urllib_transport(method: str, address: str, headers: Mapping[str, str], body
     request = urllib.request.Request(address, data=body, headers=dict(headers), method=method)
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as answer:
-            return answer.status, dict(answer.headers), answer.read(MOST_BYTES)
+            content = answer.read(MOST_BYTES)
+            if answer.length and len(content) < MOST_BYTES:  # a cut connection gives less than was told
+                raise OSError(0, CUT_OFF)
+            return answer.status, dict(answer.headers), content
     except urllib.error.HTTPError as error:
         with error:
             return error.code, dict(error.headers), error.read(MOST_BYTES)
+    except http.client.HTTPException as error:
+        raise OSError(0, CUT_OFF) from error
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -61,8 +68,12 @@ class Service:
     sleep: Callable[[float], None] = time.sleep
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.address)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        try:
+            parts = urlsplit(self.address)
+            fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # a port that is no number, a bracket too few
+            fine = False
+        if not fine or not self.address.isascii() or not self.address.isprintable() or " " in self.address:
             raise OptionError("the service's address is no http:// or https:// address: write it like https://host")
         object.__setattr__(self, "address", self.address.rstrip("/"))
 

@@ -1,12 +1,15 @@
 """A device against the real service: joined, queued offline, sent until receipts, several campaigns, nothing raw."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from halfmask.commands.status import status
 from halfmask.errors import OptionError, ReadingError, RunError
 from halfmask_device import Limit, read_ledger
 from halfmask_device.limit import write_limit
@@ -153,6 +156,47 @@ def test_a_service_that_stays_away_leaves_the_queue_for_later(world: World, tmp_
     assert Sharer(tmp_path / "state", wire.service).send().outcomes == {"accepted": 12}
 
 
+def test_a_campaign_that_fails_holds_up_no_other(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, _, consumer = joined(tmp_path / "state", wire)
+    sharer.join("http://service", world.campaign(consumer), "A")
+    first, second = (each.campaign for each in sharer.memberships())
+    sharer.put(READINGS)
+    wire.faults = [lost] * 4
+    sent = sharer.send()
+    assert (sent.outcomes, sent.waiting) == ({"accepted": 12}, 12)
+    assert ["does not answer" in note for note in sent.notes] == [True]
+    assert (sharer.counts(first), sharer.counts(second)) == ({"waiting": (12, 0)}, {"accepted": (12, 24)})
+    wire.faults = [lost] * 8
+    with pytest.raises(RunError, match="does not answer"):
+        sharer.send()
+
+
+def test_joining_again_keeps_the_token_that_reads_what_was_earned(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire)
+    sharer.put(READINGS)
+    sharer.send()
+    for _ in range(2):
+        sharer.leave(campaign)
+        sharer.join("http://service", campaign, "A")
+    now, *before = sharer.memberships(left=True)
+    assert [each.left for each in (now, *before)] == [False, True, True]
+    assert sorted(sum(world.amounts("/v1/me/ledger", each.token)) for each in before) == [0, 24]
+    newest, *older = status(state=tmp_path / "state")
+    assert (newest.member.left, newest.counts) == (False, {"accepted": (12, 24)})
+    assert [each.counts for each in older] == [{}, {}]
+
+
+def test_readings_outside_the_range_are_told_of_without_their_value(world: World, tmp_path: Path) -> None:
+    sharer, _, _ = joined(tmp_path / "state", Wire(world))
+    inside = sharer.put([(TIMES[0], "0"), (TIMES[1], "20.000"), (TIMES[2], ""), (TIMES[3], "3")])
+    assert inside.notes == []
+    outside = sharer.put([(TIMES[4], "7531.9"), (TIMES[5], "-1e999999999")])
+    assert (outside.reports, len(outside.notes)) == (2, 1)
+    assert "7531" not in outside.notes[0]
+
+
 def test_the_terms_are_pinned(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, campaign, _ = joined(tmp_path / "state", wire)
@@ -268,8 +312,38 @@ def test_joining_needs_a_campaign_and_a_setting_of_its_menu(world: World, tmp_pa
     assert told.value.status == 403
     (invitation,) = world.ok("POST", f"/v1/campaigns/{second}/invitations", consumer, {"count": 1})["invitations"]
     assert fresh.join("http://service", second, "A", invitation).setting == "A"
-    with pytest.raises(OptionError, match="no http"):
-        fresh.join("ftp://service")
+    for address in ("ftp://service", "service", "http://service:x", "http://[::1", "http://a b", "http://"):
+        with pytest.raises(OptionError, match="no http"):
+            fresh.join(address)
+    wire.faults = [lambda: (200, {}, b"[]")]
+    with pytest.raises(RunError, match="is it the right one"):
+        fresh.join("http://service")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"no HTTP at all\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
+    ],
+)
+def test_an_answer_that_is_cut_off_is_asked_for_again(said: bytes) -> None:
+    answers = [said, b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"status":"ok"}']
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for each in answers:
+                peer, _ = listening.accept()
+                with peer:
+                    peer.recv(65536)
+                    peer.sendall(each)
+
+        thread = Thread(target=serve)
+        thread.start()
+        service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}", tries=2, sleep=lambda _: None)
+        assert service.ask("GET", "/v1/health") == {"status": "ok"}
+        thread.join()
 
 
 def test_tokens_are_not_shown(world: World, tmp_path: Path) -> None:
@@ -281,7 +355,6 @@ def test_tokens_are_not_shown(world: World, tmp_path: Path) -> None:
 
 def test_the_default_transport_speaks_http_and_follows_no_redirection() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
-    from threading import Thread
 
     seen: list[tuple[str, str | None, bytes]] = []
 

@@ -25,7 +25,10 @@ class Status(Options):
 
 @dataclass(frozen=True)
 class Standing:
-    """One campaign: reports and rewards by outcome, ``waiting`` for those without a receipt."""
+    """One campaign: reports and rewards by outcome, ``waiting`` for those without a receipt.
+
+    Of a campaign that was left and joined again there are several; the first, which is the newest, has all counts.
+    """
 
     member: Membership
     counts: dict[str, tuple[int, int]]
@@ -35,4 +38,8 @@ class Standing:
 def status(options: Status) -> list[Standing]:
     """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
     sharer = Sharer(options.state)
-    return [Standing(each, sharer.counts(each.campaign)) for each in sharer.memberships(left=True)]
+    found, counted = [], set[str]()
+    for each in sharer.memberships(left=True):
+        found.append(Standing(each, {} if each.campaign in counted else sharer.counts(each.campaign)))
+        counted.add(each.campaign)
+    return found
