@@ -137,6 +137,22 @@ def test_what_was_acknowledged_survives_kill_9_and_counts_once(tmp_path: Path, r
     assert round(closed["sum"]["estimate"] * 1000) == expected
 
 
+def test_a_stream_that_is_open_ends_when_the_service_is_told_to_stop(tmp_path: Path) -> None:
+    url, log = sqlite_url(tmp_path), tmp_path / "log"
+    operator = init(url)
+    assert [oct(path.stat().st_mode & 0o777) for path in tmp_path.glob("*.db*")] == ["0o600"]  # its owner's alone
+    service = Served(url, log)
+    consumer, campaign = begin(service, operator)
+    with closing(service.connect()) as connection:
+        headers = {"Authorization": f"Bearer {consumer}"}
+        connection.request("GET", f"/v1/campaigns/{campaign}/stream", headers=headers)
+        stream = connection.getresponse()
+        assert stream.readline().startswith(b":")
+        assert service.stop() == 0
+        stream.read()  # to its end, which a cancelled stream does not have
+    assert '"level": "error"' not in log.read_text()
+
+
 def test_workers_need_a_server(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
     initialise(url)

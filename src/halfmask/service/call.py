@@ -101,4 +101,4 @@ def _no_number(_: str) -> None:
 
 def check_role(who: Identity, roles: tuple[Role, ...]) -> None:
     if who.role not in roles:
-        raise forbidden(f"this is for a {' or '.join(roles)}")
+        raise forbidden(f"this is for another role: {' or '.join(roles)}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -142,7 +143,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     try:
         if options.workers == 1:
             config = uvicorn.Config(create_app(service, beside=beside), **common)
-            SayingServer(config, tell).run()
+            SayingServer(config, tell, service).run()
         else:
             service.store.close()
             os.environ[OPTIONS] = json.dumps(asdict(options))
@@ -157,11 +158,15 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
 
 
 class SayingServer(uvicorn.Server):
-    """A server that says where it listens once it does."""
+    """A server that says where it listens once it does, and ends its streams when it is told to stop."""
 
-    def __init__(self, config: uvicorn.Config, tell: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, tell: Callable[[str], None], service: Service) -> None:
         super().__init__(config)
-        self._tell = tell
+        self._tell, self._service = tell, service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._service.stopping = True
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

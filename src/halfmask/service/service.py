@@ -29,6 +29,8 @@ class Service:
         """The service's name among its peers, where it has any."""
         self.heard: dict[int, Instant] = {}
         """When a peer last answered, by campaign: what comes unasked can be old."""
+        self.stopping = False
+        """Whether streams are to end, since the process will."""
         self._campaigns: dict[int | str, Campaign] = {}
 
     def campaign(self, tx: Transaction, key: int | str) -> Campaign | None:

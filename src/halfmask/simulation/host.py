@@ -68,7 +68,7 @@ def _serve(db: str, clock: Any, told: Connection) -> None:
     config = uvicorn.Config(
         create_app(service, close_every=None), host="127.0.0.1", port=0, log_config=None, access_log=False
     )
-    SayingServer(config, told.send).run()
+    SayingServer(config, told.send, service).run()
 
 
 def existing(address: str, operator: str) -> Host:

@@ -54,7 +54,7 @@ async def _events(
     quiet = 0.0
     try:
         yield b": periods of the campaign as they are published\n\n"
-        while not await request.is_disconnected():
+        while not service.stopping and not await request.is_disconnected():
             try:
                 found = await run_in_threadpool(_new, service, campaign, last)
             except StoreGoneError:

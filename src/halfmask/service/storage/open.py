@@ -1,6 +1,7 @@
 """Opening a database: made or brought up to date by `prepare`, refused by `open_store` where it is neither."""
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from alembic import command
@@ -41,6 +42,8 @@ def prepare(url: str) -> tuple[SqlStore, str | None]:
     file = file_of(parsed)
     if file is not None and not file.absolute().parent.is_dir():
         raise OptionError(f"there is no folder {file.absolute().parent} for the database: make it first")
+    if file is not None:
+        _make_private(file)
     engine = open_engine(parsed)
     before = version_of(engine)
     assert_durable(engine)
@@ -50,6 +53,14 @@ def prepare(url: str) -> tuple[SqlStore, str | None]:
     except DBAPIError as error:
         raise RunError(f"cannot make the tables: {headline(error)}") from error
     return SqlStore(engine), before
+
+
+def _make_private(file: Path) -> None:
+    """A new file is its owner's alone; SQLite gives its log and its index the same rights."""
+    try:
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise RunError(f"cannot make the database {file}: {error.strerror or error}") from error
 
 
 def open_store(url: str, least_room: int = LEAST_ROOM) -> SqlStore:
