@@ -14,6 +14,7 @@ from halfmask.commands.offer import Offer
 from halfmask.commands.optimize import Optimize
 from halfmask.commands.profile import Profile
 from halfmask.commands.report import Report
+from halfmask.commands.simulate import Simulate
 from halfmask.commands.synth import Synth
 
 
@@ -48,6 +49,7 @@ class Demo(Options):
         panel, made, study, menu = (
             at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json")
         )
+        shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
         return [
             Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
             Profile(str(panel), output=made),
@@ -56,6 +58,7 @@ class Demo(Options):
             Offer(made, output=at / "offer.json", study=study, panel=str(panel), unit="kW"),
             Mix(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
+            Simulate(panel=panel, menu=at / "offer.json", producers=50, days=3, budget=0, leaves=0.0, output=shared),
             Report(at, figures=("png",)),
         ]
 
