@@ -180,4 +180,9 @@ def test_the_example_of_the_readme_runs(
     for ours, theirs in zip(said, printed.splitlines(), strict=True):
         numbers = [[float(n) for n in re.findall(r"\d\.\d\d(?=,|$)", line)] for line in (ours, theirs)]
         assert numbers[0] == pytest.approx(numbers[1], abs=0.02)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["offer.json", "panel.parquet", "panel.profile", "study.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "offer.json",
+        "panel.parquet",
+        "panel.profile",
+        "study.parquet",
+    ]

@@ -34,7 +34,10 @@ def test_the_json_page_tells_the_truth(tmp_path: Path) -> None:
     readings = [*awkward(), *awkward()[::10]]
     source = tmp_path / "source.parquet"
     pq.write_table(table(readings), source)
-    assert halfmask("profile", source, "-o", tmp_path / "x.profile", "--duplicates", "first", "--max", "inf").returncode == 0
+    assert (
+        halfmask("profile", source, "-o", tmp_path / "x.profile", "--duplicates", "first", "--max", "inf").returncode
+        == 0
+    )
     found, expected = shown(tmp_path / "x.profile"), expected_profile(readings, "day", HALF_HOUR)
     assert set(found) >= KEYS
     usable = sum(expected.rows["readings"])
