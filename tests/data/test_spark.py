@@ -145,7 +145,7 @@ def test_unreadable_cells_are_named(tmp_path: Path) -> None:
 
 def test_broken_files_are_named(tmp_path: Path) -> None:
     ragged = write(tmp_path / "ragged.csv", CSV + "a,2026-01-01\n")
-    with pytest.raises(SourceError, match=r"ragged\.csv: a line has more or fewer columns"):
+    with pytest.raises(SourceError, match=r"ragged\.csv: lines around the table"):
         rows(open_panel(ragged, engine="spark"))
     big = pa.concat_tables([table()] * 20_000)
     pq.write_table(big, tmp_path / "p.parquet", row_group_size=20_000, use_dictionary=False)

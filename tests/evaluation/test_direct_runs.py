@@ -142,7 +142,7 @@ def test_errors_beyond_the_counted_bins(monkeypatch: pytest.MonkeyPatch) -> None
         first, second = direct_state.LocalState(), direct_state.LocalState()
         first.add(masked[:2000], values[:2000], values[:2000])
         second.add(masked[2000:], values[2000:], values[2000:])
-        first.merge(second)
+        first = first.merge(second)
         errors = np.abs(masked - values) / values
         assert first.summary().entropy == pytest.approx(entropy(errors), abs=1e-12)
         assert first.summary().mean == pytest.approx(errors.mean(), rel=1e-12)

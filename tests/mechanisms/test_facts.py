@@ -80,7 +80,7 @@ def test_sums_of_a_plugin_called_capped_laplace_are_those_of_its_own_draws(cappe
         assert needs_single_draws(law, totals(n))
         deviation = np.sqrt(n * law.moments(parameters[None])[0, 1])
         own = np.abs(own_sums(law, parameters, n, 1)) / deviation
-        drawn = np.abs(sums_one_by_one(law, parameters, totals(n), seed=5))
+        drawn = np.abs(sums_one_by_one(law, parameters, deviation / np.sqrt(n), totals(n), seed=5))
         sums = np.repeat([[n, 1.0, 1.0, 1.0, 1.0]], PERIODS, axis=0)
         mixed = noise_sums(PrivacySetting(law.name, (1.0,)), sums, np.random.default_rng(2)) / deviation
         assert ks_two_sample(np.round(drawn, 9), np.round(own, 9), TESTS)
@@ -93,7 +93,7 @@ def test_sums_of_a_plugin_called_capped_laplace_are_those_of_its_own_draws(cappe
 def test_kurtosis_of_the_capped_sums_is_their_own(capped: list[Mechanism]) -> None:
     law, parameters, n = capped[0], np.array([1.0]), 1
     second, fourth = law.moments(parameters[None])[0, [1, 3]]
-    drawn = sums_one_by_one(law, parameters, totals(n), seed=9)
+    drawn = sums_one_by_one(law, parameters, float(np.sqrt(second)), totals(n), seed=9)
     kurtosis = fourth / second**2
     assert kurtosis < 2 < 6, "and Laplace's own is 6"
     spread = np.sqrt(np.var(drawn**4) / PERIODS) * np.sqrt(2 * np.log(2 / share(TESTS)))
