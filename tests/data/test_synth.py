@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.synth import TYPES, _levels, _rng, allocation, synth
+from halfmask.data.synth import TYPES, _levels, allocation, synth
 from halfmask.errors import HalfmaskError, OptionError, RunError
+from halfmask.streams import stream
 
 MONTHS = np.array([0.604, 0.554, 0.507, 0.460, 0.441, 0.422, 0.43, 0.44, 0.46, 0.49, 0.544, 0.64])
 WEEK = np.array([0.527, 0.500, 0.497, 0.495, 0.486, 0.481, 0.514])
@@ -164,7 +165,7 @@ def test_household_means_have_the_published_quantiles(drawn: Drawn) -> None:
 
 def test_the_largest_household_of_the_full_panel_is_as_published() -> None:
     """2.2 is the maximum of 4,225 homes; a smaller panel's maximum is smaller."""
-    largest = [_levels(TYPES[0], users, _rng(1, 0)).max() for users in (4225, 100)]
+    largest = [_levels(TYPES[0], users, stream(1, "synth.types")).max() for users in (4225, 100)]
     assert holds(largest[0], 2.2, 0.06)
     assert not holds(largest[1], 2.2, 0.06)
 

@@ -197,11 +197,11 @@ def test_hypothetical_calendar_edges(route: Route) -> None:
 
 
 def test_the_step_is_the_commonest_distance_within_a_user() -> None:
-    from halfmask.profiles.build import sampling_step
+    from halfmask.data.steps import head, step_of
 
     readings = shuffled([*series("a", [1.0] * 9), *series("b", [1.0] * 5, start=START + 7, step=HOUR)])
-    assert sampling_step(panel_of(readings, "kernel")) == HALF_HOUR
-    assert sampling_step(panel_of(series("a", [1.0]), "kernel")) is None
+    assert step_of(head(panel_of(readings, "kernel"))) == HALF_HOUR
+    assert step_of(head(panel_of(series("a", [1.0]), "kernel"))) is None
 
 
 def test_what_does_not_fit_the_kernel_is_counted_by_expressions() -> None:
