@@ -71,6 +71,14 @@ def test_sharing_unmasked_cannot_be_replaced() -> None:
     assert all(each.counts == {5: 1} for each in cheap)
 
 
+def test_what_is_free_replaces_everything_however_much_of_it_is_needed() -> None:
+    """Two free settings and one with a billion times their information: no search by counting ends."""
+    found = arbitrage(np.array([2.0, 0.0, 0.0]), np.array([1e9, 1.0, 2.0]))
+    assert [(each.instead_of, each.cost) for each in found] == [(0, 0.0)]
+    assert sum(count * (1.0, 2.0)[j - 1] for j, count in found[0].counts.items()) >= 1e9
+    assert arbitrage(np.array([0.0, 0.0, 1.0]), np.array([1e9, 1.0, 1e-3]))[0].instead_of == 2
+
+
 def test_the_unconstrained_optimum_invites_arbitrage_and_honesty_has_a_price() -> None:
     people = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
     benefit = 1.0 - 0.06 * SIGMA**2

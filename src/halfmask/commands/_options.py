@@ -197,7 +197,7 @@ def _repeats(hint: Any) -> bool:
     return get_origin(hint) in (tuple, list)
 
 
-SOURCES = ("panel", "readings")
+SOURCES = ("panel", "readings", "model")
 """Fields that name readings."""
 
 

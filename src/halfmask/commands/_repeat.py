@@ -11,6 +11,7 @@ from halfmask.commands.offer import Offer
 from halfmask.commands.optimize import Optimize
 from halfmask.commands.profile import Profile
 from halfmask.commands.report import Report
+from halfmask.commands.reward import Reward
 
 if TYPE_CHECKING:
     from halfmask.figures.inputs import Inputs
@@ -42,7 +43,28 @@ def _options(inputs: "Inputs", part: str) -> Options:
     if part == "card":
         asked = {"profile": profile, **_of_card(inputs)}
         return Audit.again(asked, menu, output=card, profile=profile, panel=panel)
+    if part == "schedule":
+        return Reward.again(
+            {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}, f"{at}/{_menu_paid(inputs)}",
+            output=f"{at}/schedule.json", profile=profile,
+        )  # fmt: skip
     return Report(at)
+
+
+def _of_schedule(inputs: "Inputs") -> Mapping[str, Any]:
+    asked = inputs.schedule.about.get("asked") if inputs.schedule else None
+    if not isinstance(asked, Mapping):
+        return {}
+    model = str(asked.get("model", "MODEL"))
+    near = f"{inputs.folder.resolve().name}/{model}" if (inputs.folder / model).exists() else model
+    return {**asked, "model": near}
+
+
+def _menu_paid(inputs: "Inputs") -> str:
+    """The file whose settings the schedule pays for: the offer, where it is not the menu."""
+    paid = inputs.schedule.about.get("menu") if inputs.schedule else None
+    of_menu = inputs.menu is not None and list(inputs.menu.ids) == paid
+    return "offer.json" if inputs.offer and not of_menu and list(inputs.offer.ids) == paid else "menu.json"
 
 
 def _source(inputs: "Inputs", at: str) -> str:

@@ -1,6 +1,6 @@
 """What to pay for each setting of a menu."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
@@ -86,6 +86,7 @@ def reward(options: Reward) -> "Schedule":
         producers=options.producers, least_privacy=options.privacy, uncertain=options.uncertain, seed=options.seed,
         other_data=options.other_data,
     )  # fmt: skip
+    found = replace(found, about={**found.about, "asked": options.asked()})
     if options.output is not None:
         write_page(found.to_json(), options.output)
     return found

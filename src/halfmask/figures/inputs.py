@@ -1,4 +1,4 @@
-"""What a folder holds for a report: profile, study, menu, mixes and card, those that are there."""
+"""What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,14 +7,24 @@ from typing import Any
 
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
-from halfmask.errors import OptionError, SourceError
+from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.menu import MenuSamples, menu_samples
 from halfmask.figures.samples import Samples, read_samples
+from halfmask.files import read_page
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
+from halfmask.rewards.schedule import FORMAT, VERSION, Schedule
 
-PARTS = {"profile": "profile", "study": "evaluate", "menu": "optimize", "offer": "offer", "mix": "mix", "card": "audit"}
+PARTS = {
+    "profile": "profile",
+    "study": "evaluate",
+    "menu": "optimize",
+    "offer": "offer",
+    "mix": "mix",
+    "card": "audit",
+    "schedule": "reward",
+}
 """The parts of a folder, each with the command that makes it."""
 Speller = Callable[["Inputs", str], str]
 
@@ -37,6 +47,7 @@ class Inputs:
     of_menu: MenuSamples | None
     card: dict[str, Any] | None = None
     offer: Menu | None = None
+    schedule: Schedule | None = None
     spell: Speller = by_name
 
     def command(self, part: str) -> str:
@@ -62,6 +73,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
     card = ReportCard.read(folder / "card.json").to_json() if (folder / "card.json").exists() else None
+    schedule = _schedule(folder / "schedule.json") if (folder / "schedule.json").exists() else None
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
     if not (profile or samples or menu):
@@ -72,13 +84,22 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
         "offer.json": offer.provenance.get("fingerprint") if offer else None,
         "mix.parquet": mix.about.get("fingerprint") if mix else None,
         "card.json": card["about"].get("fingerprint") if card else None,
+        "schedule.json": schedule.about.get("fingerprint") if schedule else None,
         f"{name}.profile": profile.fingerprint() if profile else None,
     }
     _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
     if card and menu:
         _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, spell)
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, schedule, spell)
+
+
+def _schedule(path: Path) -> Schedule:
+    plain = read_page(path, FORMAT, VERSION, "halfmask reward MENU")
+    try:
+        return Schedule.from_json(plain)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
 
 
 def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:

@@ -30,6 +30,7 @@ from halfmask.figures.interactive.readings import readings_figure
 from halfmask.figures.interactive.trajectories import trajectory_figure
 from halfmask.figures.limit import draw_limit, limit_caption, limit_data
 from halfmask.figures.noise import draw_noise, noise_data
+from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
 from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
@@ -39,7 +40,7 @@ from halfmask.profiles.show import picture_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Place = Literal["menu", "costs", "mixes", "protection", "data"]
+Place = Literal["menu", "costs", "mixes", "protection", "pay", "data"]
 """Sections of the page, in its order."""
 MORE_ELLIPSES = 16
 """Ellipses per bin of the interactive figure, which can be looked into."""
@@ -192,6 +193,10 @@ FIGURES = (
         "limit", "How good noise can be", "protection",
         lambda inputs: limit_data(inputs.card, inputs.menu, inputs.samples) if inputs.card and inputs.menu else None,
         limit_caption, draw_limit, _twin(limit_figure),
+    ),
+    FigureKind(
+        "pay", "What money buys", "pay", lambda inputs: pay_data(inputs.schedule) if inputs.schedule else None,
+        pay_caption, draw_pay, _twin(pay_figure),
     ),
     FigureKind(
         "readings", "The readings", "data",

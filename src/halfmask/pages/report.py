@@ -12,6 +12,7 @@ from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.first_page import offer_section
 from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
 from halfmask.pages.page import Markup, Section, document, element, figure, joined, paragraph
+from halfmask.pages.pay import pay_section
 from halfmask.pages.summary import menu_section, summary
 from halfmask.profiles.quality import quality
 
@@ -69,6 +70,11 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
                     protection_words(inputs.card),
                 ]
             ),
+        ),
+        *(
+            [Section("pay", "What to pay", joined([pay_section(inputs.schedule), *shown["pay"]]))]
+            if inputs.schedule
+            else []
         ),
         Section(
             "data",

@@ -71,6 +71,9 @@ def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> 
         ahead = paid + count * price + (still * rates[at + 1] if still > need * CLOSE else 0.0)
         return ahead, count, paid, left, at, taken
 
+    if order and items[order[0]][1] == 0:  # what is free covers everything for nothing: no search can beat it
+        info = items[order[0]][0]
+        return {order[0]: int(np.ceil(need / info)) if np.isfinite(info) else 1} if limit > 0 else None
     waiting: list[State] = []
 
     def wait(paid: float, left: float, at: int, taken: Taken) -> None:

@@ -93,6 +93,20 @@ class Schedule:
         """The schedule as plain data, as its file holds it."""
         return {"format": FORMAT, "version": VERSION, **asdict(self)}
 
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
+        """The schedule that `to_json` wrote; a KeyError, TypeError or ValueError where it is damaged."""
+        honest, free, whole = (Offer(**plain[name]) for name in ("honest", "free", "whole"))
+        if len({tuple(of) for each in (honest, free, whole) for of in (each.rewards, each.shares)}) > 1:
+            raise ValueError("its offers are of different settings")
+        arbitrage, splitting, dominated = (tuple(plain[name]) for name in ("arbitrage", "splitting", "dominated"))
+        end, target = plain["end"]
+        return cls(
+            honest, free, whole, tuple(CurvePoint(**each) for each in plain["curve"]), arbitrage, splitting, dominated,
+            float(plain["gap"]), int(plain["producers"]), float(plain["reports"]), (str(end), float(target)),
+            dict(plain["about"]),
+        )  # fmt: skip
+
     @property
     def honesty_costs(self) -> float:
         """How much wider the total's error is under honest rewards, as a share of the free one's."""
@@ -146,7 +160,13 @@ def schedule(
         producers=market.panel.producers,
         reports=market.panel.reports,
         end=(end, target),
-        about={"seed": seed, "uncertain": uncertain, "least_privacy": least_privacy, "menu": list(ids)},
+        about={
+            "fingerprint": profile.fingerprint(),
+            "seed": seed,
+            "uncertain": uncertain,
+            "least_privacy": least_privacy,
+            "menu": list(ids),
+        },
     )
 
 

@@ -1,0 +1,93 @@
+"""The section of the page that says what to pay: the schedule, who takes part, and how honest the rewards are."""
+
+from halfmask.figures.pay import WITHIN, money
+from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.rewards.schedule import Schedule
+
+ENDS = {
+    "budget": "spend at most {:,.10g} in a period",
+    "within": "keep the total within {:.3g} of the truth in 95 of 100 periods",
+    "utility": "reach a utility of {:.3g}",
+}
+
+
+def pay_section(found: Schedule | None) -> Markup:
+    """Nothing where the folder holds no schedule."""
+    if found is None:
+        return Markup("")
+    end, target = found.end
+    return joined(
+        [
+            paragraph(
+                f"Rewards per report, in the unit of the model's money, to {ENDS[end].format(target)}. "
+                f"{found.producers:,} producers are asked, with {found.reports:.3g} reports each in a period. "
+                "They rest on a model of what producers choose; the service's ledger keeps the budget, not the model."
+            ),
+            _schedule(found),
+            _offers(found),
+            element("h3", "Honesty"),
+            bullets(_honesty(found)),
+        ]
+    )
+
+
+def _schedule(found: Schedule) -> Markup:
+    rows = [
+        [
+            id,
+            f"{reward:.4g}",
+            f"{found.whole.rewards[id]:,.0f}",
+            f"{found.free.rewards[id]:.4g}",
+            f"{found.honest.shares[id]:.1%}",
+        ]
+        for id, reward in found.honest.rewards.items()
+    ]
+    rows.append(["do not take part", "", "", "", f"{1 - found.honest.taking_part:.1%}"])
+    caption = (
+        "The schedule: what a report of each setting is paid with honest rewards, with these in whole units, and "
+        "without the demand of honesty; and the share of producers expected to take each setting at the honest rewards."
+    )
+    return table(caption, ["Setting", "Honest", "Whole units", "Not honest", "Who takes it"], rows, numbers=range(1, 5))
+
+
+def _offers(found: Schedule) -> Markup:
+    rows = [
+        [
+            name,
+            f"{each.taking_part:.1%}",
+            f"{money(each.cost)}",
+            f"{each.within:.2%}",
+            f"{each.utility:.3f}",
+            f"{each.privacy:.3f}",
+        ]
+        for name, each in (("Honest", found.honest), ("Whole units", found.whole), ("Not honest", found.free))
+    ]
+    caption = (
+        "What each of the three is expected to give: the share of producers that takes part, what is paid in a period, "
+        "the share of the truth that the total keeps within in 95 of 100 periods, the paper's utility, and the mean "
+        "privacy of those who take part."
+    )
+    heads = ["Rewards", "Take part", "Cost", WITHIN.capitalize(), "Utility", "Privacy"]
+    return table(caption, heads, rows, numbers=range(1, 6))
+
+
+def _honesty(found: Schedule) -> list[str]:
+    """What honesty costs, and where rewards could be beaten."""
+    wider = found.honesty_costs
+    told = [
+        "Honest: no set of noisier reports with as much information is cheaper than one clear report. That makes the "
+        f"error of the total {abs(wider):.2%} {'wider' if wider >= 0 else 'narrower'} than the best rewards without "
+        "this demand."
+    ]
+    told += [f"Without honesty, {each}." for each in found.arbitrage]
+    told += [
+        f"Splitting: {each}. A service takes one report per producer and time; it cannot tell whether two producers "
+        "are one person."
+        for each in found.splitting
+    ]
+    told += [f"Nobody would choose {each}." for each in found.dominated]
+    if found.gap > 1e-6:
+        told.append(
+            f"Producers differ, so the best rewards are not certain: at most {found.gap:,.3g} a period is missed."
+        )
+    return told

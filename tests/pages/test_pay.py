@@ -1,0 +1,103 @@
+"""What to pay: a folder with a schedule has the section, its figure and its command; a damaged schedule is refused."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from halfmask.commands._repeat import command_of
+from halfmask.commands.reward import reward
+from halfmask.errors import FileFormatError, OptionError
+from halfmask.figures.inputs import Inputs, read_inputs
+from halfmask.figures.pay import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_figure
+from halfmask.figures.registry import drawings
+from halfmask.files import write_page
+from halfmask.pages.pay import pay_section
+from halfmask.pages.report import page_of
+from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.schedule import Schedule
+
+
+@pytest.fixture(scope="module")
+def paid(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a schedule and the model behind it."""
+    folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("paid") / "demo"))
+    write_page(ChoiceModel(-1.0, 2.0, 0.5).to_json(), folder / "model.json")
+    reward(
+        folder / "menu.json", profile=next(folder.glob("*.profile")), model=folder / "model.json", budget=3000,
+        output=folder / "schedule.json",
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def inputs(paid: Path) -> Inputs:
+    return read_inputs(paid, command_of)
+
+
+@pytest.fixture(scope="module")
+def schedule(inputs: Inputs) -> Schedule:
+    assert inputs.schedule is not None
+    return inputs.schedule
+
+
+def test_a_schedule_comes_back_from_its_file(paid: Path, schedule: Schedule) -> None:
+    assert json.loads(json.dumps(schedule.to_json())) == json.loads((paid / "schedule.json").read_text())
+    assert Schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
+
+
+def test_the_section_has_rewards_honesty_and_who_takes_part(schedule: Schedule) -> None:
+    told = pay_section(schedule)
+    for id, paid in schedule.honest.rewards.items():
+        assert f'<th scope="row">{id}</th>' in told
+        assert f"{paid:.4g}" in told
+        assert f"{schedule.honest.shares[id]:.1%}" in told
+    assert "spend at most 3,000 in a period" in told
+    assert f"{1 - schedule.honest.taking_part:.1%}" in told
+    assert f"{schedule.honesty_costs:.2%} wider" in told
+    assert all(f"Without honesty, {each}." in told for each in schedule.arbitrage)
+    assert pay_section(None) == ""
+
+
+def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:
+    data = pay_data(schedule)
+    assert data.budget == [at.budget for at in schedule.curve]
+    assert data.bought[WITHIN] == sorted(data.bought[WITHIN], reverse=True)
+    assert data.bought[UTILITY] == sorted(data.bought[UTILITY])
+    assert data.honest[TAKING_PART] == schedule.honest.taking_part
+    lines = [each for each in pay_figure(data, "").traces if each["mode"] == "lines"]
+    assert lines[0]["y"] == pytest.approx([100 * at.within for at in schedule.curve], rel=1e-5)
+    assert [each["name"] for each in lines] == [WITHIN, UTILITY, TAKING_PART]
+    assert f"from within {100 * schedule.curve[0].within:.3g} %" in pay_caption(data)
+
+
+def test_the_report_shows_it_and_says_how_to_repeat_it(inputs: Inputs) -> None:
+    drawn = [each for each in drawings(inputs) if each.name == "pay"]
+    page = page_of(inputs, drawn)
+    assert '<section id="pay">' in page
+    assert 'id="figure-pay"' in page
+    command = "halfmask reward demo/menu.json --profile demo/homes.profile --model demo/model.json --budget 3000"
+    assert command in page
+    without = page_of(replace(inputs, schedule=None), [])
+    assert 'id="pay"' not in without
+    assert "halfmask reward" not in without
+
+
+@pytest.mark.parametrize(("field", "value"), [("honest", {"rewards": {}}), ("end", "budget"), ("format", "x")])
+def test_a_damaged_schedule_is_refused(paid: Path, tmp_path: Path, field: str, value: object) -> None:
+    folder = Path(shutil.copytree(paid, tmp_path / "demo"))
+    plain = json.loads((folder / "schedule.json").read_text())
+    (folder / "schedule.json").write_text(json.dumps(plain | {field: value}))
+    with pytest.raises(FileFormatError, match="demo/schedule"):
+        read_inputs(folder)
+
+
+def test_a_schedule_of_other_data_is_refused(paid: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(paid, tmp_path / "demo"))
+    plain = json.loads((folder / "schedule.json").read_text())
+    plain["about"]["fingerprint"] = "of others"
+    (folder / "schedule.json").write_text(json.dumps(plain))
+    with pytest.raises(OptionError, match="different data"):
+        read_inputs(folder)
