@@ -69,7 +69,7 @@ class Readings(Options):
         Larger values are implausible and dropped; inf keeps all.
     """
 
-    source: AnySource = None
+    source: AnySource | None = None
     _: KW_ONLY
     db: str | None = None
     sql: str | None = None
