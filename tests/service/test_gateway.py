@@ -115,9 +115,10 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
         below.clock.set("2026-11-17T00:55:00Z")  # the gateway's deadline; the one above has five minutes more
         (late,) = below.report(token, ("2026-11-16T23:00:00Z", 1, "N"))
         assert late == {"status": "refused", "code": "closed"}
-        (mine,) = below.service.anything_due(below.clock())
+        ((mine, spans),) = below.service.due(below.clock())
+        assert len(spans) == 2
         with below.store.transaction() as tx:
-            assert below.service.close_due(tx, mine, below.clock()) == 2
+            below.service.close(tx, mine, spans, below.clock())
         assert below.wait(sender.look()) >= 1
         assert round(closed(above, campaign, consumer)["sum"]["estimate"] * 1000) == total
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from halfmask.service.service import AT_ONCE
 from halfmask.service.storage.open import open_store
 from tests.service.world import World
 
@@ -225,6 +226,26 @@ def test_no_two_answers_differ_by_fewer_than_the_least_cohort(world: World, seed
     for one, two in itertools.combinations(set(sums), 2):
         assert len(one ^ two) >= 4, (one, two)
     assert len(set(sums)) > 2
+
+
+def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) -> None:
+    """One transaction closes a few, so that ten years of hours at once hold up nobody's reports."""
+    consumer = world.consumer()
+    campaign = world.campaign(
+        consumer, period="hour", begins="2026-11-10T00:00:00Z", grace_minutes=0, least_producers=1
+    )
+    world.clock.set("2026-11-16T11:59:30Z")
+    producer = world.join(campaign)
+    assert world.report(producer, (minute(239), 7, "N"))[0]["status"] == "accepted"
+    world.clock.set("2026-11-16T12:30:00Z")
+    parts = [len(spans) for _, spans in world.service.due(world.clock())]
+    assert (sum(parts), max(parts)) == (6 * 24 + 12, AT_ONCE)
+    assert world.ok("DELETE", "/v1/me", producer)["withdrawn"] == 0  # past its deadline, closed or not
+    assert sum(len(spans) for _, spans in world.service.due(world.clock())) == sum(parts)
+    shown = world.periods(campaign, consumer)
+    assert [each["state"] for each in shown.values()] == ["closed"] * sum(parts) + ["open"]
+    assert shown["2026-11-16T11Z"]["sum"]["estimate"] == 0.007
+    assert world.service.due(world.clock()) == []
 
 
 def test_reversals_are_new_entries_and_free_the_budget(world: World) -> None:

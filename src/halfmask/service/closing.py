@@ -50,14 +50,6 @@ def due(tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
     return [span for span in ended if agreed(tx, campaign, span)]
 
 
-def close_due(tx: Transaction, campaign: Campaign, now: Instant) -> int:
-    """Close what is due; how many periods that were."""
-    spans = due(tx, campaign, now)
-    for span in spans:
-        close(tx, campaign, span, now)
-    return len(spans)
-
-
 def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None) -> list[Span]:
     """The periods that have begun, from ``first`` to ``last``, both included."""
     spans = campaign.spans(now)

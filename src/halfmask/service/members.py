@@ -6,7 +6,6 @@ from typing import Any
 from halfmask.service import live
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_text, check_whole
-from halfmask.service.closing import close_due
 from halfmask.service.instants import DAY, Instant, instant_text, parse_instant
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import Plain, ProducerRow
@@ -92,7 +91,6 @@ def leave(call: Call) -> Plain:
         return _state(call, producer)
     campaign = call.service.campaign_of(call.tx, producer.campaign)
     call.tx.lock(campaign.key)
-    close_due(call.tx, campaign, call.now)
     call.tx.set_left(producer.key, call.now)
     closed = call.tx.closed_keys(campaign.key)
     withdrawn = 0

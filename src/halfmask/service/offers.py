@@ -61,7 +61,7 @@ def put_rewards(call: Call) -> Plain:
 
 
 def list_periods(call: Call) -> Plain:
-    """Periods that have begun. What is due was closed when the request came; see `Service.close_due`."""
+    """Periods that have begun. What is due was closed when the request came; see `Service.due`."""
     campaign = call.own_campaign()
     query = call.request.query
     question = asked(query)

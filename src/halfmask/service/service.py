@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from halfmask.service.calendars import Span
 from halfmask.service.call import Call, Request, check_role
 from halfmask.service.campaign import Campaign
-from halfmask.service.closing import close_due, due
+from halfmask.service.closing import close, due
 from halfmask.service.ingest import Post, Results, ingest, valid
 from halfmask.service.instants import Clock, Instant, system_clock
 from halfmask.service.limits import Buckets, Limits
@@ -14,6 +15,8 @@ from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
 
 T = TypeVar("T")
+AT_ONCE = 50
+"""Periods that one transaction closes."""
 
 
 class Service:
@@ -73,12 +76,17 @@ class Service:
         """Do what a route does, for one who may."""
         return work(Call(self, tx, self.identify(tx, request, roles), request))
 
-    def anything_due(self, now: Instant, key: int | str | None = None) -> list[Campaign]:
-        """Campaigns (all, or the one named) that have periods past their deadline."""
+    def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, list[Span]]]:
+        """Periods past their deadline, of all campaigns or the one named; in parts, so that none holds up the rest."""
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
-            found = [campaign for each in keys if (campaign := self.campaign(tx, each))]
-            return [campaign for campaign in found if due(tx, campaign, now)]
+            found = [(campaign, due(tx, campaign, now)) for each in keys if (campaign := self.campaign(tx, each))]
+        return [
+            (campaign, spans[first : first + AT_ONCE])
+            for campaign, spans in found
+            for first in range(0, len(spans), AT_ONCE)
+        ]
 
-    def close_due(self, tx: Transaction, campaign: Campaign, now: Instant) -> int:
-        return close_due(tx, campaign, now)
+    def close(self, tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
+        for span in spans:
+            close(tx, campaign, span, now)

@@ -123,17 +123,17 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
     """Close what is past its deadline before periods are listed: the deadline counts, not when somebody looks."""
     if not route.path.endswith("/periods"):
         return
-    for campaign in await run_in_threadpool(service.anything_due, asked.now, asked.path["c"]):
-        await writer.submit(partial(service.close_due, campaign=campaign, now=asked.now))
+    for campaign, spans in await run_in_threadpool(service.due, asked.now, asked.path["c"]):
+        await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=asked.now))
 
 
 async def _close_for_ever(service: Service, writer: Writer, every: float) -> None:
     while True:
         try:
             now = service.clock()
-            for campaign in await run_in_threadpool(service.anything_due, now):
-                count = await writer.submit(partial(service.close_due, campaign=campaign, now=now))
-                log.info("periods closed", extra={"campaign": campaign.public, "count": count})
+            for campaign, spans in await run_in_threadpool(service.due, now):
+                await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=now))
+                log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
         except (Refusal, StoreGoneError, StoreFullError) as error:
             log.warning("periods could not be closed", extra={"kind": type(error).__name__})
         await asyncio.sleep(every)
