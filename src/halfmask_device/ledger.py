@@ -19,7 +19,8 @@ Counts = dict[tuple[str, str], int]
 @dataclass(frozen=True)
 class Entry:
     """One window: ``epsilon`` at ``delta`` bounds what its reports tell of a change of ``change`` in every reading of
-    it; ``one`` is that of one reading alone; ``unit`` is pure epsilon per unit of change in every reading."""
+    it; ``one`` bounds that of one reading alone, as if every setting and every revision of its day had been a look at
+    it; ``unit`` is pure epsilon per unit of change in every reading."""
 
     window: str
     reports: int
@@ -61,11 +62,19 @@ def _entries(rows: list[tuple[int, str, int, int]], kind: Window, change: str, d
 def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta: float) -> Entry:
     counts = _counted((law, reports) for _, law, reports, _ in rows)
     revisions = sum(row[3] for row in rows)
-    looks = 1 + (1 if revisions else 0)
-    one = max((epsilon_of({law: looks}, change, delta) for law in counts), default=0.0)
-    return Entry(
-        name, sum(counts.values()), revisions, epsilon_of(counts, change, delta), one, per_unit(counts)
-    )  # fmt: skip
+    one = max((epsilon_of(each, change, delta) for each in _looks(rows)), default=0.0)
+    return Entry(name, sum(counts.values()), revisions, epsilon_of(counts, change, delta), one, per_unit(counts))
+
+
+def _looks(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
+    """For each day the most looks that one of its readings can have had: one a law, and all revisions of that law.
+
+    Which reading was revised is not stored, so all revisions of a day may have been of one.
+    """
+    days: dict[int, list[tuple[str, int]]] = {}
+    for day, law, reports, revisions in rows:
+        days.setdefault(day, []).append((law, min(reports, 1 + revisions)))
+    return [_counted(looks) for looks in days.values()]
 
 
 def _counted(pairs: Iterable[tuple[str, int]]) -> Counts:

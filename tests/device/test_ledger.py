@@ -104,6 +104,23 @@ def test_days_weeks_and_months_are_added_up(tmp_path: Path) -> None:
         read_ledger(State(tmp_path / "state"), "1", 0)
 
 
+def test_one_reading_is_charged_every_look_at_it(tmp_path: Path) -> None:
+    """Revised twice it was told three times; under two settings, once under each."""
+    at = "2026-01-01T00:00"
+    device = Producer("laplace:2", LATTICE, tmp_path / "state", revise=True)
+    for value in (1, 2, 3):
+        device.report(at, value)
+    assert [entry.one for entry in read_ledger(State(tmp_path / "state"), "1").days] == pytest.approx(
+        [3 * 0.5], rel=1e-5
+    )
+    device = Producer("laplace:2", LATTICE, tmp_path / "other")
+    list(device.reports([(at, 1), ("2026-01-02T00:00", 1), ("2026-01-02T00:30", 1)]))
+    Producer("laplace:4", LATTICE, tmp_path / "other", change=True, revise=True).report(at, 3)
+    ledger = read_ledger(State(tmp_path / "other"), "1")
+    assert [entry.one for entry in ledger.days] == pytest.approx([0.5 + 0.25, 0.5], rel=1e-5)
+    assert ledger.total.one == ledger.days[0].one, "a reading belongs to one day"
+
+
 @pytest.mark.parametrize("date", ["2026-01-01", "2026-02-28", "2024-02-29", "2026-12-31", "1970-01-04", "2027-01-03"])
 def test_windows_hold_their_days(date: str) -> None:
     day = day_of(date)

@@ -177,6 +177,8 @@ def by_transform(p: Floats, apart: int, reports: int, epsilon: float) -> float:
     held = (p > 0) & (q > 0)
     loss = np.log(p[held]) - np.log(q[held])
     infinite = float(p[(p > 0) & (q == 0)].sum())
+    if not held.any():
+        return 1 - (1 - infinite) ** reports
     deviation = math.sqrt(float(np.average((loss - np.average(loss, weights=p[held])) ** 2, weights=p[held]))) or 1.0
     width = max(deviation / 500, float(np.abs(loss).max()) / 2**19)
     place = np.floor(loss / width).astype(np.int64)
