@@ -89,7 +89,7 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
         f"figure-{name}"
         for name in (
             *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
-            *("protection", "guarantees", "limit", "readings"),
+            *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
         )
     ]
     assert "Left out" not in page.text
@@ -115,7 +115,7 @@ def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
 
 
 def test_figures_come_with_the_report_where_asked_for(reported: Path) -> None:
-    assert len(list((reported / "figures").iterdir())) == 10
+    assert len(list((reported / "figures").iterdir())) == 12
     assert {path.suffix for path in (reported / "figures").iterdir()} == {".svg"}
 
 
@@ -207,7 +207,7 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     _, figures = words_of(folder)
     assert figures == {
         *("algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"),
-        *("protection", "guarantees", "limit"),
+        *("protection", "guarantees", "trade-off", "equal-readings", "limit"),
     }
     assert "--summary" in read_inputs(folder, command_of).command("study")
     for drawing in drawings(read_inputs(folder)):
