@@ -95,7 +95,7 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
     assert "Left out" not in page.text
     assert "60 users, " in page.text
     assert "8 times out of 10" in page.text
-    assert "Figure 10. The readings." in page.text
+    assert "Figure 12. The readings." in page.text
 
 
 def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
