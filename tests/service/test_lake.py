@@ -43,7 +43,7 @@ def own_cells(world: World, campaign: str) -> LakeCells:
 
 def test_duckdb_makes_the_services_cells_from_its_lake(world: World, tmp_path: Path) -> None:
     campaign = shared(world)
-    assert fill(world.service, tmp_path / "lake", "one") == 2  # the day before was empty
+    assert fill(world.service, tmp_path / "lake", "one") == 1  # the day that was closed
     assert fill(world.service, tmp_path / "lake", "one") == 0  # a file is written once
     found = halfmask.aggregate(tmp_path / "lake", output=tmp_path / "cells.json")
     mine = own_cells(world, campaign)
