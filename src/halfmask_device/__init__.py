@@ -6,15 +6,19 @@ says what the reports have told; `noise` and `outputs` show the sampler to an au
 joins campaigns and sends.
 """
 
-from halfmask_device.lattice import Lattice
-from halfmask_device.laws import law_of
-from halfmask_device.ledger import Ledger, read_ledger
-from halfmask_device.limit import Limit
-from halfmask_device.producer import Producer, noise, outputs
-from halfmask_device.setting import DeviceSetting
-from halfmask_device.state import State
-from halfmask_device.stream import mask_csv
-from halfmask_device.terms import Asked, Terms, agree
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from halfmask_device.lattice import Lattice
+    from halfmask_device.laws import law_of
+    from halfmask_device.ledger import Ledger, read_ledger
+    from halfmask_device.limit import Limit
+    from halfmask_device.producer import Producer, noise, outputs
+    from halfmask_device.setting import DeviceSetting
+    from halfmask_device.state import State
+    from halfmask_device.stream import mask_csv
+    from halfmask_device.terms import Asked, Terms, agree
 
 __version__ = "0.2.0"
 __all__ = [
@@ -33,3 +37,29 @@ __all__ = [
     "outputs",
     "read_ledger",
 ]
+
+_HOMES = {
+    "Asked": "terms",
+    "DeviceSetting": "setting",
+    "Lattice": "lattice",
+    "Ledger": "ledger",
+    "Limit": "limit",
+    "Producer": "producer",
+    "State": "state",
+    "Terms": "terms",
+    "agree": "terms",
+    "law_of": "laws",
+    "mask_csv": "stream",
+    "noise": "producer",
+    "outputs": "producer",
+    "read_ledger": "ledger",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when it is first asked for, so that whoever needs the errors alone waits for nothing else."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,11 +1,14 @@
 """Joining a campaign from a producer's own device."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
-from halfmask_device.sharing import Membership, Sharer
+
+if TYPE_CHECKING:
+    from halfmask_device.sharing import Membership
 
 
 @Parameter(name="*")
@@ -36,6 +39,8 @@ class Join(Options):
 
 
 @command(Join)
-def join(options: Join) -> Membership:
+def join(options: Join) -> "Membership":
     """Join a campaign: the device keeps its token, and pins the terms by their hash."""
+    from halfmask_device.sharing import Sharer
+
     return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation)

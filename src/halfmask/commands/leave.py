@@ -1,11 +1,14 @@
 """Leaving a campaign from a producer's own device."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
-from halfmask_device.sharing import Membership, Sharer
+
+if TYPE_CHECKING:
+    from halfmask_device.sharing import Membership
 
 
 @Parameter(name="*")
@@ -27,7 +30,9 @@ class Leave(Options):
 
 
 @command(Leave)
-def leave(options: Leave) -> Membership:
+def leave(options: Leave) -> "Membership":
     """Leave a campaign: reports of open periods are withdrawn, earned rewards stay, the queue for it is dropped."""
+    from halfmask_device.sharing import Sharer
+
     sharer = Sharer(options.state)
     return sharer.leave(sharer.member(options.campaign).campaign)

@@ -5,14 +5,16 @@ import time as clock
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
 from halfmask.errors import OptionError, RunError, SourceError
-from halfmask_device.sharing import Sharer
-from halfmask_device.stream import Growing, Source, csv_batches
+
+if TYPE_CHECKING:
+    from halfmask_device.sharing import Sharer
+    from halfmask_device.stream import Source
 
 WAIT = 1.0
 """Seconds between two looks at a growing file."""
@@ -67,6 +69,8 @@ class Shared:
 @command(Send)
 def send(options: Send) -> Shared:
     """Mask readings for every campaign joined, queue the reports on disk, and send until each has its receipt."""
+    from halfmask_device.sharing import Sharer
+
     run = _Run(options, Sharer(options.state), Shared())
     if options.source == "-":
         run.all_of(sys.stdin.buffer)
@@ -82,10 +86,12 @@ def send(options: Send) -> Shared:
 @dataclass
 class _Run:
     options: Send
-    sharer: Sharer
+    sharer: "Sharer"
     shared: Shared
 
     def all_of(self, file: BinaryIO) -> None:
+        from halfmask_device.stream import Growing, csv_batches
+
         source = Growing(file, self._idle) if self.options.follow else file
         for first, batch in csv_batches(cast("Source", source), self.options.time, self.options.value):
             queued = self.sharer.put(batch, first=first)

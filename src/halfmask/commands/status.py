@@ -1,11 +1,14 @@
 """How a device stands with its campaigns."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
-from halfmask_device.sharing import Membership, Sharer
+
+if TYPE_CHECKING:
+    from halfmask_device.sharing import Membership
 
 
 @Parameter(name="*")
@@ -30,13 +33,15 @@ class Standing:
     Of a campaign that was left and joined again there are several; the first, which is the newest, has all counts.
     """
 
-    member: Membership
+    member: "Membership"
     counts: dict[str, tuple[int, int]]
 
 
 @command(Status)
 def status(options: Status) -> list[Standing]:
     """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
+    from halfmask_device.sharing import Sharer
+
     sharer = Sharer(options.state)
     found, counted = [], set[str]()
     for each in sharer.memberships(left=True):
