@@ -105,13 +105,20 @@ def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
 
 
 def fine_entropy(
-    z: Denominators, base: FloatArray, n: FloatArray, keep: float, law: Mechanism, parameters: FloatArray
+    z: Denominators,
+    base: FloatArray,
+    n: FloatArray,
+    keep: float,
+    law: Mechanism,
+    parameters: FloatArray,
+    grid: "FineGrid | None" = None,
 ) -> FloatArray:
     """Expected entropy of each setting and number of errors under one law of z, on the fine grid: (settings, n).
 
-    ``keep`` is the share of errors that are not 0 whatever the noise. Settings are dealt to two threads.
+    ``keep`` is the share of errors that are not 0 whatever the noise. ``grid`` is that of z and ``base``, where it
+    serves several calls. Settings are dealt to two threads.
     """
-    grid = _FineGrid(z.size, base)
+    grid = grid or FineGrid(z.size, base)
 
     def one(setting: FloatArray) -> list[float]:
         counted = error_bins(z.size, base, z.step, law, setting)
@@ -132,7 +139,7 @@ def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray)
     return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting)[0, 0])
 
 
-class _FineGrid:
+class FineGrid:
     """One law of z on a grid of `PER_OCTAVE` places; what settings share is computed once."""
 
     def __init__(self, size: FloatArray, base: FloatArray) -> None:

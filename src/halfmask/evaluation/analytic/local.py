@@ -9,13 +9,14 @@ known covariance.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.few import few_readings
-from halfmask.evaluation.analytic.fine import HANDFUL, corrections, exactly, fine_entropy
+from halfmask.evaluation.analytic.fine import HANDFUL, FineGrid, corrections, exactly, fine_entropy
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.mechanisms.base import Mechanism
@@ -92,8 +93,12 @@ class LocalErrors:
             parameters,
             law,
             lambda some: self._entropies(base, law, some, n, np.full(len(n), self.kept))[0],
-            lambda some: fine_entropy(self.z, self.average, n, self.kept, law, some),
+            lambda some: fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine),
         )
+
+    @cached_property
+    def _fine(self) -> FineGrid:
+        return FineGrid(self.z.size, self.average)
 
     def _exact_by_value(self, settings: int) -> bool:
         return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE

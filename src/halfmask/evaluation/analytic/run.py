@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -164,7 +165,7 @@ def _scattered(
     seed: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The expectations with the noise of finitely many readings around them, from the same draws for every setting."""
-    draws = np.array([stream(seed, "evaluation.local", s.size, s.repeat).standard_normal(3) for s in subsets])
+    draws = np.array([_drawn(seed, s.size, s.repeat) for s in subsets])
     noise = np.einsum("quab,ub->qua", found.factor, draws)
     moments = law.moments(parameters)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -182,6 +183,11 @@ def _scattered(
                 errors = drawn_errors(each, subsets[u], law, parameters, seed)
                 mean[:, u], second[:, u], entropy[:, u] = np.array([whole_sample(each, e) for e in errors]).T
     return mean, second, entropy
+
+
+@lru_cache(2**14)
+def _drawn(seed: int, size: int, repeat: int) -> tuple[float, ...]:
+    return tuple(stream(seed, "evaluation.local", size, repeat).standard_normal(3).tolist())
 
 
 def _global_part(

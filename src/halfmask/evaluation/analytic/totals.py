@@ -15,6 +15,7 @@ For the variance see `variances`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,6 +54,11 @@ class SubsetTotals:
         """Readings of each period."""
         return self.sums[:, 0]
 
+    @cached_property
+    def drawn(self) -> dict[tuple[str, int], FloatArray]:
+        """|X_t| unit_t by mechanism and seed, for settings that are evaluated one after the other."""
+        return {}
+
 
 def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
     """Number of readings and sums of s^k of each period and subset: (subsets, periods, 5), one matrix product."""
@@ -89,7 +95,9 @@ def global_summaries(
     steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
     if not needs_single_draws(law, totals) and steps == [None]:
         scale, place = np.unique(sigma, return_inverse=True)
-        return scaled_summaries(np.abs(standard_sums(law, totals, seed)) * totals.unit, scale)[place]
+        if (law.name, seed) not in totals.drawn:
+            totals.drawn[law.name, seed] = np.abs(standard_sums(law, totals, seed)) * totals.unit
+        return scaled_summaries(totals.drawn[law.name, seed], scale)[place]
     out = np.empty((len(parameters), 3))
     for row, setting in enumerate(parameters):
         x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, sigma[row], totals, seed), sigma[row])
