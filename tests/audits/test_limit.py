@@ -15,6 +15,7 @@ from halfmask.commands.profile import profile
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Weights, privacy
 from halfmask.mechanisms.grid import Grid, grid
@@ -225,7 +226,8 @@ def test_narrow_laws_on_rounded_readings_score_what_masking_gives(law: str) -> N
 
 
 def test_scaled_errors_have_a_limit_too() -> None:
-    study = evaluate_grid(homes().profile, grid(GRID), sizes="10,20,all", repeats=3, error="scaled")
+    tried = Experiment.on(homes().profile, sizes="10,20,all", error="scaled")
+    study = evaluate_grid(homes().profile, grid(GRID), tried)
     made = optimize(as_read(study), max_mean=0.5, max_std=0.5, omega=0.2).menu
     of = AllReadings(homes().profile, made)
     best = of.limit(0.09)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.study import Study
 from halfmask.mechanisms.grid import grid
@@ -61,7 +62,7 @@ def homes() -> Case:
 @cache
 def evaluated() -> Study:
     """A study of `homes` on a coarse grid."""
-    return evaluate_grid(homes().profile, grid(GRID), sizes="10,20,all", repeats=5)
+    return evaluate_grid(homes().profile, grid(GRID), Experiment.on(homes().profile, sizes="10,20,all", repeats=5))
 
 
 @cache

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.study import write_study
 from halfmask.mechanisms.grid import grid
 from halfmask.menus.menu import read_menu
@@ -22,7 +23,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("floor")
     save_profile(homes().profile, made / "homes.profile")
     few = grid("laplace:b=0.1..1.5/0.1")
-    write_study(evaluate_grid(homes().profile, few, sizes="10,20,all", repeats=3), made / "study.parquet")
+    tried = Experiment.on(homes().profile, sizes="10,20,all")
+    write_study(evaluate_grid(homes().profile, few, tried), made / "study.parquet")
     return made
 
 

@@ -13,6 +13,7 @@ from halfmask.errors import OptionError, SettingError
 from halfmask.evaluation.analytic.run import global_part
 from halfmask.evaluation.auto import auto_grid, typical_size
 from halfmask.evaluation.evaluate import evaluate_grid, findings
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
 from halfmask.evaluation.study import Study
@@ -52,7 +53,7 @@ def thinned(whole: Grid) -> Grid:
 
 
 def study(of: Profile) -> Study:
-    return evaluate_grid(of, thinned(made(of)), sizes=f"20,{USERS}", repeats=2)
+    return evaluate_grid(of, thinned(made(of)), Experiment(sizes=(20, USERS), repeats=2))
 
 
 def scores(of: Study) -> tuple[Floats, Floats]:
@@ -109,7 +110,7 @@ def test_each_mechanism_has_settings_on_both_sides_of_the_constraint(users: int)
     steady = readings_profile(np.repeat(readings()[:users], 40, axis=2))  # many readings, so that totals are accurate
     whole = auto_grid(steady, draw_subsets(steady, [users], 2, 7))
     assert (len(whole) > len(grid("paper"))) == (users > 1)
-    found = evaluate_grid(steady, thinned(whole), sizes=str(users), repeats=2)
+    found = evaluate_grid(steady, thinned(whole), Experiment(sizes=(users,), repeats=2))
     kept, start = passing(found.metrics, Constraint()), 0
     for block in thinned(whole).blocks:
         own = kept[start : start + len(block)]
@@ -122,19 +123,18 @@ def test_each_mechanism_has_settings_on_both_sides_of_the_constraint(users: int)
 
 
 def test_a_grid_that_breaks_nothing_says_so_and_by_how_much() -> None:
-    of = evaluate_grid(profile(), grid("laplace:0.01;laplace:0.02"), sizes="20", repeats=2)
+    of = evaluate_grid(profile(), grid("laplace:0.01;laplace:0.02"), Experiment(sizes=(20,), repeats=2))
     told = [each for each in findings(of) if "no setting breaks the constraint" in each]
     assert len(told) == 1
     room = float(told[0].split("noise ")[1].split(" times")[0])
-    grown = evaluate_grid(
-        profile(), grid(f"laplace:{0.0199 * room:.9g};laplace:{0.0201 * room:.9g}"), sizes="20", repeats=2
-    )
+    more = grid(f"laplace:{0.0199 * room:.9g};laplace:{0.0201 * room:.9g}")
+    grown = evaluate_grid(profile(), more, Experiment(sizes=(20,), repeats=2))
     assert passing(grown.metrics, Constraint()).tolist() == [True, False]
     assert not any("no setting breaks" in each for each in findings(study(profile())))
 
 
 def test_auto_stands_among_other_parts_and_needs_data() -> None:
-    found = evaluate_grid(profile(), "gaussian:0.5", sizes="20", repeats=1)
+    found = evaluate_grid(profile(), "gaussian:0.5", Experiment(sizes=(20,), repeats=1))
     assert found.grid.texts() == ["gaussian:0.5"]
     whole = grid("gaussian:0.5;auto", made(profile()))
     assert len(whole) == len(made(profile())) + 1

@@ -11,6 +11,7 @@ import halfmask
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.analytic.run import METRICS
 from halfmask.evaluation.evaluate import evaluate_grid, findings
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.evaluation.study import read_study
 from halfmask.mechanisms.grid import grid
@@ -97,7 +98,7 @@ def test_foreign_and_missing_studies_are_refused(tmp_path: Path) -> None:
 
 def test_a_grid_too_large_for_memory_offers_the_summary(profile: Profile) -> None:
     with pytest.raises(OptionError, match="`summary`"):
-        evaluate_grid(profile, grid("full"), repeats=40)
+        evaluate_grid(profile, grid("full"), Experiment.on(profile, repeats=40))
 
 
 def test_weights_must_add_up() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
 from halfmask.menus.promise import Question
 from tests.choice.cases import GRID, as_read
@@ -23,4 +24,5 @@ def street() -> Case:
 @cache
 def studied(text: str = GRID) -> tuple[pa.Table, dict[str, Any]]:
     """A study of the street, as it is read from its file."""
-    return as_read(evaluate_grid(street().profile, grid(text), sizes="100,all", repeats=3))
+    homes = street().profile
+    return as_read(evaluate_grid(homes, grid(text), Experiment.on(homes, sizes="100,all")))

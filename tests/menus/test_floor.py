@@ -8,6 +8,7 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.floor import Floor, brief, louder, parse_floor, refine_above
@@ -21,7 +22,7 @@ TABLE = (0.5, 0.1, 0.9, 0.2, 1.2, 1.0)
 
 @pytest.fixture(scope="module")
 def coarse() -> Menu:
-    study = evaluate_grid(homes().profile, grid(COARSE), sizes="10,20,all", repeats=5)
+    study = evaluate_grid(homes().profile, grid(COARSE), Experiment.on(homes().profile, sizes="10,20,all", repeats=5))
     return optimize(as_read(study), max_mean=0.5, max_std=0.5, omega=0.2).menu
 
 

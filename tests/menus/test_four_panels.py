@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.error_kind import error_function
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
@@ -54,7 +55,8 @@ def _offer(profile: Profile) -> Menu:
     size = float(profile.rows["sum_abs"].sum() / profile.readings)  # a small grid in the data's own scale
     settings = [PrivacySetting("laplace", (float(b * size),)) for b in np.geomspace(1e-3, 30, 60)]
     error = error_function("auto", profile)
-    study = evaluate_grid(profile, Grid.from_settings(settings), sizes="60,all", repeats=2, error=error)
+    tried = Experiment.on(profile, sizes="60,all", repeats=2, error=error)
+    study = evaluate_grid(profile, Grid.from_settings(settings), tried)
     return offer(profile, study).menu
 
 

@@ -6,6 +6,7 @@ import pytest
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid, grid
@@ -19,7 +20,7 @@ COARSE = "laplace:b=0.05..1.5/0.29;sine:k=1,values=0.3|0.75|1.2"
 
 @pytest.fixture(scope="module")
 def coarse() -> Menu:
-    study = evaluate_grid(homes().profile, grid(COARSE), sizes="10,20,all", repeats=5)
+    study = evaluate_grid(homes().profile, grid(COARSE), Experiment.on(homes().profile, sizes="10,20,all", repeats=5))
     return optimize(as_read(study), max_mean=0.5, max_std=0.5, omega=0.2).menu
 
 

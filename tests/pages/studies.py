@@ -13,6 +13,7 @@ from halfmask.commands.offer import offer
 from halfmask.commands.profile import profile
 from halfmask.data.synth import synth
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import Study, write_study
@@ -89,7 +90,8 @@ def whole_folder(folder: Path) -> Path:
     """A folder with all that a report is made of, by the steps that users take."""
     folder.mkdir()
     made = small_profile(folder)
-    write_study(evaluate_grid(made, grid(GRID), sizes=SIZES, repeats=3, seed=SEED, threads=1), folder / "study.parquet")
+    tried = Experiment.on(made, sizes=SIZES, seed=SEED)
+    write_study(evaluate_grid(made, grid(GRID), tried, threads=1), folder / "study.parquet")
     menu = optimize(folder / "study.parquet").menu
     write_menu(menu, folder / "menu.json")
     offer(made, folder / "offer.json", study=folder / "study.parquet", summary_epsilon=4.0)

@@ -14,6 +14,7 @@ from halfmask.commands._repeat import command_of
 from halfmask.commands.report import report
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.figures.inputs import PARTS, read_inputs
@@ -202,7 +203,7 @@ def test_the_commands_name_what_is_not_the_default(folder: Path) -> None:
 
 def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
-    study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), sizes="20,40,60", threads=1)
+    study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), Experiment(sizes=(20, 40, 60)), threads=1)
     write_summary(study, folder / "study.parquet")
     _, figures = words_of(folder)
     assert figures == {
@@ -226,14 +227,14 @@ def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> Non
     assert again is not None
     assert again.absent == []
     profile = load_profile(folder / "homes.profile")
-    expected = evaluate_grid(profile, grid("laplace:0.123"), sizes="20,40,60", repeats=3, seed=7).metrics[0]
+    expected = evaluate_grid(profile, grid("laplace:0.123"), Experiment(sizes=(20, 40, 60))).metrics[0]
     assert np.array_equal(again.metrics[0], expected)
     assert not np.array_equal(again.metrics[0], inputs.of_menu.metrics[0])
 
 
 def test_one_mechanism_and_one_size_do(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
-    study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), sizes="all", repeats=1)
+    study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), Experiment.on(profile, sizes="all", repeats=1))
     write_study(study, folder / "study.parquet")
     drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
     assert {"cdfs", "noise", "trajectories"} <= set(drawn)

@@ -110,14 +110,9 @@ def noise_at_equal_utility(menu: Menu, profile: Profile, points: int = POINTS) -
 
 def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -> tuple[FloatArray, FloatArray]:
     """Median privacy and utility of settings on the subsets of users that the menu was chosen on."""
-    made = menu.provenance
-    try:
-        study = evaluate_grid(
-            profile, Grid.from_settings(settings), sizes=",".join(map(str, made["sizes"])), repeats=made["repeats"],
-            seed=made["seed"], aggregate=made.get("aggregate", "sum"), error=made.get("error", "relative"),
-        )  # fmt: skip
-    except KeyError as error:
-        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
+    if not menu.experiment.sizes:
+        raise OptionError("the menu does not say which samples it was made on: recreate it with 'halfmask optimize'")
+    study = evaluate_grid(profile, Grid.from_settings(settings), menu.experiment)
     place = {text: row for row, text in enumerate(study.grid.texts())}
     metrics = study.metrics[[place[str(each)] for each in settings]].astype(float)
     q, u = (np.median(score(metrics, menu.largest, menu.weights), axis=1) for score in (privacy, utility))

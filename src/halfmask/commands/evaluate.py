@@ -103,6 +103,7 @@ def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
     from halfmask.evaluation.error_kind import error_function
     from halfmask.evaluation.evaluate import evaluate_grid
+    from halfmask.evaluation.experiment import Experiment
     from halfmask.evaluation.study import write_summary
     from halfmask.profiles.profile import Profile
 
@@ -112,10 +113,12 @@ def evaluate(options: Evaluate) -> "Study":
         if options.panel is None:
             raise OptionError("the direct method masks the readings themselves: name them, `panel`")
         readings = reopen(options.panel, made, engine=options.engine_direct, master=options.master)
+    tried = Experiment.on(
+        made, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
+        error=error_function(options.error, made), method=options.engine,
+    )  # fmt: skip
     study = evaluate_grid(
-        made, wanted, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
-        error=error_function(options.error, made), engine=options.engine, panel=readings, summary=options.summary,
-        threads=options.threads,
+        made, wanted, tried, panel=readings, summary=options.summary, threads=options.threads,
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint), resume=options.resume,
         advance=options.advance,
     )  # fmt: skip

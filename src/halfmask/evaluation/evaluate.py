@@ -1,9 +1,10 @@
-"""Settings x subsets -> a study, by either engine."""
+"""Settings x subsets -> a study, by either method."""
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,28 +16,23 @@ from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_exponent, verdict
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
-from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS, ErrorFunction
-from halfmask.evaluation.sampling import Subset, draw_subsets, parse_sizes, population
+from halfmask.evaluation.experiment import Experiment
+from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
+from halfmask.evaluation.sampling import Subset, draw_subsets, population
 from halfmask.evaluation.scores import Constraint, passing, pooled
 from halfmask.evaluation.study import Study
 from halfmask.mechanisms.grid import Grid, asks_for_auto
 from halfmask.mechanisms.grid import grid as named_grid
 from halfmask.profiles.profile import Profile
 
-EngineName = Literal["analytic", "direct"]
 MOST_BYTES = 2_500_000_000
 
 
 def evaluate_grid(
     profile: Profile,
     grid: Grid | str,
+    experiment: Experiment | None = None,
     *,
-    sizes: str = "default",
-    repeats: int = 3,
-    seed: int = 7,
-    aggregate: str = "sum",
-    error: ErrorFunction = "relative",
-    engine: EngineName = "analytic",
     panel: Panel | None = None,
     summary: bool = False,
     threads: int | None = None,
@@ -47,19 +43,21 @@ def evaluate_grid(
     """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
 
     A grid given as text may hold the word ``auto``, which stands for `auto_grid` of this profile and these subsets.
+    The experiment says on whom and how; None for the defaults of `Experiment.on` this profile.
 
     ``advance(done, all)`` hears of settings (analytic) or readings (direct).
     """
-    people = population(profile)
-    if not people:
+    if not population(profile):
         raise OptionError("the profile has no usable reading")
-    subsets = draw_subsets(profile, parse_sizes(sizes, people), repeats, seed)
+    tried = experiment or Experiment.on(profile)
+    subsets = draw_subsets(profile, tried.sizes, tried.repeats, tried.seed)
+    how: dict[str, Any] = {"aggregate": tried.aggregate, "error": tried.error, "seed": tried.seed}
     if isinstance(grid, str):
-        data = auto_grid(profile, subsets, aggregate=aggregate, error=error, seed=seed) if asks_for_auto(grid) else None
-        grid = named_grid(grid, data)
+        grid = named_grid(grid, auto_grid(profile, subsets, **how) if asks_for_auto(grid) else None)
+    tried = replace(tried, grid=grid.name, period=profile.period.text, fingerprint=profile.fingerprint())
     _check_memory(len(grid), len(subsets), summary)
     notes = Notes()
-    if engine == "analytic":
+    if tried.method == "analytic":
         done = 0
 
         def step(settings: int) -> None:
@@ -69,30 +67,21 @@ def evaluate_grid(
                 advance(done, len(grid))
 
         metrics = evaluate_analytic(
-            profile, grid, subsets, aggregate=aggregate, error=error, seed=seed, threads=threads, single=summary,
-            advance=step, notes=notes,
-        )  # fmt: skip
+            profile, grid, subsets, **how, threads=threads, single=summary, advance=step, notes=notes
+        )
     else:
         if panel is None:
             raise OptionError("the direct engine masks the readings themselves: name them with `panel=SOURCE`")
         metrics = evaluate_direct(
-            panel, profile, list(grid.settings()), subsets, aggregate=aggregate, error=error, seed=seed,
+            panel, profile, list(grid.settings()), subsets, **how,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
         )  # fmt: skip
     users, repeat = _samples(subsets)
     about = {
-        "engine": engine,
-        "grid": grid.name,
+        **tried.to_json(),
         "settings": len(grid),
         "scale": grid.scale,
-        "sizes": sorted({subset.size for subset in subsets}),
-        "repeats": repeats,
-        "seed": seed,
-        "aggregate": aggregate,
-        "error": error,
         "unfit_for_relative": unfit_for_relative(profile),
-        "period": profile.period.text,
-        "fingerprint": profile.fingerprint(),
         "readings": profile.readings,
         "reading_step": reading_step(profile),
         "excluded_periods": notes.excluded_periods,
@@ -104,7 +93,7 @@ def evaluate_grid(
 
 def findings(study: Study) -> list[str]:
     """What a reader should know of a study besides its numbers."""
-    choice = taken(study.about["error"], study.about.get("unfit_for_relative"))
+    choice = taken(study.experiment.error, study.about.get("unfit_for_relative"))
     told = [] if choice is None else [choice]
     sizes = np.unique(study.users)
     noisy = study.metrics[..., GLOBAL_MEAN].max(axis=1) > 0
@@ -113,7 +102,7 @@ def findings(study: Study) -> list[str]:
         by_size = np.array([np.median(means[:, study.users == size].mean(axis=1)) for size in sizes])
         if (by_size > 0).all() and np.isfinite(by_size).all():
             exponent = decay_exponent(sizes, by_size).exponent
-            told.append(verdict(study.about["aggregate"], exponent))
+            told.append(verdict(study.experiment.aggregate, exponent))
     broken = ~passing(study.metrics, Constraint())
     if noisy.any() and not broken.any():
         told.append(_grids_own(study))
@@ -122,7 +111,7 @@ def findings(study: Study) -> list[str]:
     if study.about.get("excluded_periods"):
         told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
-    if study.about["engine"] == "analytic" and stepped and study.about.get("reading_step") is None:
+    if study.experiment.method == "analytic" and stepped and study.about.get("reading_step") is None:
         told.append(
             f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the "
             "profile: where most have few decimals its local entropy is overstated here; `engine=direct` measures it"

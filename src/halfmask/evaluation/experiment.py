@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from halfmask.evaluation.metrics import ErrorFunction
+from halfmask.evaluation.sampling import parse_sizes, population
+from halfmask.profiles.profile import Profile
+
+Method = Literal["analytic", "direct"]
 
 
 @dataclass(frozen=True)
@@ -10,7 +16,7 @@ class Experiment:
     """How samples were made; two results can be compared where theirs are equal.
 
     ``grid``         the settings, as they were asked for
-    ``sizes``        users in the subsets
+    ``sizes``        users in the subsets, the smallest first
     ``repeats``      subsets of each size
     ``seed``         of subsets and noise
     ``aggregate``    of a period's readings
@@ -25,10 +31,29 @@ class Experiment:
     repeats: int = 3
     seed: int = 7
     aggregate: str = "sum"
-    error: str = "relative"
+    error: ErrorFunction = "relative"
     period: str = "day"
-    method: str = "analytic"
+    method: Method = "analytic"
     fingerprint: str | None = None
+
+    @classmethod
+    def on(
+        cls,
+        profile: Profile,
+        *,
+        grid: str = "settings",
+        sizes: str = "default",
+        repeats: int = 3,
+        seed: int = 7,
+        aggregate: str = "sum",
+        error: ErrorFunction = "relative",
+        method: Method = "analytic",
+    ) -> "Experiment":
+        """On the people of this profile; ``sizes`` as text, see `parse_sizes`."""
+        return cls(
+            grid, tuple(parse_sizes(sizes, population(profile))), repeats, seed, aggregate, error,
+            profile.period.text, method, profile.fingerprint(),
+        )  # fmt: skip
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> "Experiment":
@@ -40,9 +65,9 @@ class Experiment:
             repeats=int(about.get("repeats", default.repeats)),
             seed=int(about.get("seed", default.seed)),
             aggregate=str(about.get("aggregate", default.aggregate)),
-            error=str(about.get("error", default.error)),
+            error=about.get("error", default.error),
             period=str(about.get("period", default.period)),
-            method=str(about.get("engine", default.method)),
+            method=about.get("engine", default.method),
             fingerprint=about.get("fingerprint"),
         )
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.figures.samples import Samples
 from halfmask.mechanisms.grid import Grid
@@ -46,12 +47,10 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
         elif each.setting.silent:
             found[each.id] = np.zeros(samples.metrics.shape[1:])
     missing = [each for each in menu.settings if each.id not in found]
-    about = samples.about
-    if missing and profile is not None and about.get("engine") == "analytic" and _same_data(about, profile):
-        study = evaluate_grid(
-            profile, Grid.from_settings(each.setting for each in missing), sizes=",".join(map(str, about["sizes"])),
-            repeats=about["repeats"], seed=about["seed"], aggregate=about["aggregate"], error=about["error"],
-        )  # fmt: skip
+    tried = Experiment.of(samples.about)
+    same = profile is not None and tried.fingerprint == profile.fingerprint()
+    if missing and profile is not None and tried.method == "analytic" and same:
+        study = evaluate_grid(profile, Grid.from_settings(each.setting for each in missing), tried)
         rows = {text: row for row, text in enumerate(study.grid.texts())}
         found |= {each.id: study.metrics[rows[str(each.setting)]].astype(float) for each in missing}
     ids = [each.id for each in menu.settings if each.id in found]
@@ -59,10 +58,6 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
     scale = samples.scale
     q, u = privacy(metrics, scale.largest, scale.weights), utility(metrics, scale.largest, scale.weights)
     return MenuSamples(ids, samples.users, metrics, q, u, [name for name in menu.ids if name not in found])
-
-
-def _same_data(about: dict[str, object], profile: Profile) -> bool:
-    return about.get("fingerprint") == profile.fingerprint()
 
 
 def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:

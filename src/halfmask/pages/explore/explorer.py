@@ -15,6 +15,7 @@ import pyarrow as pa
 from halfmask.choice.mix import Mix, mix, parse_shares
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import SCORES, read_study
@@ -172,11 +173,7 @@ class Explorer:
 
     def _scores(self, setting: PrivacySetting, profile: Profile, samples: Samples) -> dict[str, Any]:
         """Evaluated now, on the very subsets of the study, and scored with the view's normalisers."""
-        how = {name: samples.about[name] for name in ABOUT if name in samples.about}
-        sizes = how.pop("sizes", None)
-        study = evaluate_grid(
-            profile, Grid.from_settings([setting]), sizes=",".join(map(str, sizes)) if sizes else "default", **how
-        )
+        study = evaluate_grid(profile, Grid.from_settings([setting]), Experiment.of(samples.about))
         scale = samples.scale
         keeps = bool(passing(study.metrics, scale.constraint)[0])
         found: dict[str, Any] = {"keeps": keeps, "constraint": vars(scale.constraint)}

@@ -10,6 +10,7 @@ from halfmask.choice.mix import mix
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.study import write_study
 from halfmask.figures.heatmaps import heatmap_data
 from halfmask.figures.menu import menu_samples
@@ -118,9 +119,8 @@ def gather(name: str, source: Any, plan: Plan, tell: Tell) -> Evidence:
     with tempfile.TemporaryDirectory(prefix="halfmask-") as folder:
         file = Path(folder) / "study.parquet"
         tell(f"{name}: study")
-        study = evaluate_grid(
-            profile, grid_named(plan.grid), sizes=plan.sizes, repeats=plan.repeats, seed=plan.seed, threads=plan.threads
-        )
+        tried = Experiment.on(profile, sizes=plan.sizes, repeats=plan.repeats, seed=plan.seed)
+        study = evaluate_grid(profile, grid_named(plan.grid), tried, threads=plan.threads)
         write_study(study, file)
         del study
         menu = optimize(file).menu
