@@ -39,8 +39,6 @@ REPEATS = 10
 VIEWS_KEPT = 4
 STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
 """Steps of shares that a longer menu is mixed in, and how many mixes are made in about half a second."""
-ABOUT = ("sizes", "repeats", "seed", "aggregate", "error")
-"""How a study was made, as far as one more setting must be evaluated in the same way."""
 
 
 @dataclass(frozen=True, eq=False)
