@@ -36,19 +36,24 @@ def test_parameters_are_found_again_and_wrong_ones_are_rejected() -> None:
     assert (standardised(found, wrong=1.5) > 5).all()
 
 
-def test_standard_errors_are_those_of_repeated_samples() -> None:
-    fits = [fit(chosen(300, 2, seed=seed)) for seed in range(60)]
-    spread = np.std([[each.model.take, each.model.worth, each.model.money] for each in fits], axis=0)
-    said = np.mean([each.errors for each in fits], axis=0)
+@pytest.fixture(scope="module")
+def studies() -> list[Fit]:
+    """The same study, sixty times."""
+    return [fit(chosen(300, 2, seed=seed)) for seed in range(60)]
+
+
+def test_standard_errors_are_those_of_repeated_samples(studies: list[Fit]) -> None:
+    spread = np.std([[each.model.take, each.model.worth, each.model.money] for each in studies], axis=0)
+    said = np.mean([each.errors for each in studies], axis=0)
     assert np.all(np.abs(said / spread - 1) < 0.35)
 
 
 def test_producers_who_differ_are_found_to_differ() -> None:
-    found = fit(chosen(800, 6, spread=2.0), mixed=True)
+    found = fit(chosen(400, 6, spread=2.0), mixed=True)
     assert abs(found.model.spread - 2.0) < 5 * found.errors[3]
     assert (standardised(found) < 5).all()
-    alike = fit(chosen(800, 6, spread=2.0))
-    assert found.log_likelihood > alike.log_likelihood + 50
+    alike = fit(chosen(400, 6, spread=2.0))
+    assert found.log_likelihood > alike.log_likelihood + 25
 
 
 def test_clustered_errors_are_larger_where_producers_repeat_themselves() -> None:
@@ -82,8 +87,8 @@ def test_another_program_finds_the_same() -> None:
     assert found.log_likelihood == pytest.approx(oracle.loglikelihood, rel=1e-8)
 
 
-def test_the_price_of_privacy_has_an_interval_that_holds_the_truth_and_not_another() -> None:
-    prices = [fit(chosen(300, 2, seed=seed)).model.price_of_privacy() for seed in range(60)]
+def test_the_price_of_privacy_has_an_interval_that_holds_the_truth_and_not_another(studies: list[Fit]) -> None:
+    prices = [each.model.price_of_privacy() for each in studies]
     truth = TRUE["worth"] / TRUE["money"]
     held = [sum(low < factor * truth < high for _, low, high in prices) for factor in (1.0, 1.3)]
     assert held[0] >= 49  # 57 of 60 are meant; below 49 has a chance of 3e-5

@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.rewards.honest import arbitrage, dominated, enough, honest_optimum, repaired, splits
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.optimum import at_price
+from halfmask.rewards.honest import arbitrage, dominated, enough, repaired, repaired_whole, splits
 from tests.generated import cases
 
 SIGMA = np.array([0.2, 0.5, 1.0, 2.0, 4.0])
 INFORMATION = 1 / SIGMA**2
-PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 
 
 def by_hand(rewards: np.ndarray, information: np.ndarray, k: int) -> float:
@@ -79,16 +76,15 @@ def test_what_is_free_replaces_everything_however_much_of_it_is_needed() -> None
     assert arbitrage(np.array([0.0, 0.0, 1.0]), np.array([1e9, 1.0, 1e-3]))[0].instead_of == 2
 
 
-def test_the_unconstrained_optimum_invites_arbitrage_and_honesty_has_a_price() -> None:
-    people = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
-    benefit = 1.0 - 0.06 * SIGMA**2
-    free = at_price(people, benefit, 5.0)
-    assert arbitrage(free.rewards, INFORMATION) != []
-    honest = honest_optimum(people, benefit, INFORMATION, free)
-    assert arbitrage(honest.rewards, INFORMATION) == []
-    assert honest.value < free.value
-    mended = repaired(free.rewards, INFORMATION)
-    assert honest.value >= people.shares(mended) @ (5.0 * benefit - mended) - 1e-9
+@cases(200)
+@given(st.lists(st.floats(0, 100), min_size=5, max_size=5))
+def test_whole_rewards_are_repaired_to_whole_rewards(paid: list[float]) -> None:
+    for held in (INFORMATION, np.append(INFORMATION[:-1], np.inf)):
+        mended = repaired_whole(np.array(paid), held)
+        assert (mended == np.rint(mended)).all()
+        assert (mended >= np.array(paid) * (1 - 1e-6)).all()
+        assert enough(mended, held)
+        assert arbitrage(mended, held) == []
 
 
 def test_pay_that_grows_slower_than_information_invites_splitting_and_proportional_pay_does_not() -> None:

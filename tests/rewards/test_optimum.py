@@ -6,109 +6,183 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.rewards.honest import arbitrage, enough, repaired
 from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.optimum import at_price, reaching, within_budget
-from halfmask.rewards.totals import Panel, best_error, cheapest, curve
+from halfmask.rewards.optimum import apart_within, cost_apart, own_rewards
+from halfmask.rewards.search import Problem, best, in_whole_units
+from halfmask.rewards.totals import Panel, Point, budgets_of_curve, costliest, least_error, point, scanned
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 BENEFIT = np.array([1.0, 0.9, 0.6, 0.3, 0.1])
 PANEL = Panel(1000, 48, 0.6, np.array([0.01, 0.2, 1.0, 5.0, 20.0]))
-ALIKE = ChoiceModel(-2.0, 3.0, 0.8)
-DIFFERENT = ChoiceModel(-2.0, 3.0, 0.8, spread=2.0)
+INFORMATION = 1 / PANEL.variance
+ALIKE = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
+DIFFERENT = ChoiceModel(-2.0, 3.0, 0.8, spread=2.0).population(PRIVACY)
 
 
-def searched(model: ChoiceModel, benefit: np.ndarray, price: float, starts: int = 20) -> float:
+def searched(benefit: np.ndarray, price: float, starts: int = 12) -> float:
     """The best value that SLSQP finds from many starts."""
-    people = model.population(PRIVACY)
     rng = np.random.default_rng(5)
 
     def loss(paid: np.ndarray) -> float:
-        return -float(people.shares(paid) @ (price * benefit - paid))
+        return -float(ALIKE.shares(paid) @ (price * benefit - paid))
 
     bounds = [(0, None)] * len(benefit)
     options = {"ftol": 1e-15, "maxiter": 2000}
-    found = [minimize(loss, rng.random(5) * price, bounds=bounds, options=options) for _ in range(starts)]
-    return -min(each.fun for each in found)
-
-
-@pytest.mark.parametrize("price", [0.3, 2.0, 5.0, 20.0])
-@pytest.mark.parametrize("benefit", [BENEFIT, BENEFIT - 0.5], ids=["all useful", "some harm"])
-def test_the_closed_form_is_the_best_of_many_searches(price: float, benefit: np.ndarray) -> None:
-    found = at_price(ALIKE.population(PRIVACY), benefit, price)
-    assert found.value == pytest.approx(searched(ALIKE, benefit, price), rel=1e-6, abs=1e-9)
-    assert found.gap < 1e-9
-
-
-@pytest.mark.parametrize("price", [2.0, 10.0])
-def test_producers_who_differ_have_a_bound_that_no_schedule_passes(price: float) -> None:
-    found = at_price(DIFFERENT.population(PRIVACY), BENEFIT, price)
-    best = searched(DIFFERENT, BENEFIT, price)
-    assert found.value >= best - 1e-6 * abs(best)
-    assert best <= found.bound
-    assert found.gap < 0.25 * found.value
-
-
-def test_a_budget_is_kept_and_used() -> None:
-    found = within_budget(ALIKE.population(PRIVACY), BENEFIT, 0.5)
-    assert found.cost == pytest.approx(0.5, rel=1e-6)
-    assert found.cost <= 0.5
-    other = within_budget(ALIKE.population(PRIVACY), BENEFIT, 0.6)
-    assert other.benefit > found.benefit
-    assert other.price > found.price
-
-
-def test_the_price_is_the_slope_of_the_budget_curve() -> None:
-    people = ALIKE.population(PRIVACY)
-    less, at, more = (within_budget(people, BENEFIT, b) for b in (0.499, 0.5, 0.501))
-    assert 1 / at.price == pytest.approx((more.benefit - less.benefit) / 0.002, rel=1e-3)
-
-
-def test_a_target_is_reached_at_least_cost_or_said_to_be_out_of_reach() -> None:
-    people = ALIKE.population(PRIVACY)
-    found = reaching(people, BENEFIT, 0.5)
-    assert found.benefit == pytest.approx(0.5, rel=1e-6)
-    assert within_budget(people, BENEFIT, 0.99 * found.cost).benefit < 0.5
-    with pytest.raises(OptionError, match="no reward reaches"):
-        reaching(people, BENEFIT, 1.5)
-
-
-def test_the_error_of_a_total_is_the_least_of_a_direct_search() -> None:
-    """Relative error with free participation is not concave; the scan over participation finds what a search does."""
-    people = ALIKE.population(PRIVACY)
-    found = best_error(PANEL, people, 0.5)
-    rng = np.random.default_rng(2)
-    spent = {"type": "ineq", "fun": lambda r: 0.5 - float(people.shares(r) @ r)}
-    tried = [
-        minimize(
-            lambda r: np.log(PANEL.error(people.shares(r))),
-            rng.random(5) * 3,
-            bounds=[(0, 20)] * 5,
-            constraints=spent,
-            options={"maxiter": 1000, "ftol": 1e-14},
-        )
-        for _ in range(30)
+    found = [
+        minimize(loss, rng.random(5) * price, method="SLSQP", bounds=bounds, options=options) for _ in range(starts)
     ]
-    best = min(np.exp(each.fun) for each in tried if each.success and people.shares(each.x) @ each.x <= 0.5 + 1e-6)
-    assert found.optimum.cost <= 0.5
-    assert found.error <= best * (1 + 1e-4)
+    return -float(min(each.fun for each in found))
+
+
+@pytest.mark.parametrize("price", [0.3, 2.0, 5.0, 20.0, 200.0])
+@pytest.mark.parametrize("benefit", [BENEFIT, BENEFIT - 0.5, BENEFIT[::-1]], ids=["useful", "some harm", "turned"])
+def test_the_closed_form_is_the_best_of_many_searches(price: float, benefit: np.ndarray) -> None:
+    (paid,), (level,) = own_rewards(ALIKE, price * benefit)
+    value = float(ALIKE.shares(paid) @ (price * benefit - paid))
+    assert value == pytest.approx(searched(benefit, price), rel=1e-6, abs=1e-9)
+    assert value == pytest.approx(level, rel=1e-10)
+    other = paid.copy()
+    other[0] += 0.1
+    assert ALIKE.shares(other) @ (price * benefit - other) < value
+
+
+def test_rewards_obey_the_first_order_conditions() -> None:
+    """r_k = max(0, lambda b_k - 1/beta - L), L = sum p_k (lambda b_k - r_k), as they stand in the docs."""
+    (paid,), _ = own_rewards(ALIKE, 5 * BENEFIT)
+    level = float(ALIKE.shares(paid) @ (5 * BENEFIT - paid))
+    assert np.allclose(paid, np.maximum(0.0, 5 * BENEFIT - 1 / 0.8 - level), atol=1e-10)
+    assert (paid == 0).any()
+    assert (paid > 0).any()
+
+
+def test_a_budget_is_kept_and_used_and_its_price_is_the_slope_of_what_it_buys() -> None:
+    budgets = np.array([0.499, 0.5, 0.501])
+    paid, bound = apart_within(ALIKE, np.tile(BENEFIT, (3, 1)), budgets)
+    cost = cost_apart(ALIKE, paid)
+    assert (cost <= budgets).all()
+    assert np.allclose(cost, budgets, rtol=1e-9)
+    less, at, more = (float(ALIKE.shares(each[0]) @ BENEFIT) for each in paid)
+    assert bound[1] == pytest.approx(at, rel=1e-9)
+    k = int(paid[1, 0].argmax())
+    price = (paid[1, 0, k] + 1 / 0.8 - cost[1]) / (BENEFIT[k] - at)  # from the first-order condition
+    assert 1 / price == pytest.approx((more - less) / 0.002, rel=1e-3)
+
+
+def direct(problem: Problem, starts: int = 5) -> float:
+    """The least error within the problem's budget that a search without slopes finds from random starts."""
+    rng = np.random.default_rng(2)
+    people, budget = problem.people, float(problem.budget or 0.0)
+    demands = [{"type": "ineq", "fun": lambda r: budget - float(people.shares(r) @ r)}]
+    if problem.least_privacy is not None:
+        above = problem.privacy - problem.least_privacy
+        demands.append({"type": "ineq", "fun": lambda r: float(people.shares(r) @ above)})
+    if problem.information is not None:
+        demands.append({"type": "ineq", "fun": lambda r: problem.honesty @ r})
+    best_found = np.inf
+    for _ in range(starts):
+        each = minimize(
+            lambda r: np.log(PANEL.error(people.shares(np.maximum(r, 0)))), rng.random(5) * 3, method="SLSQP",
+            bounds=[(0, 20)] * 5, constraints=demands, options={"maxiter": 500, "ftol": 1e-12},
+        )  # fmt: skip
+        at = point(PANEL, people, np.maximum(each.x, 0.0))
+        if at.cost <= budget * (1 + 1e-6) and all(np.min(d["fun"](each.x)) >= -1e-7 for d in demands[1:]):
+            best_found = min(best_found, at.error)
+    return best_found
+
+
+@pytest.mark.parametrize("people", [ALIKE, DIFFERENT], ids=["alike", "different"])
+@pytest.mark.parametrize("honest", [False, True], ids=["free", "honest"])
+@pytest.mark.parametrize("privacy", [None, 0.7], ids=["any privacy", "privacy kept"])
+def test_no_search_finds_a_better_total_for_the_money(people: object, honest: bool, privacy: float | None) -> None:
+    """Relative error with free participation is not concave: the scan over participation finds what searches do."""
+    information = INFORMATION if honest else None
+    problem = Problem(PANEL, people, PRIVACY, 0.5, None, privacy, information)  # type: ignore[arg-type]
+    found = best(problem)
+    assert found.cost <= 0.5
+    assert found.error <= direct(problem) * (1 + 1e-5)
+    if privacy is not None:
+        assert found.shares @ PRIVACY / found.shares.sum() >= privacy
+        assert found.error > best(Problem(PANEL, people, PRIVACY, 0.5)).error  # type: ignore[arg-type]
+    if honest:
+        assert arbitrage(found.rewards, INFORMATION) == []
+
+
+def test_the_bound_is_reached_where_all_are_alike_and_passed_by_no_rewards_where_they_differ() -> None:
+    rng = np.random.default_rng(4)
+    for people, least, most in ((ALIKE, 0.0, 1e-6), (DIFFERENT, 1e-6, 0.1)):
+        found = best(Problem(PANEL, people, PRIVACY, 0.5))
+        bound = least_error(PANEL, people, found)
+        assert least <= found.error / bound - 1 <= most + 1e-12
+        for rewards in rng.exponential(1.0, (300, 5)):
+            at = point(PANEL, people, rewards)
+            if at.cost <= 0.5:
+                assert at.error >= bound
 
 
 def test_the_cheapest_schedule_for_an_error_meets_it_and_less_money_does_not() -> None:
-    people = ALIKE.population(PRIVACY)
-    target = 0.5 * (best_error(PANEL, people, 0.0).error + best_error(PANEL, people, 2.0).error)
-    found = cheapest(PANEL, people, target)
-    assert found.error <= target
-    assert best_error(PANEL, people, 0.97 * found.optimum.cost).error > target
+    middle = 0.5 * sum(best(Problem(PANEL, ALIKE, PRIVACY, budget)).error for budget in (0.0, 2.0))
+    for information in (None, INFORMATION):
+        found = best(Problem(PANEL, ALIKE, PRIVACY, None, middle, None, information))
+        assert found.error <= middle * (1 + 1e-9)
+        less = Problem(PANEL, ALIKE, PRIVACY, 0.98 * found.cost, None, None, information)
+        assert best(less).error > middle
     with pytest.raises(OptionError, match="no reward brings"):
-        cheapest(PANEL, people, 1e-9)
+        best(Problem(PANEL, ALIKE, PRIVACY, None, 1e-9))
+
+
+def test_a_privacy_that_no_money_buys_is_refused() -> None:
+    with pytest.raises(OptionError, match="no reward keeps the average privacy"):
+        best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, 0.95))
 
 
 def test_more_money_never_buys_a_worse_total() -> None:
-    points = curve(PANEL, ALIKE.population(PRIVACY), points=8)
-    errors = [each.error for each in points]
-    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(errors))
-    assert points[0].optimum.cost == pytest.approx(0, abs=1e-6)
+    budgets = budgets_of_curve(PANEL, ALIKE, 8)
+    points = [point(PANEL, ALIKE, each) for each in scanned(PANEL, ALIKE, budgets)]
+    assert all(later.error <= earlier.error * (1 + 1e-9) for earlier, later in pairwise(points))
+    assert points[0].cost == pytest.approx(0, abs=1e-6)
+    assert points[-1].error <= points[0].error - 0.99 * (points[0].error - costliest(PANEL, ALIKE).error)
+
+
+def monotone(most: int, settings: int) -> list[FloatArray]:
+    """All schedules of whole rewards up to ``most`` that do not fall with information (here: in the given order)."""
+    made = [np.zeros(0)]
+    for _ in range(settings):
+        made = [np.append(each, r) for each in made for r in range(int(each[-1]) + 1 if len(each) else most + 1)]
+    return made
+
+
+@pytest.mark.parametrize("budget", [0.4, 1.5])
+def test_whole_rewards_are_honest_and_the_best_of_all_that_are(budget: float) -> None:
+    problem = Problem(PANEL, ALIKE, PRIVACY, budget, None, None, INFORMATION)
+    found = in_whole_units(problem, best(problem))
+    assert found is not None
+    assert (found.rewards == np.rint(found.rewards)).all()
+    assert found.cost <= budget
+    assert enough(found.rewards, INFORMATION)
+    allowed = [point(PANEL, ALIKE, each) for each in monotone(8, 5) if enough(each, INFORMATION)]
+    assert found.error <= min(at.error for at in allowed if at.cost <= budget) * (1 + 1e-12)
+
+
+def test_whole_rewards_for_an_error_meet_it() -> None:
+    free = best(Problem(PANEL, ALIKE, PRIVACY, 0.7))
+    problem = Problem(PANEL, ALIKE, PRIVACY, None, free.error, None, INFORMATION)
+    found = in_whole_units(problem, best(problem))
+    assert found is not None
+    assert found.error <= free.error * (1 + 1e-9)
+
+
+def test_honesty_costs_something_and_repair_alone_costs_more() -> None:
+    free = best(Problem(PANEL, ALIKE, PRIVACY, 0.5))
+    assert arbitrage(free.rewards, INFORMATION) != []
+    honest = best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, None, INFORMATION), [free.rewards])
+    assert honest.error > free.error
+    mended: Point = point(PANEL, ALIKE, repaired(free.rewards, INFORMATION))
+    assert mended.cost > 0.5  # what is repaired upwards spends more, so it is optimised again
+    shrunk = [point(PANEL, ALIKE, share * mended.rewards) for share in np.linspace(0, 1, 200)]
+    assert honest.error <= min(at.error for at in shrunk if at.cost <= 0.5)
 
 
 def test_an_uncertain_model_pays_for_its_uncertainty() -> None:
@@ -116,7 +190,7 @@ def test_an_uncertain_model_pays_for_its_uncertainty() -> None:
     unsure = ChoiceModel(-2.0, 3.0, 0.8, 0.0, tuple(map(tuple, covariance)))
     people = unsure.draws(PRIVACY, 200, np.random.default_rng(1))
     assert people.weight.sum() == pytest.approx(1)
-    found = within_budget(people, BENEFIT, 0.5)
-    certain = within_budget(ALIKE.population(PRIVACY), BENEFIT, 0.5)
-    assert people.shares(certain.rewards) @ certain.rewards != pytest.approx(0.5, rel=1e-3)
-    assert found.cost == pytest.approx(0.5, rel=1e-3)
+    certain = best(Problem(PANEL, ALIKE, PRIVACY, 0.5))
+    assert point(PANEL, people, certain.rewards).cost != pytest.approx(0.5, rel=1e-3)
+    found = best(Problem(PANEL, people, PRIVACY, 0.5))
+    assert found.cost == pytest.approx(0.5, rel=1e-6)

@@ -60,13 +60,12 @@ class Bargain(Options):
 @command(Bargain)
 def bargain(options: Bargain) -> "Found":
     """Offers and answers, ending in a setting and a reward, or in what stood between the two sides."""
-    import numpy as np
-
     from halfmask.menus.menu import Menu
     from halfmask.rewards.bargain import bargain as negotiate
+    from halfmask.streams import stream
 
     return negotiate(
         held(Menu, options.menu), options.current, read_model(options.model), delta=options.delta, c=options.c,
         reward=options.reward, least_delta=options.least_delta, least_c=options.least_c, rounds=options.rounds,
-        rule=options.rule, rng=np.random.default_rng(options.seed),
+        rule=options.rule, rng=stream(options.seed, "rewards.bargain"),
     )  # fmt: skip

@@ -49,9 +49,8 @@ class Check(Options):
 @command(Check)
 def check(options: Check) -> "list[Cancellation]":
     """Whether noise cancels in an aggregate: the theorem's conditions tried, and the decay of the error measured."""
-    import numpy as np
-
     from halfmask.evaluation.cancellation import NAMES, cancellation, setting_of
+    from halfmask.streams import stream
 
     if options.repeats < 2:
         raise OptionError(f"repeats {options.repeats} is below 2")
@@ -64,7 +63,7 @@ def check(options: Check) -> "list[Cancellation]":
             [setting_of(each) for each in mechanisms],
             accuracy=options.accuracy,
             repeats=options.repeats,
-            rng=np.random.default_rng(options.seed),
+            rng=stream(options.seed, "evaluation.cancellation"),
         )
         for name, mechanisms in pairs
     ]

@@ -71,7 +71,8 @@ def reward(options: Reward) -> "Schedule":
     from halfmask.files import write_page
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.rewards.schedule import End, schedule
+    from halfmask.rewards.market import End
+    from halfmask.rewards.schedule import schedule
 
     within = None if options.within is None else share(options.within)
     named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}

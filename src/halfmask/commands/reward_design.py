@@ -46,14 +46,13 @@ def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]"
     """Schedules of whole rewards from which the worth of privacy and of money can be told apart."""
     import csv
 
-    import numpy as np
-
     from halfmask.files import whole_file
     from halfmask.menus.menu import Menu
     from halfmask.rewards.design import designed
+    from halfmask.streams import stream
 
     menu = held(Menu, options.menu)
-    drawn = designed(len(menu.ids), options.groups, options.low, options.high, np.random.default_rng(options.seed))
+    drawn = designed(len(menu.ids), options.groups, options.low, options.high, stream(options.seed, "rewards.design"))
     if options.output is not None:
         with whole_file(options.output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

@@ -2,7 +2,7 @@
 
 from halfmask.figures.pay import WITHIN, money
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
-from halfmask.rewards.schedule import Schedule
+from halfmask.rewards.schedule import Schedule, bound_told, honesty_told
 
 ENDS = {
     "budget": "spend at most {:,.10g} in a period",
@@ -25,6 +25,7 @@ def pay_section(found: Schedule | None) -> Markup:
             ),
             _schedule(found),
             _offers(found),
+            _equal(found),
             element("h3", "Honesty"),
             bullets(_honesty(found)),
         ]
@@ -36,7 +37,7 @@ def _schedule(found: Schedule) -> Markup:
         [
             id,
             f"{reward:.4g}",
-            f"{found.whole.rewards[id]:,.0f}",
+            "none" if found.whole is None else f"{found.whole.rewards[id]:,.0f}",
             f"{found.free.rewards[id]:.4g}",
             f"{found.honest.shares[id]:.1%}",
         ]
@@ -61,6 +62,7 @@ def _offers(found: Schedule) -> Markup:
             f"{each.privacy:.3f}",
         ]
         for name, each in (("Honest", found.honest), ("Whole units", found.whole), ("Not honest", found.free))
+        if each is not None
     ]
     caption = (
         "What each of the three is expected to give: the share of producers that takes part, what is paid in a period, "
@@ -71,13 +73,25 @@ def _offers(found: Schedule) -> Markup:
     return table(caption, heads, rows, numbers=range(1, 6))
 
 
+def _equal(found: Schedule) -> Markup:
+    """More producers against less noise."""
+    rows = [
+        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,.0f}" for each in at.producers.values())]
+        for at in found.equal
+    ]
+    caption = (
+        "Lines of equal utility: how many producers reach it if all of them show the same setting. "
+        "More producers make up for more noise; the honest rewards' own utility is among the lines."
+    )
+    return table(caption, ["Utility", "Total within", *found.honest.rewards], rows, numbers=range(1, 9))
+
+
 def _honesty(found: Schedule) -> list[str]:
     """What honesty costs, and where rewards could be beaten."""
-    wider = found.honesty_costs
     told = [
-        "Honest: no set of noisier reports with as much information is cheaper than one clear report. That makes the "
-        f"error of the total {abs(wider):.2%} {'wider' if wider >= 0 else 'narrower'} than the best rewards without "
-        "this demand."
+        "Honest: no set of noisier reports with as much information is cheaper than one clear report. "
+        + honesty_told(found),
+        bound_told(found),
     ]
     told += [f"Without honesty, {each}." for each in found.arbitrage]
     told += [
@@ -86,8 +100,4 @@ def _honesty(found: Schedule) -> list[str]:
         for each in found.splitting
     ]
     told += [f"Nobody would choose {each}." for each in found.dominated]
-    if found.gap > 1e-6:
-        told.append(
-            f"Producers differ, so the best rewards are not certain: at most {found.gap:,.3g} a period is missed."
-        )
     return told

@@ -124,7 +124,8 @@ def _elected(menu: Menu, worth: FloatArray, private: float, rule: Rule) -> MenuS
     if not enough:
         return None
     up, down = [each.id for each in reversed(enough)], [each.id for each in enough]
-    ballots = [down if value <= np.median(worth) else up for value in worth]
+    middle = float(np.median(worth))
+    ballots = [down if value <= middle else up for value in worth]
     return vote(menu, ballots, rule).winner
 
 

@@ -7,14 +7,10 @@ fall and r / i does not rise with i. A setting without noise has infinite inform
 
 import heapq
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
-from halfmask.rewards.model import Population
-from halfmask.rewards.optimum import Optimum, at_price, measured
 
 Taken = tuple[tuple[int, int], ...]
 """How many of which items were taken so far."""
@@ -127,61 +123,21 @@ def repaired(rewards: FloatArray, information: FloatArray) -> FloatArray:
     return result
 
 
-def honest_optimum(population: Population, benefit: FloatArray, information: FloatArray, free: Optimum) -> Optimum:
-    """The best rewards under the sufficient condition, at the price of ``free``, the optimum without it.
+def repaired_whole(rewards: FloatArray, information: FloatArray) -> FloatArray:
+    """The least schedule of whole rewards above ``rewards`` that meets the sufficient condition.
 
-    Linear constraints on r; the search starts from the repaired optimum and from the schedule proportional to
-    information, and keeps the best. It is never better than ``free``, and what it lacks is what honesty costs.
+    From the most informative setting down: a ratio r / i that was rounded up raises what is asked of all below it.
     """
     order = np.argsort(information, kind="stable")
-    rows = []
-    for low, high in pairwise(order):
-        step = np.zeros(len(benefit))
-        step[[low, high]] = -1.0, 1.0
-        rows.append(step)
-        if np.isfinite(information[high]):
-            fall = np.zeros(len(benefit))
-            fall[low], fall[high] = 1.0, -information[low] / information[high]
-            rows.append(fall)
-    matrix = np.array(rows)
-    start = repaired(free.rewards, information)
-
-    def loss(paid: FloatArray) -> float:
-        shares = population.shares(paid)
-        return -float(shares @ (free.price * benefit - paid))
-
-    tried = [start]
-    for share in (1.0, 0.75, 0.5, 0.25):
-        found = minimize(
-            loss,
-            start * share,
-            method="SLSQP",
-            bounds=[(0, None)] * len(benefit),
-            constraints={"type": "ineq", "fun": lambda paid: matrix @ paid, "jac": lambda _: matrix},
-            options={"ftol": 1e-12, "maxiter": 500},
-        )
-        tried.append(repaired(np.maximum(found.x, 0.0), information))
-    return measured(population, benefit, min(tried, key=loss), free.price, free.bound)
-
-
-def honest_within(
-    population: Population, benefit: FloatArray, information: FloatArray, free: Optimum, budget: float
-) -> Optimum:
-    """The best honest rewards that cost at most ``budget`` per report: the price falls until they do."""
-    high = honest_optimum(population, benefit, information, free)
-    if high.cost <= budget:
-        return high
-    top, bottom = np.log(free.price), np.log(free.price) - 20
-    best = measured(population, benefit, np.zeros(len(benefit)), free.price)
-    for _ in range(30):
-        middle = (top + bottom) / 2
-        cheaper = at_price(population, benefit, float(np.exp(middle)))
-        found = honest_optimum(population, benefit, information, cheaper)
-        if found.cost > budget:
-            top = middle
-        else:
-            bottom, best = middle, found
-    return best
+    result = np.ceil(np.maximum.accumulate(rewards[order]) * (1 - CLOSE))
+    held, ratio = information[order], 0.0
+    for at in range(len(order) - 1, -1, -1):
+        if np.isfinite(held[at]):
+            result[at] = max(result[at], np.ceil(held[at] * ratio * (1 - CLOSE)))
+            ratio = max(ratio, result[at] / held[at])
+    whole = np.empty_like(result)
+    whole[order] = result
+    return whole
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from halfmask.errors import OptionError
 NODES = 15
 """Gauss-Hermite nodes that stand for the producers' different worth of privacy."""
 
+FEWER = 5
+"""Nodes under each draw of an uncertain model: the draws smooth what few nodes leave rough."""
+
 FORMAT, VERSION = "halfmask choice model", 1
 PARAMETERS = ("take", "worth", "money", "spread")
 
@@ -63,12 +66,12 @@ class ChoiceModel:
                 raise ValueError(f"a covariance of {len(PARAMETERS)} parameters has as many rows and columns")
         return cls(**numbers, covariance=covariance)
 
-    def population(self, privacy: FloatArray) -> "Population":
+    def population(self, privacy: FloatArray, classes: int = NODES) -> "Population":
         """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""
         if self.spread == 0:
             worth, weight = np.array([self.worth]), np.ones(1)
         else:
-            nodes, weight = np.polynomial.hermite_e.hermegauss(NODES)
+            nodes, weight = np.polynomial.hermite_e.hermegauss(classes)
             worth, weight = self.worth + self.spread * nodes, weight / weight.sum()
         return Population(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
 
@@ -81,7 +84,8 @@ class ChoiceModel:
         kept = [row for row in drawn if row[2] > 0]
         if len(kept) < 0.9 * count:
             raise OptionError("what money does is too uncertain in this model: offer rewards that vary more, fit again")
-        made = [ChoiceModel(take, worth, money, abs(spread)).population(privacy) for take, worth, money, spread in kept]
+        models = [ChoiceModel(take, worth, money, abs(spread)) for take, worth, money, spread in kept]
+        made = [each.population(privacy, FEWER) for each in models]
         return Population(
             np.concatenate([each.appeal for each in made]),
             np.concatenate([each.money for each in made]),
@@ -111,12 +115,23 @@ class Population:
     weight: FloatArray
 
     def choices(self, rewards: FloatArray) -> FloatArray:
-        """(C, K): the chance that a producer of each class takes each setting at these rewards."""
+        """(..., C, K): the chance that a producer of each class takes each setting at rewards (K,) or (..., C, K)."""
         value = self.appeal + self.money[:, None] * rewards
-        top = np.maximum(value.max(axis=1, keepdims=True), 0.0)
+        top = np.maximum(value.max(axis=-1, keepdims=True), 0.0)
         taken = np.exp(value - top)
-        return np.asarray(taken / (np.exp(-top) + taken.sum(axis=1, keepdims=True)))
+        return np.asarray(taken / (np.exp(-top) + taken.sum(axis=-1, keepdims=True)))
 
     def shares(self, rewards: FloatArray) -> FloatArray:
         """(K,): the share of all producers that takes each setting; the rest does not take part."""
         return np.asarray(self.weight @ self.choices(rewards))
+
+    def slopes(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The shares, and (K, K) how each, by row, changes with each reward, by column."""
+        chance = self.choices(rewards)
+        moved = (self.weight * self.money)[:, None] * chance
+        return np.asarray(self.weight @ chance), np.asarray(np.diag(moved.sum(axis=0)) - chance.T @ moved)
+
+    @property
+    def average(self) -> "Population":
+        """One class in the middle of all: where searches begin."""
+        return Population((self.weight @ self.appeal)[None], np.array([self.weight @ self.money]), np.ones(1))

@@ -3,27 +3,31 @@
 N producers are asked, each with h reports of mean size m in a period. Where a share p_k takes a setting whose noise has
 variance v_k, the total of those who take part has the relative standard error
 
-    e = sqrt(N h sum_k p_k v_k) / (N h m sum_k p_k).
+    e = sqrt(N h V) / (N h m P),     P = sum_k p_k,     V = sum_k p_k v_k.
 
 e falls with more producers and with less noise. It is not concave in the shares, but for a fixed value c of one more
 participant the problem is that of `halfmask.rewards.optimum` with b_k = c - v_k: scanning c scans participation.
+
+The bound. With h(c) the most that c P - V can be within the budget, were every class paid by a schedule of its own, all
+(P, V) that money can buy have V >= c P - h(c), for every c. So e^2 is at least the least of max_c (c P - h(c)) / P^2
+over P. Between two crossings of these lines it has no minimum, so the crossings are tried. For producers who are all
+alike the bound is reached.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.rewards.model import Population
-from halfmask.rewards.optimum import Optimum, within_budget
+from halfmask.rewards.optimum import apart_within
 
 WITHIN = 1.959963984540054
 """A total is within x of the truth in 95 of 100 periods where x = 1.96 e."""
 
-SCAN = 24
+SCAN, ZOOMS, LINES = 24, 4, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +42,10 @@ class Panel:
     def error(self, shares: FloatArray) -> float:
         """The relative standard error of the total of those who take part; infinite where nobody does."""
         taking = float(shares.sum())
-        if taking <= 0:
-            return np.inf
-        noise = float(shares @ self.variance)
+        return self.error_of(taking, float(shares @ self.variance)) if taking > 0 else np.inf
+
+    def error_of(self, taking: float, noise: float) -> float:
+        """The same from P and V."""
         return float(np.sqrt(noise / (self.producers * self.reports)) / (self.size * taking))
 
     def producers_for(self, error: float, shares: FloatArray) -> float:
@@ -50,11 +55,12 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One point of the curve: what a budget per report buys; ``benefit`` (K,) is what a chooser of each is worth."""
+    """What rewards (K,) per report lead to: shares (K,), the expected cost per producer and report, and the error."""
 
-    optimum: Optimum
+    rewards: FloatArray
+    shares: FloatArray
+    cost: float
     error: float
-    benefit: FloatArray
 
     @property
     def within(self) -> float:
@@ -62,99 +68,100 @@ class Point:
         return WITHIN * self.error
 
 
-def best_error(panel: Panel, population: Population, budget: float, bonus: FloatArray | float = 0.0) -> Point:
-    """The rewards with the smallest error of the total at an expected cost of at most ``budget`` per producer.
-
-    ``bonus`` is added to what a chooser of each setting is worth, for ends other than the error.
-    """
-
-    def found(log_c: float) -> Point:
-        benefit = np.exp(log_c) - panel.variance + bonus
-        optimum = within_budget(population, benefit, budget)
-        return Point(optimum, panel.error(optimum.shares), benefit)
-
-    return _least(panel, found, lambda point: point.error)
+def point(panel: Panel, population: Population, rewards: FloatArray) -> Point:
+    """What given rewards lead to."""
+    shares = population.shares(rewards)
+    return Point(rewards, shares, float(shares @ rewards), panel.error(shares))
 
 
-def keeping_privacy(panel: Panel, population: Population, budget: float, privacy: FloatArray, least: float) -> Point:
-    """As `best_error`, with the average privacy of those who take part at ``least`` or above.
-
-    Choosers of more private settings get a bonus; the least bonus that does is found by halving.
-    """
-
-    def average(point: Point) -> float:
-        shares = point.optimum.shares
-        return float(shares @ privacy / shares.sum())
-
-    free = best_error(panel, population, budget)
-    if average(free) >= least:
-        return free
-    size = float(panel.variance.max())
-    low, high = 0.0, size
-    held = best_error(panel, population, budget, high * (privacy - least))
-    while average(held) < least and high < 1e6 * size:
-        high *= 10
-        held = best_error(panel, population, budget, high * (privacy - least))
-    if average(held) < least:
-        raise OptionError(f"no reward keeps the average privacy at {least:g}: {average(held):.3g} is the most")
-    for _ in range(20):
-        middle = (low + high) / 2
-        tried = best_error(panel, population, budget, middle * (privacy - least))
-        low, high, held = (middle, high, held) if average(tried) < least else (low, middle, tried)
-    return held
+def scanned(panel: Panel, population: Population, budgets: FloatArray) -> FloatArray:
+    """The best rewards (B, K) for budgets (B,) per producer and report, were all producers the average one."""
+    alike = population.average
+    low, high = _span(panel)
+    rows = np.arange(len(budgets))
+    grid = np.linspace(np.full(len(budgets), low), np.full(len(budgets), high), SCAN, axis=1)
+    for _ in range(ZOOMS):
+        paid, _ = _apart(panel, alike, np.exp(grid), budgets)
+        shares = alike.choices(paid)[:, :, 0]
+        at = (np.sqrt(shares @ panel.variance) / shares.sum(axis=-1)).argmin(axis=1)
+        found = paid[rows, at, 0]
+        grid = np.linspace(grid[rows, np.maximum(at - 1, 0)], grid[rows, np.minimum(at + 1, SCAN - 1)], SCAN, axis=1)
+    return np.asarray(found)
 
 
-def cheapest(panel: Panel, population: Population, error: float) -> Point:
-    """The cheapest rewards that keep the relative standard error at or below ``error``.
+def least_error(panel: Panel, population: Population, found: Point) -> float:
+    """The bound: an error that no rewards of the same cost come below. Lines lie close together around the found."""
+    low, high = _span(panel)
+    at = 2 * float(found.shares @ panel.variance) / float(found.shares.sum())  # where the error is stationary
+    near = at * np.exp(np.concatenate([-np.geomspace(3, 1e-4, LINES), [0.0], np.geomspace(1e-4, 3, LINES)]))
+    never = np.array([0.0, *(-np.exp([low, high]))])  # lines that say how few can be made to take part
+    slopes = np.concatenate([never, np.exp(np.linspace(low, high, SCAN // 2)), near])
+    _, heights = _apart(panel, population, slopes[None], np.array([found.cost]))
+    return _lowest(panel, slopes, heights[0])
 
-    The least budget by root search on `best_error`, which falls as the budget grows.
-    """
-    free = best_error(panel, population, 0.0)
-    if free.error <= error:
-        return free
-    most = _dearest(panel, population)
+
+def _span(panel: Panel) -> tuple[float, float]:
+    """Logarithms of what one more participant can be worth: all magnitudes of variance."""
+    varied = panel.variance[panel.variance > 0]
+    return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
+
+
+def _apart(panel: Panel, population: Population, c: FloatArray, budgets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For values c (B, S) of one more participant: rewards (B, S, C, K) of classes paid apart, and h(c) (B, S)."""
+    benefit = (c[:, :, None] - panel.variance).reshape(-1, len(panel.variance))
+    paid, bound = apart_within(population, benefit, np.repeat(budgets, c.shape[1]))
+    return paid.reshape(*c.shape, *paid.shape[1:]), bound.reshape(c.shape)
+
+
+def _lowest(panel: Panel, slopes: FloatArray, heights: FloatArray) -> float:
+    """The least error on or above the lines V = c P - h(c), for P up to 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = (heights[:, None] - heights) / (slopes[:, None] - slopes)
+    taking = np.append(crossing[np.isfinite(crossing) & (crossing > 0) & (crossing < 1)], 1.0)
+    noise = np.maximum((slopes[:, None] * taking - heights[:, None]).max(axis=0), 0.0)
+    at = int(np.argmin(noise / taking**2))
+    return panel.error_of(float(taking[at]), float(noise[at]))
+
+
+def costliest(panel: Panel, population: Population) -> Point:
+    """Where money buys nothing more: everyone takes the least noisy setting but for one in 10^4."""
+    quiet = int(np.argmin(panel.variance))
+    behind = (np.maximum(population.appeal.max(axis=1), 0.0) - population.appeal[:, quiet]) / population.money
+    rewards = np.zeros(len(panel.variance))
+    rewards[quiet] = float(max(behind.max(), 0.0) + np.log(1e4 * (len(rewards) + 1)) / population.money.min())
+    return point(panel, population, rewards)
+
+
+def budgets_of_curve(panel: Panel, population: Population, points: int) -> FloatArray:
+    """Budgets from nothing to where money stops paying: all but a thousandth of what can be had."""
+    alike = population.average
+    last = costliest(panel, alike)
+    halves = last.cost / 2.0 ** np.arange(24)
+    found = scanned(panel, alike, np.append(halves, 0.0))
+    errors = np.array([point(panel, alike, each).error for each in found])
+    enough = halves[errors[:-1] <= errors[-1] - 0.999 * (errors[-1] - last.error)]
+    most = float(enough.min()) if len(enough) else last.cost
+    return np.array([0.0, *np.geomspace(most / 200, most, points - 1)])
+
+
+def budget_for(panel: Panel, population: Population, error: float) -> float:
+    """About the budget at which the best rewards give that error, were all producers the average one."""
+    alike = population.average
+    high = costliest(panel, alike).cost
+
+    def excess(budget: float) -> float:
+        return point(panel, alike, scanned(panel, alike, np.array([budget]))[0]).error - error
+
+    if excess(high) >= 0 or excess(0.0) <= 0:
+        return high if excess(high) >= 0 else 0.0
+    return float(brentq(excess, 0.0, high, rtol=1e-3))
+
+
+def check_reach(panel: Panel, population: Population, error: float) -> None:
+    """An OptionError where no money brings the error of a total down to ``error``."""
+    most = costliest(panel, population)
     if most.error > error:
         raise OptionError(
             f"no reward brings the error of a total to {error:.3g}: {most.error:.3g} is the least that "
-            f"{panel.producers:,} producers give; about {panel.producers_for(error, most.optimum.shares):,.0f} would"
+            f"{panel.producers:,} producers give; about {panel.producers_for(error, most.shares):,.0f} would"
         )
-    budget = brentq(
-        lambda b: best_error(panel, population, b).error - error, 0.0, most.optimum.cost, xtol=1e-9, rtol=1e-6
-    )
-    point = best_error(panel, population, budget)
-    while point.error > error:  # the root is met from above by rounding alone
-        budget *= 1 + 1e-6
-        point = best_error(panel, population, budget)
-    return point
-
-
-def curve(panel: Panel, population: Population, points: int = 24) -> list[Point]:
-    """What each budget buys, from nothing to where money stops paying: all but a thousandth of what can be had."""
-    free, most = best_error(panel, population, 0.0), _dearest(panel, population)
-    last = most.optimum.cost
-    while last > 1e-9 and best_error(panel, population, last / 2).error < free.error - 0.999 * (
-        free.error - most.error
-    ):
-        last /= 2
-    budgets = [0.0, *np.geomspace(last / 200, last, points - 1)]
-    return [best_error(panel, population, budget) for budget in budgets]
-
-
-def _dearest(panel: Panel, population: Population) -> Point:
-    """Where money buys nothing more: a budget at which everyone takes the least noisy setting but for one in 10^4."""
-    value = -population.appeal / population.money[:, None]
-    enough = float(value.max() + np.log(1e4 * value.shape[1]) / population.money.min())
-    return best_error(panel, population, max(enough, 1e-6))
-
-
-def _least(panel: Panel, found: Callable[[float], Point], key: Callable[[Point], float]) -> Point:
-    """The least over log c: a scan over all magnitudes of variance, then a search around its best."""
-    varied = panel.variance[panel.variance > 0]
-    low, high = (np.log(varied.min() / 100), np.log(varied.max() * 1000)) if len(varied) else (-1.0, 1.0)
-    scan = np.linspace(low, high, SCAN)
-    points = [found(each) for each in scan]
-    best = int(np.argmin([key(each) for each in points]))
-    around = scan[max(best - 1, 0)], scan[min(best + 1, SCAN - 1)]
-    fine = minimize_scalar(lambda c: key(found(c)), bounds=around, method="bounded", options={"xatol": 1e-4})
-    refined = found(float(fine.x))
-    return min(refined, points[best], key=key)

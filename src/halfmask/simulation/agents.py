@@ -14,7 +14,8 @@ from halfmask.errors import HalfmaskError, OptionError
 from halfmask.rewards.design import designed
 from halfmask.rewards.fit import OUT, Choices, fit
 from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.totals import Panel, best_error
+from halfmask.rewards.search import Problem, best
+from halfmask.rewards.totals import Panel
 from halfmask_device.sharing import Sharer
 from halfmask_device.transport import Answer, Service, Transport, urllib_transport
 
@@ -188,8 +189,8 @@ class ConsumerAgent:
             return None
         per_report = max(left, 0.0) / (days * self.panel.producers * self.panel.reports)
         try:
-            best = best_error(self.panel, model.population(self.privacy), per_report).optimum.rewards
+            paid = best(Problem(self.panel, model.population(self.privacy), self.privacy, per_report)).rewards
         except HalfmaskError as error:
             self.tell(f"the consumer keeps its rewards: {error}")
             return None
-        return dict(zip(self.ids, (int(each) for each in np.floor(best)), strict=True))
+        return dict(zip(self.ids, (int(each) for each in np.floor(paid)), strict=True))

@@ -1,0 +1,190 @@
+"""A menu on a panel of producers: what shares of them cost and give, in the paper's terms.
+
+Utility follows from the error of a total alone: the global error of a period is that of a normal variable whose
+deviation is the error of that period's total, so its mean, deviation and expected entropy are known.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erf
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.evaluation.analytic.expected_entropy import expected_entropy
+from halfmask.evaluation.sampling import eligible
+from halfmask.evaluation.scores import utility
+from halfmask.menus.menu import Menu
+from halfmask.profiles.profile import Profile
+from halfmask.rewards.model import ChoiceModel, Population
+from halfmask.rewards.search import Problem, best
+from halfmask.rewards.totals import WITHIN, Panel, Point, budgets_of_curve, scanned
+from halfmask.streams import stream
+
+BIN = 0.001
+CURVE = 16
+DRAWS = 40
+"""Draws of an uncertain model over which rewards are optimised."""
+UTILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
+
+End = Literal["budget", "within", "utility"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Rewards by id, who is expected to take what, and what that costs and gives.
+
+    ``rewards`` are per report; ``cost`` is all that is expected to be paid in a period; ``within`` is the share of the
+    truth that the total keeps within in 95 of 100 periods; ``utility`` is the paper's.
+    """
+
+    rewards: Mapping[str, float]
+    shares: Mapping[str, float]
+    cost: float
+    within: float
+    utility: float
+    privacy: float
+
+    @property
+    def taking_part(self) -> float:
+        """The share of all producers who take part."""
+        return sum(self.shares.values())
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What a period's budget buys: the price is the money that one unit of paper utility more would cost there."""
+
+    budget: float
+    within: float
+    utility: float
+    taking_part: float
+    price: float | None
+
+
+@dataclass(frozen=True)
+class Isoline:
+    """One utility, and how many producers reach it if all of them show the same setting, by id."""
+
+    utility: float
+    within: float
+    producers: Mapping[str, float]
+
+
+class Market:
+    """A menu on a panel: everything that rewards are worked out from, as arrays in the menu's order."""
+
+    def __init__(self, menu: Menu, profile: Profile, producers: int | None) -> None:
+        unknown = [each.id for each in menu.settings if each.noise_std is None]
+        if unknown:
+            raise OptionError(
+                f"setting {unknown[0]} has no known noise, so what it is worth cannot be told: leave it out"
+            )
+        self.menu = menu
+        rows = eligible(profile)
+        readings, periods = float(profile.rows["readings"][rows].sum()), len(profile.periods)
+        sums = profile.cells[rows].sum(axis=0)
+        n, s1 = sums[:, 0], np.abs(sums[:, 1])
+        held = (n > 0) & (s1 > 0)
+        if not held.any():
+            raise OptionError("every period's total is zero: no relative error can be bought")
+        people = int(profile.rows["members"][rows].sum())
+        self.panel = Panel(
+            producers=producers or people,
+            reports=readings / (people * periods),
+            size=float(s1[held].sum() / n[held].sum()),
+            variance=np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2,
+        )
+        # a period's error beside that of the average period
+        self.beside = (np.sqrt(n[held]) / s1[held]) * math.sqrt(float(n[held].mean())) * self.panel.size
+        self.periods = int(held.sum())
+        self.privacy = np.array([each.privacy.median for each in menu.settings])
+        with np.errstate(divide="ignore"):
+            self.information = 1 / self.panel.variance
+
+    @property
+    def scale(self) -> float:
+        """Reports of all producers in a period."""
+        return self.panel.producers * self.panel.reports
+
+    def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Population:
+        """Producers under the model, or under draws of it where that is uncertain."""
+        if not uncertain:
+            return model.population(self.privacy)
+        return model.draws(self.privacy, DRAWS, stream(seed, "rewards.draws"))
+
+    def problem(
+        self, people: Population, end: End, target: float, least_privacy: float | None, *, honest: bool
+    ) -> Problem:
+        """What is to be found, per producer and report."""
+        information = self.information if honest else None
+        if end == "budget":
+            budget, error = target / self.scale, None
+        else:
+            budget, error = None, target / WITHIN if end == "within" else self.error_for(target)
+        return Problem(self.panel, people, self.privacy, budget, error, least_privacy, information)
+
+    def utility(self, error: float) -> float:
+        """The paper's utility where the average period's total has that relative standard error."""
+        sigma = error * self.beside
+        mean = math.sqrt(2 / math.pi) * float(sigma.mean())
+        deviation = math.sqrt(max(float((sigma**2).mean()) - mean**2, 0.0))
+        edges = np.arange(0.0, 8 * float(sigma.max()) + 2 * BIN, BIN)[:20_000]
+        held = erf(edges[None] / (math.sqrt(2) * np.maximum(sigma[:, None], 1e-300))).mean(axis=0)
+        entropy = expected_entropy(np.append(np.diff(held), 1 - held[-1]), self.periods)
+        metrics = np.array([0.0, 0.0, 0.0, mean, deviation, entropy])
+        return float(utility(metrics[None], self.menu.largest, self.menu.weights)[0])
+
+    def error_for(self, wanted: float) -> float:
+        """The error at which the utility is ``wanted``."""
+        low, high = 1e-9, 1e3
+        if not self.utility(high) < wanted < self.utility(low):
+            raise OptionError(f"a utility of {wanted:g} is out of reach: it lies below {self.utility(low):.3f}")
+        return math.exp(brentq(lambda x: self.utility(math.exp(x)) - wanted, math.log(low), math.log(high), xtol=1e-6))
+
+    def offer(self, found: Point) -> Offer:
+        """What was found, by id and for all producers in a period."""
+        return Offer(
+            self._named(found.rewards),
+            self._named(found.shares),
+            found.cost * self.scale,
+            found.within,
+            self.utility(found.error),
+            float(found.shares @ self.privacy / found.shares.sum()),
+        )
+
+    def _named(self, values: FloatArray) -> dict[str, float]:
+        return dict(zip(self.menu.ids, map(float, values), strict=True))
+
+    def curve(self, people: Population) -> tuple[CurvePoint, ...]:
+        """What each budget buys, up to where money stops paying; each search begins at the one before it too."""
+        points: list[Point] = []
+        budgets = budgets_of_curve(self.panel, people, CURVE)
+        for budget, start in zip(budgets, scanned(self.panel, people, budgets), strict=True):
+            problem = Problem(self.panel, people, self.privacy, float(budget))
+            points.append(best(problem, [start, *(each.rewards for each in points[-1:])]))
+        made = [(each.cost * self.scale, each, self.utility(each.error)) for each in points]
+        prices: list[float | None] = [None]
+        for (cost, _, gained), (before, _, had) in pairwise(reversed(made)):
+            prices.append((cost - before) / (gained - had) if gained > had else None)
+        return tuple(
+            CurvePoint(cost, each.within, gained, float(each.shares.sum()), price)
+            for (cost, each, gained), price in zip(made, reversed(prices), strict=True)
+        )
+
+    def equal(self, own: float) -> tuple[Isoline, ...]:
+        """Lines of equal utility, through the offer's ``own`` and round ones: more producers against less noise."""
+        lines = []
+        for wanted in sorted({own, *UTILITIES}):
+            if not self.utility(1e3) < wanted < self.utility(1e-9):
+                continue
+            error = self.error_for(wanted)
+            alone = np.eye(len(self.privacy))
+            needed = [self.panel.producers_for(error, shares) for shares in alone]
+            lines.append(Isoline(wanted, WITHIN * error, self._named(np.maximum(needed, 1.0))))
+        return tuple(lines)
