@@ -14,6 +14,7 @@ from halfmask.choice.personal import (
     personal_laws,
     personal_privacy,
     population_prior,
+    together,
 )
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu
@@ -128,8 +129,7 @@ def _advice(
             every = np.append(counts[user], zeros[user])
             drawn = rng.multinomial(readings, every / every.sum())
             laws.append(personal_laws(bins, drawn[:-1].astype(float), int(drawn[-1]), prior, rng, DRAWS))
-        share, nought = (np.concatenate([getattr(law, name) for law in laws]) for name in ("share", "zeros"))
-        scores = personal_privacy(menu, Law(laws[0].bins, share, nought), prior.errors)
+        scores = personal_privacy(menu, together(laws), prior.errors)
         for own in np.split(scores, len(laws), axis=1):
             (low, high), stated = interval(own), middle(own)
             meeting = np.flatnonzero(low >= wish).tolist()

@@ -4,12 +4,15 @@ The same noise protects a small consumer more than a large one, because errors a
 privacy is the study's q with the producer's own law of readings, at the number of local errors of a typical sample, so
 that it stands on the menu's scale (a short history would otherwise look less private only for its short histogram).
 
-Few readings say little. The law of readings is therefore a Dirichlet distribution around the population's:
+Few readings say little. Producers are therefore taken to differ in their level, theta, the mean of log |s|:
 
-    weights ~ Dirichlet(own counts / r + k population shares)
+    theta ~ Normal(m, v),   1/v = p/W + 1/B,   m = v (own level p/W + population's level/B)
 
-with r readings a period, because readings of one period resemble one another and count as one, and k learned from the
-profile: the variance of log |s| within users over that between users (a user unlike the others soon counts more).
+after p periods of own readings. W and B are the variances of log |s| within and between producers: their sum is the
+population's variance, their ratio W/B = k the prior's ``strength``. Readings of one period resemble one another, so a
+period counts as one reading: where they do not, the interval is wider than it need be. Around its level a producer's
+readings lie as its own did, and as others' do, by Dirichlet(own counts + k r population's shape) with r readings a
+period. The population's shape is its law drawn together around its level until its variance is W.
 It breaks where a producer's readings drift: then the last ones are not like the next.
 """
 
@@ -23,6 +26,7 @@ from halfmask.choice.system import local_parts
 from halfmask.choice.system_kernel import expected_entropies
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind
+from halfmask.evaluation.metrics import LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import privacy
 from halfmask.menus.menu import Menu
@@ -30,6 +34,8 @@ from halfmask.profiles.bins import bin_of, centre
 from halfmask.profiles.profile import Profile
 
 DRAWS = 100
+TINY = 1e-300
+"""A share that is as good as none, where a law must have one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +117,52 @@ def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
 def personal_laws(
     bins: IntArray, counts: FloatArray, zeros: int, prior: Prior, rng: np.random.Generator, draws: int = DRAWS
 ) -> Law:
-    """The expected law of a producer's readings in the first row, and draws of what it may be in the others."""
-    every = np.union1d(bins, prior.bins)
-    alpha = np.zeros(len(every))
-    alpha[np.searchsorted(every, bins)] += counts / prior.a_period
-    alpha[np.searchsorted(every, prior.bins)] += prior.strength * prior.share
-    share = rng.standard_gamma(alpha, (draws, len(alpha)))
-    share = np.concatenate([alpha[None], np.maximum(share, 1e-300)])
+    """What a producer's law of readings may be, a draw a row; the first row is their mean, the expected law."""
+    level, precision = _level(bins, counts, prior)
+    own = round(float(counts @ bins / counts.sum())) if len(bins) else 0
+    shape, share = _shape(prior)
+    low, high = (int(pick(np.concatenate([bins - own, shape]))) for pick in (np.min, np.max))
+    alpha = np.bincount(bins - own - low, counts, high - low + 1) if len(bins) else np.zeros(high - low + 1)
+    alpha += prior.strength * prior.a_period * np.bincount(shape - low, share, high - low + 1)
+    place = np.round(level + rng.standard_normal(draws) / np.sqrt(precision)).astype(np.int64)
+    drawn = rng.standard_gamma(alpha, (draws, len(alpha))) + TINY
+    laws = np.full((draws + 1, int(np.ptp(place)) + len(alpha)), TINY)
+    for number, at in enumerate(place - place.min()):
+        laws[number + 1, at : at + len(alpha)] = drawn[number] / drawn[number].sum()
+    laws[0] = laws[1:].mean(axis=0)
     periods = (counts.sum() + zeros) / prior.a_period
     nought = (zeros / prior.a_period + prior.strength * prior.zeros) / (periods + prior.strength)
-    return Law(every, share / share.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
+    every = np.arange(laws.shape[1]) + int(place.min()) + low
+    return Law(every, laws / laws.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
+
+
+def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, float]:
+    """Mean and precision (1/v) of what a producer's level may be, in bins: the bins are logarithmic."""
+    middle = float(prior.share @ prior.bins)
+    variance = max(float(prior.share @ (prior.bins - middle) ** 2), 1.0)
+    within, between = variance * np.array([prior.strength, 1.0]) / (1 + prior.strength)
+    periods = float(counts.sum()) / prior.a_period
+    precision = periods / within + 1 / between
+    own = float(counts @ bins) / prior.a_period / within
+    return (own + middle / between) / precision, precision
+
+
+def _shape(prior: Prior) -> tuple[IntArray, FloatArray]:
+    """Bins of the population's law around its level, drawn together to the variance within producers, and shares."""
+    middle = float(prior.share @ prior.bins)
+    closer = np.sqrt(prior.strength / (1 + prior.strength))
+    return np.round((prior.bins - middle) * closer).astype(np.int64), prior.share
+
+
+def together(laws: Sequence[Law]) -> Law:
+    """Laws of several producers over one range of bins, a row each."""
+    low, high = min(int(each.bins[0]) for each in laws), max(int(each.bins[-1]) for each in laws)
+    share = np.zeros((sum(len(each.share) for each in laws), high - low + 1))
+    row = 0
+    for each in laws:
+        share[row : row + len(each.share), each.bins - low] = each.share
+        row += len(each.share)
+    return Law(np.arange(low, high + 1), share, np.concatenate([each.zeros for each in laws]))
 
 
 def personal_privacy(menu: Menu, law: Law, errors: float) -> FloatArray:
@@ -132,12 +174,12 @@ def personal_privacy(menu: Menu, law: Law, errors: float) -> FloatArray:
             raise OptionError(f"setting {setting} has no noise law, so its personal privacy is unknown: leave it out")
     cells, bins_held, local = local_parts(settings, lambda kind: _denominators(law, kind, error, errors))
     n = local[..., 0]
-    metrics = np.zeros((*n.shape, 6))
-    metrics[..., 0] = local[..., 1] / n
-    metrics[..., 1] = np.sqrt(np.maximum(local[..., 2] / n - metrics[..., 0] ** 2, 0))
+    metrics = np.zeros((*n.shape, len(METRICS)))
+    metrics[..., LOCAL_MEAN] = local[..., 1] / n
+    metrics[..., LOCAL_STD] = np.sqrt(np.maximum(local[..., 2] / n - metrics[..., LOCAL_MEAN] ** 2, 0))
     entropy = np.empty(n.size)
     expected_entropies(cells.reshape(n.size, -1), bins_held, n.ravel(), entropy)
-    metrics[..., 2] = entropy.reshape(n.shape)
+    metrics[..., LOCAL_ENTROPY] = entropy.reshape(n.shape)
     return privacy(metrics, menu.largest, menu.weights)
 
 

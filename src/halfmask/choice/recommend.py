@@ -69,6 +69,7 @@ class Personal:
     """A setting as it is for this producer: personal privacy with its 80 % interval, beside the population's.
 
     ``privacy`` is the median over what the producer's law of readings may be: the truth is as likely above as below.
+    Scores end at 1, the study's largest errors: a producer with smaller readings than any group's may exceed them.
     ``once`` is the score of these very readings, each masked once: lower where they are few, because few errors fill
     few bins of a histogram. None where no reading has an error.
     """
@@ -155,8 +156,8 @@ def _peaks(menu: Menu, own: OwnReadings, wish: Wish, rng: np.random.Generator) -
 def _judged(
     menu: Menu, scores: FloatArray, once: FloatArray | None, peaks: Sequence[float | None], wish: Wish
 ) -> tuple[Personal, ...]:
-    low, high = interval(scores)
-    stated = middle(scores)
+    low, high = (np.clip(each, 0, 1) for each in interval(scores))
+    stated = np.clip(middle(scores), 0, 1)
     rewards = wish.rewards or {}
     judged = []
     for number, entry in enumerate(menu.settings):
@@ -168,7 +169,7 @@ def _judged(
                 float(stated[number]),
                 float(low[number]),
                 float(high[number]),
-                None if once is None else float(once[number]),
+                None if once is None else float(np.clip(once[number], 0, 1)),
                 peaks[number],
                 reward,
                 missing,

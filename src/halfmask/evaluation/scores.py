@@ -55,12 +55,12 @@ class Constraint:
     max_std: float = 0.1
 
 
-def pooled(metrics: Metrics) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of the global errors pooled over all samples of each setting.
+def pooled(metrics: Metrics, of: tuple[int, int] = (GLOBAL_MEAN, GLOBAL_STD)) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of the global errors, or local ones, pooled over all samples of each setting.
 
     Pooled mean = mean of sample means; pooled variance = mean of (std^2 + mean^2) minus pooled mean squared.
     """
-    mean, std = metrics[..., GLOBAL_MEAN].astype(float), metrics[..., GLOBAL_STD].astype(float)
+    mean, std = (metrics[..., column].astype(float) for column in of)
     centre = mean.mean(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         variance = (std**2 + mean**2).mean(axis=1) - centre**2

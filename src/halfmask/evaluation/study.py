@@ -17,7 +17,15 @@ import pyarrow.parquet as pq
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.experiment import Experiment
-from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.metrics import (
+    GLOBAL_ENTROPY,
+    GLOBAL_MEAN,
+    GLOBAL_STD,
+    LOCAL_ENTROPY,
+    LOCAL_MEAN,
+    LOCAL_STD,
+    METRICS,
+)
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility
 from halfmask.files import about_table, read_table, whole_file
 from halfmask.mechanisms.grid import Block, Grid
@@ -311,7 +319,9 @@ def _setting_columns(
 
 def _pooled(metrics: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
     """Each metric over all samples of a setting: pooled mean and deviation, mean entropy."""
-    local = metrics[..., [0, 1, 2, 0, 1, 2]]
-    local_mean, local_std = pooled(local)
-    global_mean, global_std = pooled(metrics)
-    return [local_mean, local_std, metrics[..., 2].mean(axis=1), global_mean, global_std, metrics[..., 5].mean(axis=1)]
+    found = {}
+    found[LOCAL_MEAN], found[LOCAL_STD] = pooled(metrics, (LOCAL_MEAN, LOCAL_STD))
+    found[GLOBAL_MEAN], found[GLOBAL_STD] = pooled(metrics)
+    for entropy in (LOCAL_ENTROPY, GLOBAL_ENTROPY):
+        found[entropy] = metrics[..., entropy].mean(axis=1)
+    return [found[column] for column in range(len(METRICS))]

@@ -29,7 +29,8 @@ NODES = 24
 class Facts:
     """Numbers of every setting of a study, in its order; NaN or infinite where there is none.
 
-    ``evidence`` are series of readings: without it, nobody can be recognised from a day.
+    Guess and epsilon take long, so they are worked out only of settings that keep the constraint and mask: no other
+    can win. ``evidence`` are series of readings: without it, nobody can be recognised from a day.
     """
 
     scored: Scored
@@ -47,10 +48,16 @@ class Facts:
         """The settings themselves."""
         return [PrivacySetting.parse(text) for text in self.scored.texts.to_pylist()]
 
-    def blocks(self) -> Iterator[tuple[str, IntArray, FloatArray]]:
+    @cached_property
+    def able(self) -> BoolArray:
+        """Settings that can win at all."""
+        return self.scored.passes & self.scored.masks
+
+    def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
         """Mechanism, rows and parameters of the settings of each mechanism and number of parameters."""
         groups: dict[tuple[str, int, bool], list[int]] = {}
-        for row, each in enumerate(self.settings):
+        for row in range(len(self.settings)) if among is None else np.flatnonzero(among).tolist():
+            each = self.settings[row]
             groups.setdefault((each.mechanism, len(each.parameters), each.inner is None), []).append(row)
         for (name, count, _), rows in groups.items():
             parameters = np.array([self.settings[row].parameters for row in rows]).reshape(len(rows), count)
@@ -60,7 +67,7 @@ class Facts:
     def guess(self) -> FloatArray:
         """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
         found = np.full(len(self.settings), np.nan)
-        for name, rows, parameters in self.blocks():
+        for name, rows, parameters in self.blocks(self.able):
             if all(self.settings[row].silent for row in rows):
                 found[rows] = 0.0
             elif _scaled(name):
@@ -75,9 +82,8 @@ class Facts:
     def epsilon(self) -> FloatArray:
         """Epsilon of the question's window at its delta; infinite where none is kept."""
         found = np.full(len(self.settings), np.inf)
-        for name, rows, parameters in self.blocks():
-            rows, parameters = rows[self.promising[rows]], parameters[self.promising[rows]]
-            if _scaled(name) and len(rows):
+        for name, rows, parameters in self.blocks(self.able & self.promising):
+            if _scaled(name):
                 found[rows] = np.exp(self._interpolated(name, parameters[:, 0], self._log_epsilon))
             else:
                 found[rows] = [np.exp(self._log_epsilon(self.settings[row])) for row in rows]

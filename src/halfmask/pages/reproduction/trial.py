@@ -14,7 +14,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.direct.run import evaluate_direct
-from halfmask.evaluation.metrics import METRICS, local_error, summary
+from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS, local_error, summary
 from halfmask.evaluation.sampling import Subset, draw_subsets, population
 from halfmask.evaluation.scores import privacy
 from halfmask.menus.menu import NONE_ID, Menu
@@ -22,7 +22,6 @@ from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
 
 USERS = 200
-GLOBAL_MEAN = 3
 UNCORRECTED = "numpy:var"
 """The variance of the masked values as they are; the aggregate "variance" takes the noise's own variance off."""
 
