@@ -46,7 +46,13 @@ def test_every_level_has_a_guarantee_and_buys_its_part_of_the_guess() -> None:
 def test_levels_are_named_and_lettered_from_the_lightest_up() -> None:
     found = made().menu
     assert found.ids == ("A", "B", "C", "D", "N")
-    assert [each.name for each in found.settings] == ["light", "medium", "strong", "very strong", "open"]
+    assert [each.name for each in found.settings] == [
+        "light blur",
+        "medium blur",
+        "heavy blur",
+        "very heavy blur",
+        "open",
+    ]
     assert len({each.name for each in made(5).menu.settings}) == 6
 
 

@@ -121,7 +121,11 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         after = page.locator('[data-level="A"] .true').get_attribute("points")
         seen = page.locator('[data-level="A"] .seen').get_attribute("points")
         open_ = page.locator('[data-level="N"] .seen').get_attribute("points")
+        comma = page.evaluate(
+            "(() => { data.decimal = ','; return numbers('18:00;0,5\\n0,25\\n18:30\\t1.5\\n1,2,0.75') })()"
+        )
         browser.close()
+    assert comma == [0.5, 0.25, 1.5, 0.75]
     assert before != after != seen
     assert len(after.split()) == 48
     assert len(open_.split()) == 48

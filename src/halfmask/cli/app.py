@@ -7,6 +7,7 @@ from typing import Any
 from cyclopts import App
 
 from halfmask import __version__
+from halfmask.cli.warned import warned
 from halfmask.commands import names
 
 app = App(
@@ -22,7 +23,7 @@ def _function(name: str) -> Any:
     running = sys.argv[1] if len(sys.argv) > 1 else ""
     if running in names() and name.partition("_")[0] != running:
         return f"halfmask.cli.{name}:{name}"
-    return getattr(import_module(f"halfmask.cli.{name}"), name)
+    return warned(getattr(import_module(f"halfmask.cli.{name}"), name))
 
 
 for name in names():

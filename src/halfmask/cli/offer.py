@@ -25,6 +25,6 @@ def offer(options: Offer, *, json: Flag = False) -> None:
         print_json(menu_json(made.menu))
     else:
         print_rows(offer_rows(made.menu), "Offer")
-        for told in (*offer_notes(made.menu), made.sentence()):
+        for told in (*offer_notes(made.menu), made.sentence(), *made.menu.warnings()):
             note(told)
     note(f"wrote {options.output}")

@@ -52,10 +52,10 @@ class Demo(Options):
         shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
         return [
             Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
-            Profile(str(panel), output=made),
+            Profile(str(panel), output=made, unit="kW"),
             Evaluate(made, output=study),
             Optimize(study, output=menu, profile=made),
-            Offer(made, output=at / "offer.json", study=study, panel=str(panel), unit="kW"),
+            Offer(made, output=at / "offer.json", study=study, panel=str(panel)),
             Mix(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
             Simulate(panel=panel, menu=at / "offer.json", producers=50, days=3, budget=0, leaves=0.0, output=shared),

@@ -1,12 +1,14 @@
 """How the global error falls with the number of users: the theorem's condition, measured."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from halfmask.arrays import IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
+from halfmask.evaluation.metrics import GLOBAL_MEAN
 
 
 class Decay(NamedTuple):
@@ -38,6 +40,20 @@ def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
     residual = y - slope * x
     error = float(np.sqrt(residual @ residual / (len(x) - 2) / spread)) if len(x) > 2 else np.nan
     return Decay(slope, error)
+
+
+def decay_of(metrics: npt.NDArray[np.floating[Any]], users: IntArray) -> Decay | None:
+    """The exponent of a study, by its samples of all settings with noise: the median of their mean errors at each size.
+
+    None where there are fewer than three sizes, or an error is 0 or no number.
+    """
+    sizes = np.unique(users)
+    noisy = metrics[..., GLOBAL_MEAN].max(axis=1) > 0
+    if len(sizes) < 3 or not noisy.any():
+        return None
+    means = metrics[noisy][..., GLOBAL_MEAN].astype(float)
+    by_size = np.array([np.median(means[:, users == size].mean(axis=1)) for size in sizes])
+    return decay_exponent(sizes, by_size) if ((by_size > 0) & np.isfinite(by_size)).all() else None
 
 
 def verdict(aggregate: str, exponent: float) -> str:

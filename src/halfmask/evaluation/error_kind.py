@@ -1,6 +1,7 @@
 """Which error function a dataset asks for: `relative`, the paper's, breaks where denominators are near zero."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.profiles.profile import Profile
@@ -37,6 +38,12 @@ def taken(error: ErrorFunction, why: str | None) -> str | None:
     if error == "scaled":
         return f"{why}: errors are scaled by each producer's mean, not relative to each reading"
     return forced(why)
+
+
+def warnings_of(about: Mapping[str, Any]) -> list[str]:
+    """What goes with every result that says this about itself: that relative errors were forced on unfit data."""
+    why = about.get("unfit_for_relative")
+    return [forced(why)] if why and about.get("error", "relative") == "relative" else []
 
 
 def forced(why: str) -> str:

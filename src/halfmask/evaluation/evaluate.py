@@ -13,7 +13,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.lattice import reading_step
 from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
-from halfmask.evaluation.decay import decay_exponent, verdict
+from halfmask.evaluation.decay import decay_of, verdict
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
 from halfmask.evaluation.experiment import Experiment
@@ -95,14 +95,10 @@ def findings(study: Study) -> list[str]:
     """What a reader should know of a study besides its numbers."""
     choice = taken(study.experiment.error, study.about.get("unfit_for_relative"))
     told = [] if choice is None else [choice]
-    sizes = np.unique(study.users)
+    decay = decay_of(study.metrics, study.users)
+    if decay is not None:
+        told.append(verdict(study.experiment.aggregate, decay.exponent))
     noisy = study.metrics[..., GLOBAL_MEAN].max(axis=1) > 0
-    if len(sizes) > 2 and noisy.any():
-        means = study.metrics[noisy][..., GLOBAL_MEAN].astype(float)
-        by_size = np.array([np.median(means[:, study.users == size].mean(axis=1)) for size in sizes])
-        if (by_size > 0).all() and np.isfinite(by_size).all():
-            exponent = decay_exponent(sizes, by_size).exponent
-            told.append(verdict(study.experiment.aggregate, exponent))
     broken = ~passing(study.metrics, Constraint())
     if noisy.any() and not broken.any():
         told.append(_grids_own(study))

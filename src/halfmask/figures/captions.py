@@ -7,6 +7,7 @@ from halfmask.figures.distributions import DECADES, Curve
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.noise import NoiseCurve, difference
 from halfmask.figures.protection import Curves, Protection
+from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
 
 
@@ -152,9 +153,9 @@ def curves_caption(data: Curves) -> str:
     """Guarantees."""
     level = [id for id, deltas in data.one.items() if deltas[-1] > 1e-6]
     text = (
-        f"Against a change of a reading by {data.change:.3g}: the chance delta that the odds between the two readings "
-        "shift by more than a factor of e to the epsilon. Lower is better. The thin line marks delta = 0.000001, a "
-        "usual demand. "
+        f"Against a change of a reading by {sized(data.change, data.unit)}: the chance delta that the odds between the "
+        "two readings shift by more than a factor of e to the epsilon. Lower is better. The thin line marks delta = "
+        "0.000001, a usual demand. "
     )
     if level:
         text += f"The curves of {listed(level)} level off: some of their reports are possible for one reading only. "

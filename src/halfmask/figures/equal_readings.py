@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.protection import masking, named_promise
-from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.figures.style import QUIET, look, panels, sized, styled
 from halfmask.protection.guarantees.units import times
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ class EqualReadings:
     readings: list[int]
     odds: dict[str, list[float]]
     promised: dict[str, str]
+    unit: str = ""
 
 
-def equal_readings_data(card: dict[str, Any]) -> EqualReadings | None:
+def equal_readings_data(card: dict[str, Any], unit: str = "") -> EqualReadings | None:
     """As the card has them; None where it has none."""
     shown = [each for each in masking(card) if each["told"]]
     if not shown:
@@ -37,6 +38,7 @@ def equal_readings_data(card: dict[str, Any]) -> EqualReadings | None:
         readings,
         {each["id"]: [float(each["told"][str(count)]) for count in readings] for each in shown},
         {each["id"]: "; ".join(named_promise(each, name) for name in each["promises"]) for each in shown},
+        unit,
     )
 
 
@@ -47,9 +49,9 @@ def equal_readings_caption(data: EqualReadings) -> str:
     named = f" ({data.promised[id]})" if data.promised[id] else ""
     return (
         "A value that lasts k readings is one secret told k times: an appliance that runs for hours, an empty home. "
-        f"An attacker knows everything but whether each of these k readings was changed by {data.change:.3g}, and "
-        "holds both equally likely; drawn is how often the best guess is right at the most. These odds are "
-        "(1 + delta)/2 with the delta at epsilon 0. At 50 % reports tell nothing. "
+        "An attacker knows everything but whether each of these k readings was changed by "
+        f"{sized(data.change, data.unit)}, and holds both equally likely; drawn is how often the best guess is right "
+        "at the most. These odds are (1 + delta)/2 with the delta at epsilon 0. At 50 % reports tell nothing. "
         f"What to see: under {id} the guess is right {times(first)} for one reading, and {times(last)} where the value "
         f"lasts {most:,} readings{named}."
     )

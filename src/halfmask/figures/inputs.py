@@ -50,6 +50,19 @@ class Inputs:
     schedule: Schedule | None = None
     spell: Speller = by_name
 
+    @property
+    def unit(self) -> str:
+        """The unit of a reading, as the profile or a menu has it; empty where nobody named one."""
+        if self.profile and self.profile.unit:
+            return self.profile.unit
+        asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
+        return next(filter(None, asked), "")
+
+    def warnings(self) -> list[str]:
+        """What goes with every result of the folder's menus, each once."""
+        told = [each for menu in (self.offer, self.menu) if menu for each in menu.warnings()]
+        return list(dict.fromkeys(told))
+
     def command(self, part: str) -> str:
         """The command that makes a part."""
         return self.spell(self, part)

@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import INK, PALETTE, look, panels, plain_log, styled
+from halfmask.figures.style import INK, PALETTE, in_unit, look, panels, plain_log, styled
 from halfmask.figures.trajectories import NEAR, Band, band_over_privacy
 from halfmask.menus.menu import Menu
 
@@ -32,9 +32,20 @@ class LimitFigure:
     bands: dict[str, Band]
     near: dict[str, tuple[float, float]]
     places: dict[str, tuple[float, float]]
+    unit: str = ""
+
+    @property
+    def deviation(self) -> str:
+        """What the axis of deviations is."""
+        return in_unit("noise deviation", self.unit)
+
+    @property
+    def title(self) -> str:
+        """Of the panel of laws."""
+        return f"The noise, at deviation {self.noise.chosen:.2g} {self.unit}".strip()
 
 
-def limit_data(card: dict[str, Any], menu: Menu, samples: Samples | None) -> LimitFigure | None:
+def limit_data(card: dict[str, Any], menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
     """The figure's data; None where the card has no limit. Without a study, its trajectories are left out."""
     if not card.get("noise"):
         return None
@@ -48,6 +59,7 @@ def limit_data(card: dict[str, Any], menu: Menu, samples: Samples | None) -> Lim
         bands=_by_mechanism(samples) if samples else {},
         near=near,
         places={each.id: (each.privacy.median, each.utility.median) for each in menu.settings},
+        unit=unit,
     )
 
 
@@ -66,14 +78,12 @@ def draw_limit(data: LimitFigure, columns: int = 2) -> "Figure":
         _draw_shares(shares, data)
         for name, density in data.noise.laws.items():
             laws.plot(data.noise.at, density, label=name, **_look(name))
-        laws.set(
-            title=f"The noise, at deviation {data.noise.chosen:.2g}", xlabel="|noise| in deviations", ylabel="density"
-        )
+        laws.set(title=data.title, xlabel="|noise| in deviations", ylabel="density")
         laws.set(xlim=(0, SHOWN), ylim=(0, min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)))
         laws.legend(loc="upper right")
         for name, error in data.noise.errors.items():
             errors.plot(data.noise.deviation, error, label=name, **_look(name))
-        errors.set(title="What the best guess leaves", xlabel="noise deviation (units of the data)", ylim=(0, 1))
+        errors.set(title="What the best guess leaves", xlabel=data.deviation, ylim=(0, 1))
         errors.set(ylabel="error of the best guess\n(deviations of the readings)")
         plain_log(errors)
         errors.legend(loc="upper left")
@@ -123,7 +133,7 @@ def _draw_shares(axis: "Axes", data: LimitFigure) -> None:
             axis.plot(*place, "o", color=PALETTE[2], markersize=5)
             axis.annotate(id, place, xytext=(-9, -3), textcoords="offset points", fontweight="bold", ha="center")
     axis.set(title="How close noise comes to it", ylabel="privacy, % of the limit")
-    axis.set(xlabel="noise deviation (units of the data)")
+    axis.set(xlabel=data.deviation)
     plain_log(axis)
     low = axis.get_ylim()[0]
     axis.set_ylim(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low))

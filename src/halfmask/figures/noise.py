@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import looks, panels, styled
+from halfmask.figures.style import in_unit, looks, panels, styled
 from halfmask.mechanisms.mechanism import mechanism
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ POINTS = 250
 
 @dataclass(frozen=True, eq=False)
 class NoiseCurve:
-    """Moving averages over settings in order of their noise; ``total`` is E|psi| x 100,000."""
+    """Moving averages over settings in order of their noise; ``total`` is E|psi| x 100,000, in ``unit``."""
 
     total: FloatArray
     privacy: FloatArray
     utility: FloatArray
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Difference:
     utility: float
 
 
-def noise_data(samples: Samples, window: float = WINDOW) -> dict[str, NoiseCurve]:
+def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict[str, NoiseCurve]:
     """By mechanism, the smoothed medians of privacy and utility of the settings that keep the constraint.
 
     A point averages ``window`` of the mechanism's settings, and no fewer than one; the ends of the range are cut
@@ -54,9 +55,9 @@ def noise_data(samples: Samples, window: float = WINDOW) -> dict[str, NoiseCurve
         order = np.argsort(total, kind="stable")
         columns = (total, samples.scores["privacy_median"][found], samples.scores["utility_median"][found])
         width = max(round(window * len(found)), 1)
-        smooth = [_moving_average(column[order], width) for column in columns]
-        thin = np.unique(np.linspace(0, len(smooth[0]) - 1, POINTS).round().astype(int))
-        curves[name] = NoiseCurve(*(column[thin] for column in smooth))
+        noise, q, u = (_moving_average(column[order], width) for column in columns)
+        thin = np.unique(np.linspace(0, len(noise) - 1, POINTS).round().astype(int))
+        curves[name] = NoiseCurve(noise[thin], q[thin], u[thin], unit)
     return curves
 
 
@@ -101,12 +102,17 @@ def draw_noise(data: dict[str, NoiseCurve], columns: int = 2) -> "Figure":
             for name, curve in data.items():
                 axis.plot(curve.total, getattr(curve, score), label=name, **looks(list(data))[name])
             axis.set(title=score.capitalize(), ylabel=f"median {score}")
-            axis.set_xlabel("total |noise| on 100,000 readings (units of the data)")
+            axis.set_xlabel(total_label(data))
             axis.set_xlim(left=0)
             axis.xaxis.set_major_formatter(_short_number)
             axis.xaxis.set_major_locator(_few_ticks())
         axes[0].legend(loc="best")
     return figure
+
+
+def total_label(data: dict[str, NoiseCurve]) -> str:
+    """What the axis of both panels is."""
+    return in_unit("total |noise| on 100,000 readings", next(iter(data.values())).unit)
 
 
 def _short_number(value: float, _: float) -> str:

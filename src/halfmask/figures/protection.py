@@ -43,6 +43,7 @@ class Curves:
     one: dict[str, list[float]]
     whole_day: dict[str, list[float]]
     instead: tuple[str, str, list[float], list[float]] | None
+    unit: str = ""
 
 
 def protection_data(card: dict[str, Any]) -> Protection:
@@ -53,7 +54,7 @@ def protection_data(card: dict[str, Any]) -> Protection:
         found = {finding["name"]: finding for finding in each["attacks"]}
         measures["privacy score"].append(each["privacy"]["median"])
         measures["reconstruction"].append(ratio(found.get("reconstruction")))
-        measures["smoothing"].append(_smoothed(found.get("smoothing")))
+        measures["smoothing"].append(smoothed(found.get("smoothing")))
         measures["re-identification"].append(_unnamed(found.get("re-identification")))
     return Protection([each["id"] for each in shown], measures)
 
@@ -86,7 +87,7 @@ def draw_protection(data: Protection, columns: int) -> "Figure":
     return figure
 
 
-def curve_data(card: dict[str, Any]) -> Curves:
+def curve_data(card: dict[str, Any], unit: str = "") -> Curves:
     """Guarantees against a change of a typical reading's size."""
     day = int(card["about"]["reports"]["day"])
     of = {each["id"]: each["typical"]["curve"] for each in masking(card)}
@@ -102,6 +103,7 @@ def curve_data(card: dict[str, Any]) -> Curves:
         instead=(strongest["id"], other["setting"], other["curve"]["1"], other["curve"][str(day)])
         if strongest and other
         else None,
+        unit=unit,
     )
 
 
@@ -145,7 +147,7 @@ def ratio(found: dict[str, Any] | None) -> float | None:
     return float(min(found["value"] / found["baseline"], 1.0))
 
 
-def _smoothed(found: dict[str, Any] | None) -> float | None:
+def smoothed(found: dict[str, Any] | None) -> float | None:
     """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
     details = (found or {}).get("details", {})
     return float(min(details["rmse_smoothed"] / details["rmse_prior"], 1.0)) if details.get("rmse_prior") else None

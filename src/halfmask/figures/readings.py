@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.figures.style import PALETTE, panels, plain_log, styled
+from halfmask.figures.style import PALETTE, in_unit, panels, plain_log, styled
 from halfmask.profiles.show import ProfilePicture
 
 DATES = 4
@@ -20,12 +20,16 @@ def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
     with styled(), np.errstate(over="ignore", invalid="ignore"):
         figure, (left, right) = panels(2, columns, height=2.8)
         left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color=PALETTE[0])
-        left.set(title="How large readings are", xlabel="size of a reading, |s|", ylabel="share of readings (%)")
+        left.set(
+            title="How large readings are",
+            xlabel=in_unit("size of a reading, |s|", data.unit),
+            ylabel="share of readings (%)",
+        )
         if len(data.sizes):
             plain_log(left)
         right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
         right.set_xticks(*_dates(data.periods))
-        right.set(title="Total of each period", ylabel="sum of all readings")
+        right.set(title="Total of each period", ylabel=in_unit("sum of all readings", data.unit))
         right.yaxis.set_major_formatter("{x:,.6g}")
     return figure
 

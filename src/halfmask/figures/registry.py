@@ -28,14 +28,14 @@ from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.protection import guarantee_figure, limit_figure, protection_figure
 from halfmask.figures.interactive.readings import readings_figure
 from halfmask.figures.interactive.trajectories import trajectory_figure
-from halfmask.figures.limit import draw_limit, limit_caption, limit_data
+from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
 from halfmask.figures.noise import draw_noise, noise_data
 from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
 from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
-from halfmask.profiles.show import picture_data
+from halfmask.profiles.show import ProfilePicture, picture_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,8 +139,20 @@ def _protection(inputs: Inputs) -> Protection | None:
 
 
 def _guarantees(inputs: Inputs) -> Curves | None:
-    found = curve_data(inputs.card) if inputs.card else None
+    found = curve_data(inputs.card, inputs.unit) if inputs.card else None
     return found if found and found.one else None
+
+
+def _limit(inputs: Inputs) -> LimitFigure | None:
+    if not inputs.card or not inputs.menu:
+        return None
+    return limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit)
+
+
+def _readings(inputs: Inputs) -> ProfilePicture | None:
+    if not inputs.profile or not inputs.profile.readings:
+        return None
+    return replace(picture_data(inputs.profile), unit=inputs.unit)
 
 
 FIGURES = (
@@ -159,7 +171,7 @@ FIGURES = (
     ),
     FigureKind(
         "noise", "Mechanisms at equal noise", "costs",
-        lambda inputs: (noise_data(inputs.samples) or None) if inputs.samples else None,
+        lambda inputs: (noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
         captions.noise_caption, draw_noise, _twin(noise_figure), follows_menu=True,
     ),
     FigureKind(
@@ -181,18 +193,17 @@ FIGURES = (
     ),
     FigureKind(
         "trade-off", "How an attacker errs", "protection",
-        lambda inputs: trade_off_data(inputs.card) if inputs.card else None,
+        lambda inputs: trade_off_data(inputs.card, inputs.unit) if inputs.card else None,
         trade_off_caption, draw_trade_off, _twin(trade_off_figure),
     ),
     FigureKind(
         "equal-readings", "One secret, told many times", "protection",
-        lambda inputs: equal_readings_data(inputs.card) if inputs.card else None,
+        lambda inputs: equal_readings_data(inputs.card, inputs.unit) if inputs.card else None,
         equal_readings_caption, draw_equal_readings, _twin(equal_readings_figure),
     ),
     FigureKind(
         "limit", "How good noise can be", "protection",
-        lambda inputs: limit_data(inputs.card, inputs.menu, inputs.samples) if inputs.card and inputs.menu else None,
-        limit_caption, draw_limit, _twin(limit_figure),
+        _limit, limit_caption, draw_limit, _twin(limit_figure),
     ),
     FigureKind(
         "pay", "What money buys", "pay", lambda inputs: pay_data(inputs.schedule) if inputs.schedule else None,
@@ -200,8 +211,7 @@ FIGURES = (
     ),
     FigureKind(
         "readings", "The readings", "data",
-        lambda inputs: picture_data(inputs.profile) if inputs.profile and inputs.profile.readings else None,
-        captions.readings_caption, draw_readings, _twin(readings_figure),
+        _readings, captions.readings_caption, draw_readings, _twin(readings_figure),
     ),
 )  # fmt: skip
 """In the order of the report."""

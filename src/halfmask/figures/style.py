@@ -57,6 +57,16 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+def sized(value: float, unit: str) -> str:
+    """A number to three digits with its unit, for a sentence."""
+    return f"{value:.3g} {unit}".strip()
+
+
+def in_unit(what: str, unit: str) -> str:
+    """The words of an axis with its unit."""
+    return f"{what} ({unit or 'in the unit of the readings'})"
+
+
 @contextmanager
 def styled(**more: Any) -> Iterator[None]:
     """Matplotlib's own defaults with ours on top, for the time of a ``with``."""

@@ -9,7 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.protection import masking, named_promise
-from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.figures.style import QUIET, look, panels, sized, styled
 from halfmask.protection.guarantees.units import trade_off
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ class TradeOff:
     one: dict[str, FloatArray]
     whole_day: dict[str, FloatArray]
     promised: dict[str, tuple[str, str]]
+    unit: str = ""
 
 
-def trade_off_data(card: dict[str, Any]) -> TradeOff | None:
+def trade_off_data(card: dict[str, Any], unit: str = "") -> TradeOff | None:
     """The curves that the card's bounds on delta prove; None where it has no setting with noise."""
     day, epsilons = int(card["about"]["reports"]["day"]), card["about"]["curve"]
     shown = masking(card)
@@ -50,15 +51,15 @@ def trade_off_data(card: dict[str, Any]) -> TradeOff | None:
         for each in shown
         if {"one reading", "a day"} <= set(each["promises"])
     }
-    return TradeOff(float(card["about"]["sensitivity"]["typical"]), day, ALARMS, one, whole, promised)
+    return TradeOff(float(card["about"]["sensitivity"]["typical"]), day, ALARMS, one, whole, promised, unit)
 
 
 def trade_off_caption(data: TradeOff) -> str:
     """Change and windows, and the middle setting's numbers with the epsilon and delta behind them."""
     text = (
-        f"An attacker knows everything but whether a reading was changed by {data.change:.3g}: in one reading (first "
-        f"panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve is the least "
-        "share of changes that any attacker misses. The grey diagonal is an attacker who learns nothing; closer to the "
+        f"An attacker knows everything but whether a reading was changed by {sized(data.change, data.unit)}: in one "
+        f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the "
+        "curve is the least share of changes that any attacker misses. The grey diagonal is an attacker who learns nothing; closer to the "
         "corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
     )
     id = max(data.one, key=lambda id: float(np.interp(SHOWN_ALARM, data.alarms, data.one[id])))

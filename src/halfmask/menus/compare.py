@@ -14,6 +14,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.evaluation.error_kind import warnings_of
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
@@ -57,6 +58,7 @@ class Compared:
     rounds: tuple[Round, ...]
     normalisers: Mapping[str, float]
     outside: tuple[tuple[PrivacySetting, ...], tuple[PrivacySetting, ...]]
+    warnings: tuple[str, ...] = ()
 
     def rows(self) -> list[list[str]]:
         """The rounds as a table, headings first."""
@@ -85,11 +87,12 @@ class Compared:
         """Who wins how often, and what was left out."""
         wins = [sum(each.winner == side for each in self.rounds) for side in (0, 1)]
         told = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
-        return told + [
+        told += [
             f"{name}: {', '.join(map(str, beyond))} beyond the common range, in no level"
             for name, beyond in zip(self.names, self.outside, strict=True)
             if beyond
         ]
+        return [*told, *self.warnings]
 
 
 def compare(
@@ -111,7 +114,8 @@ def compare(
     edges = np.linspace(0, 1, bins + 1)
     rounds = [_round(edges, number, [inside for inside, _ in standings]) for number in range(bins)]
     normalisers = dict(zip(METRICS, largest.tolist(), strict=True))
-    return Compared(names, tuple(rounds), normalisers, (standings[0][1], standings[1][1]))
+    warnings = dict.fromkeys(told for each in sides for told in warnings_of(_about(each)))
+    return Compared(names, tuple(rounds), normalisers, (standings[0][1], standings[1][1]), tuple(warnings))
 
 
 def _opened(side: Menu | AnyStudy) -> Menu | Read:

@@ -11,7 +11,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError
-from halfmask.evaluation.error_kind import forced
+from halfmask.evaluation.error_kind import warnings_of
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
@@ -161,8 +161,7 @@ class Menu(Result):
 
     def warnings(self) -> list[str]:
         """What goes with every result of this menu: that relative errors were forced on data they do not suit."""
-        why = self.provenance.get("unfit_for_relative")
-        return [forced(why)] if why and self.provenance.get("error", "relative") == "relative" else []
+        return warnings_of(self.provenance)
 
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
         """Raise an OptionError where the menu was made from other data than the profile, unless that is meant."""

@@ -31,13 +31,14 @@ from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask.protection.guess import guess_error
 
 NAMES: Mapping[int, tuple[str, ...]] = {
-    1: ("medium",),
-    2: ("light", "strong"),
-    3: ("light", "medium", "strong"),
-    4: ("light", "medium", "strong", "very strong"),
-    5: ("very light", "light", "medium", "strong", "very strong"),
+    1: ("medium blur",),
+    2: ("light blur", "heavy blur"),
+    3: ("light blur", "medium blur", "heavy blur"),
+    4: ("light blur", "medium blur", "heavy blur", "very heavy blur"),
+    5: ("very light blur", "light blur", "medium blur", "heavy blur", "very heavy blur"),
 }
-"""What households call the levels, from the least masking up; "none" is "open"."""
+"""What households call the levels, from the least masking up; "none" is "open". They name what is done to a reading,
+its blur, and not a strength of protection: that differs from one reading to a day, and stands beside."""
 OPEN = "open"
 LEVELS = 4
 WITHIN = 0.01

@@ -3,13 +3,14 @@
 from typing import Any
 
 from halfmask.audits.verdict import ALMOST, law_unknown
-from halfmask.figures.protection import ratio
+from halfmask.figures.protection import ratio, smoothed
+from halfmask.figures.style import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.floor import brief
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 
 
-def protection_table(card: dict[str, Any] | None) -> Markup:
+def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
     """The report card as a table."""
     if card is None:
         return Markup("")
@@ -21,12 +22,14 @@ def protection_table(card: dict[str, Any] | None) -> Markup:
             "guaranteed, whoever looks, and what an attacker still learns from the reports."
         ),
         table(
-            f"Table 3. Guarantees are against a change of {change['typical']:.3g}, the size of a typical reading, in "
-            f"one report and in every one of a day's {day:,}. Certain: the chance of a report that the other reading "
-            f"could not have given. Attacks were run on {card['about']['evidence']}. Best guess: its error, beside "
-            "that without a report. Noise left: the share of the noise's variance that a smoother cannot remove. "
-            "Recognised: users named at the first guess.",
-            ["Id", "Score", "Epsilon", "Certain", "Certain in a day", "Best guess", "Noise left", "Recognised"],
+            f"Table 3. The paper's menu. Guarantees are against a change of {sized(change['typical'], unit)}, the size "
+            f"of a typical reading, in one report (epsilon at delta 0) and in every one of a day's {day:,}. Certain: "
+            "the chance of a report that the other reading could not have given. Attacks were run on "
+            f"{card['about']['evidence']}. Best guess: its error, over that without a report. Smoothed: the error of a "
+            "reading after smoothing the series, over that of guessing what others have. Recognised: users named at "
+            "the first guess from half of the readings looked at, many days; the first page counts those named from "
+            "one day.",
+            ["Id", "Score", "Epsilon", "Certain", "Certain in a day", "Best guess", "Smoothed", "Recognised"],
             rows,
             numbers=range(1, 8),
         ),
@@ -106,7 +109,7 @@ def _row(each: dict[str, Any], day: str) -> list[str]:
         most + _percent(typical["delta"]["inf"]),
         most + _percent(typical["composed"][day]["inf"]),
         _percent(ratio(found.get("reconstruction"))),
-        _percent(ratio(found.get("smoothing"))),
+        _percent(smoothed(found.get("smoothing"))),
         _percent(found.get("re-identification", {}).get("value")),
     ]
 

@@ -1,8 +1,12 @@
 """The page that is signed: what is offered, promised, still learned and paid, and who decided it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from halfmask.evaluation.sampling import population
-from halfmask.figures.captions import share
+from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
+from halfmask.menus.floor import brief
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import HIDES, Question
@@ -10,7 +14,7 @@ from halfmask.pages.page import Markup, bullets, element, joined, paragraph, tab
 from halfmask.profiles.quality import quality
 
 LARGE = 5.0
-"""Epsilon of one reading from which a promise is little more than words: odds may change by e^5 = 148."""
+"""Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
 BLANK = "\u2007" * 24
 
 
@@ -26,9 +30,9 @@ def offer_section(inputs: Inputs) -> Markup:
             dangers(inputs),
             _offered(menu),
             element("h3", "What is promised"),
-            *(paragraph(told) for told in promised(menu)),
+            bullets(promised(menu)),
             element("h3", "What an attacker still learns"),
-            bullets(learned(menu)),
+            bullets(learned(menu, inputs.card)),
             element("h3", "What it costs"),
             bullets(costs(menu)),
             element("h3", "Who decided what, and when"),
@@ -39,15 +43,15 @@ def offer_section(inputs: Inputs) -> Markup:
 
 def dangers(inputs: Inputs) -> Markup:
     """Settings of either menu that must not be offered as protection, in red, before everything else."""
-    told = []
+    told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
     for name, menu in (("offer", inputs.offer), ("paper's menu", inputs.menu)):
         for each in menu.settings[:-1] if menu else ():
             reason = danger(each)
             if reason:
-                told.append(f"{each.id} of the {name} ({each.setting}) {reason}")
+                told.append(f"{each.id} of the {name} ({brief(each.setting)}) {reason}")
     if not told:
         return Markup("")
-    head = element("strong", "Do not offer as protection")
+    head = element("strong", "Do not rely on this" if inputs.warnings() else "Do not offer as protection")
     return element("div", joined([head, bullets(told)]), "danger")
 
 
@@ -56,19 +60,17 @@ def danger(entry: MenuSetting) -> str:
     found = entry.protection
     if found is None or found.guess is None or found.guess >= HIDES:
         return ""
-    return f"hides next to nothing: from its report a reading is guessed to {percent(found.guess)} of the blind error."
+    errs = f"errs by {percent(found.guess)} of guessing without one"
+    return f"hides next to nothing: the best guess of a reading from its report {errs}."
 
 
 def _offered(menu: Menu) -> Markup:
-    asked, crowds = menu.question, _crowds(menu)
+    asked, crowds, period = menu.question, _crowds(menu), menu.provenance.get("period", "period")
     named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
-    heads = [
-        "Level",
-        "Guess error",
-        "Epsilon, one reading",
-        f"Epsilon, {asked.window:,} readings" if asked else "Window",
-    ]
-    heads += ["Recognised"] * named + [f"Total of {users:,}" for users in crowds]
+    heads = ["Level", "Guess error", "Epsilon, one reading"]
+    heads += [f"Epsilon, {asked.window:,} readings" if asked else "Epsilon, window"]
+    heads += ["Recognised from one day"] * named
+    heads += [f"Error of a {period}'s total, {users:,} producers" for users in crowds]
     heads += ["Producers needed", "Paper's privacy", "Paper's utility"]
     rows = []
     for each in menu.settings:
@@ -82,7 +84,7 @@ def _offered(menu: Menu) -> Markup:
         row.append("–" if each.needed is None else f"{each.needed:,}")
         row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
         rows.append(row)
-    return table("What is offered. Each column is explained below.", heads, rows, numbers=range(1, len(heads)))
+    return table("What is offered; every column is explained below.", heads, rows, numbers=range(1, len(heads)))
 
 
 def promised(menu: Menu) -> list[str]:
@@ -91,28 +93,34 @@ def promised(menu: Menu) -> list[str]:
     if asked is None:
         return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
     return [
-        f"Whoever sees one report, whatever else they know, cannot tell two readings that differ by up to {asked.size} "
-        "apart by more than a factor e^epsilon in odds: epsilon of one reading, at delta 0. For another change it is "
-        f"in proportion. The other epsilon is {asked.words()}. Larger changes and longer windows have larger epsilons.",
+        f"One reading: one report changes the odds between two readings up to {asked.size} apart by a factor of at "
+        "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is in "
+        "proportion.",
+        f"{asked.window:,} readings: epsilon {asked.words()}. Larger changes and longer windows have larger epsilons.",
         _weak(menu, asked),
     ]
 
 
 def _weak(menu: Menu, asked: Question) -> str:
-    weak = [
+    """What the promise is worth over the window, in words that agree with its epsilons."""
+    weak = _weak_levels(menu)
+    if not weak:
+        return f"All levels keep epsilon {LARGE:g} or less over {asked.window:,} readings."
+    return (
+        f"Over {asked.window:,} readings epsilon is above {LARGE:g} for {listed(weak)}: to somebody who looks for that "
+        "change in every one of them the promise says next to nothing. These levels protect single readings."
+    )
+
+
+def _weak_levels(menu: Menu) -> list[str]:
+    return [
         each.id
         for each in menu.settings[:-1]
         if each.protection and each.protection.window is not None and each.protection.window > LARGE
     ]
-    if not weak:
-        return f"All levels keep epsilon {LARGE:g} or less over the window."
-    return (
-        f"Over the window epsilon is above {LARGE:g} for {', '.join(weak)}: these levels protect single readings, not "
-        f"the sum of {asked.window:,} of them against who looks for that change in every one."
-    )
 
 
-def learned(menu: Menu) -> list[str]:
+def learned(menu: Menu, card: dict[str, Any] | None = None) -> list[str]:
     """What reports still tell: guess and recognition, from the lightest to the strongest level."""
     entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
     if not entries:
@@ -128,16 +136,28 @@ def learned(menu: Menu) -> list[str]:
         told.append(
             "Recognised: share of producers whose name is found from one masked day by who knows their days before: "
             f"{percent(open_.recognised if open_ else None)} unmasked, {percent(first.recognised)} under "
-            f"{entries[0].id}, {percent(last.recognised)} under {entries[-1].id}."
+            f"{entries[0].id}, {percent(last.recognised)} under {entries[-1].id}.{_from_weeks(card)}"
         )
     return told
+
+
+def _from_weeks(card: dict[str, Any] | None) -> str:
+    """That many days tell more than one, where the card has seen it."""
+    attacks = card["settings"][-1]["attacks"] if card else []
+    found = next((each for each in attacks if each["name"] == "re-identification"), None)
+    if found is None or found["value"] is None:
+        return ""
+    return f" Many days tell more: {percent(found['value'])} are found from half of the readings, unmasked (Table 3)."
 
 
 def costs(menu: Menu) -> list[str]:
     """The error of totals, levels that need more producers than there are, and what the guarantee costs."""
     made, period = menu.provenance.get("offer", {}), menu.provenance.get("period", "period")
-    told = [f"Total of N: mean error of a {period}'s total of so many producers, relative, if all choose that level."]
+    told = [
+        f"Error: of a {period}'s total of so many producers, on average, in % of the total, if all take that level."
+    ]
     if made:
+        told[0] += f" Producers needed: for an error of {percent(made['within'])}."
         short = [e for e in menu.settings if e.needed is not None and e.needed > made["producers"]]
         told += [
             f"{each.id} ({each.name}) needs {each.needed:,} producers for an error of {percent(made['within'])}; there "
@@ -146,8 +166,9 @@ def costs(menu: Menu) -> list[str]:
         ]
         if made.get("guarantee_costs") is not None:
             told.append(
-                "The guarantee itself costs at most "
-                f"{max(made['guarantee_costs'], 0):.3f} of the paper's utility at any level of the paper's menu."
+                "The guarantee costs at most "
+                f"{max(made['guarantee_costs'], 0):.3f} of utility at any level of the paper's menu. The paper's "
+                "privacy and utility are scores from 0 to 1 of blur and of totals; a score promises nothing."
             )
     return told
 
@@ -162,17 +183,26 @@ def _decision(inputs: Inputs, menu: Menu) -> Markup:
             f"{inputs.name}: {population(inputs.profile):,} producers, {found['readings']:,} readings, "
             f"{found['first'][:10]} to {found['last'][:10]}, fingerprint {inputs.profile.fingerprint()}"
         )
-    advice = f"offer {', '.join(enough)}" if enough else "offer no level to this few producers"
     rows = [
         ["Data", data],
-        ["Recommendation of this report", f"{advice}, with “open” as a free choice and none of the settings in red"],
+        ["Recommendation of this report", _advice(enough, menu)],
         ["Purpose of the totals", BLANK],
         ["Decision", BLANK],
         ["Date", BLANK],
         ["Privacy officer, name and signature", BLANK],
         ["Data consumer, name and signature", BLANK],
     ]
-    return table("", [], rows)
+    return element("div", table("", [], rows), "signed")
+
+
+def _advice(enough: Sequence[str], menu: Menu) -> str:
+    """What this report recommends, no further than what is promised goes."""
+    if not enough:
+        return "offer no level to this few producers; none of the settings in red"
+    told = f"offer {', '.join(enough)}, with “open” as a free choice and none of the settings in red"
+    if not set(enough) & set(_weak_levels(menu)) or not menu.question:
+        return told
+    return f"{told}; as blur of single readings, not as protection of {menu.question.window:,} readings in a row"
 
 
 def _carried(entry: MenuSetting, menu: Menu) -> bool:

@@ -19,8 +19,15 @@ function points(values, low, high) {
   return values.map((v, k) => `${(k * step).toFixed(1)},${(160 - 150 * (v - low) / (high - low || 1)).toFixed(1)}`).join(" ");
 }
 
+function last(line) {
+  // 18:30;0,53 and 18:30,0.53 end in a reading; 0,53 is one where numbers are written so.
+  if (/[;\t]/.test(line)) return line.split(/[;\t]/).pop().trim().replace(",", ".");
+  if (data.decimal === "," && /^-?\d+,\d+$/.test(line)) return line.replace(",", ".");
+  return line.split(",").pop().trim();
+}
+
 function numbers(text) {
-  return text.split(/\r?\n/).map((line) => line.trim().split(/[;,\t]/).pop().trim())
+  return text.split(/\r?\n/).map((line) => last(line.trim()))
     .filter((cell) => cell !== "" && !Number.isNaN(Number(cell))).map(Number).slice(0, 1440);
 }
 

@@ -21,6 +21,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.words import noise_quantile, shown
+from halfmask.pages.first_page import LARGE
 
 DAY = (
     *(0.45, 0.4, 0.38, 0.37, 0.38, 0.5, 0.95, 1.3, 1.1, 0.9, 0.85, 0.95),
@@ -53,6 +54,7 @@ def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | No
     data = {
         "shown": words["own_shown"],
         "bad": words["own_bad"],
+        "decimal": words["decimal"],
         "levels": [{"id": each.id, "quantiles": _quantiles(each)} for each in menu.settings],
     }
     return _page(words, language, levels, data)
@@ -120,8 +122,10 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
     told = [words["promise"].format(change=change, factor=_factor(found.reading).replace(".", words["decimal"]))]
     if found.window is not None:
         chance = math.floor(1 / asked.delta * (1 + 1e-12))
+        key = "promise_window_weak" if found.window > LARGE else "promise_window"
+        factor = _factor(found.window).replace(".", words["decimal"])
         window = {"window": _whole(asked.window, words), "chance": _whole(chance, words)}
-        told.append(words["promise_window"].format(epsilon=_number(math.ceil(found.window * 10) / 10, words), **window))
+        told.append(words[key].format(factor=factor, **window))
     return told
 
 
@@ -140,9 +144,9 @@ def _percent(share: float, digits: int, words: Mapping[str, Any]) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """e^epsilon, rounded up, so that it is never said to be less."""
-    if epsilon > 20:
-        return f"e^{epsilon:.0f}"
+    """e^epsilon, rounded up, so that it is never said to be less; large ones as a power of ten."""
+    if epsilon > math.log(1e6):
+        return f"10^{math.ceil(epsilon / math.log(10))}"
     factor = math.exp(epsilon)
     digits = max(1 - math.floor(math.log10(factor)), 0)
     return f"{math.ceil(factor * 10**digits - 1e-9) / 10**digits:g}"

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from halfmask import __version__
 from halfmask.audits.card import CALIBRATION
-from halfmask.evaluation.decay import decay_exponent, verdict
-from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
+from halfmask.evaluation.decay import decay_of, verdict
+from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.heatmaps import percent
 from halfmask.figures.inputs import PARTS, Inputs
@@ -133,16 +131,11 @@ def _mix_rows(inputs: Inputs) -> list[list[str]]:
 
 
 def noise_cancels(samples: Samples) -> str:
-    """How the global error falls with the number of users, in a sentence; empty where sizes are too few to tell."""
-    sizes = np.unique(samples.users)
-    noisy = samples.kept & (samples.metrics[..., GLOBAL_MEAN].max(axis=1) > 0)
-    if len(sizes) < 3 or not noisy.any():
+    """How the global error falls with the number of users, as `evaluate` says it; empty where that cannot be told."""
+    decay = decay_of(samples.metrics, samples.users)
+    if decay is None:
         return ""
-    means = samples.metrics[noisy, :, 3]
-    by_size = np.array([np.median(means[:, samples.users == size].mean(axis=1)) for size in sizes])
-    if not ((by_size > 0) & np.isfinite(by_size)).all():
-        return ""
-    told = verdict(str(samples.about.get("aggregate", "sum")), decay_exponent(sizes, by_size).exponent)
+    told = verdict(str(samples.about.get("aggregate", "sum")), decay.exponent)
     return told[:1].upper() + told[1:]
 
 

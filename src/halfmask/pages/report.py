@@ -65,7 +65,7 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
             joined(
                 [
                     _absent(inputs, "card"),
-                    protection_table(inputs.card),
+                    protection_table(inputs.card, inputs.unit),
                     *shown["protection"],
                     protection_words(inputs.card),
                 ]

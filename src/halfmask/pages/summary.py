@@ -9,13 +9,6 @@ from halfmask.menus.words import TIMES_OUT_OF_TEN, InWords, menu_words
 from halfmask.pages.page import Markup, bar, bullets, joined, paragraph, table, tiles
 
 
-def unit_of(inputs: Inputs) -> str:
-    """The unit of a reading, as the profile or the offer has it."""
-    if inputs.profile and inputs.profile.unit:
-        return inputs.profile.unit
-    return next((menu.question.unit for menu in (inputs.offer, inputs.menu) if menu and menu.question), "")
-
-
 def words_of(inputs: Inputs) -> list[InWords]:
     """Each menu setting for a typical reading; empty where the profile or the menu is not there."""
     if not inputs.menu or not inputs.profile or not inputs.profile.readings:
@@ -80,7 +73,7 @@ def _ends(inputs: Inputs) -> list[str]:
     for each in (ordered[0], ordered[-1]) if len(ordered) > 1 else ordered:
         said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
         if each.id in words:
-            said += f": {words[each.id].sentence(unit_of(inputs))}{_total(inputs, words[each.id])}"
+            said += f": {words[each.id].sentence(inputs.unit)}{_total(inputs, words[each.id])}"
         if each.protection and each.protection.hides_next_to_nothing:
             said += ". It hides next to nothing: in the lowest bin the smallest noise has the highest utility, and wins"
         told.append(f"{said}.")
@@ -139,7 +132,7 @@ def _plain(inputs: Inputs) -> str:
     words = words_of(inputs)
     if not words or not inputs.profile:
         return ""
-    everyone, reading = population(inputs.profile), f"{words[0].reading:.3g} {unit_of(inputs)}".strip()
+    everyone, reading = population(inputs.profile), f"{words[0].reading:.3g} {inputs.unit}".strip()
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
     rows = [
         [

@@ -30,6 +30,7 @@ class ProfilePicture:
     shares: FloatArray
     periods: IntArray
     totals: FloatArray
+    unit: str = ""
 
 
 def picture_data(profile: Profile) -> ProfilePicture:
@@ -42,7 +43,7 @@ def picture_data(profile: Profile) -> ProfilePicture:
         np.add.at(shares, quarter - span[0], profile.bin_counts / max(profile.readings, 1))
     with np.errstate(over="ignore", invalid="ignore"):
         totals = profile.cells[..., 1].sum(axis=0)
-    return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, totals)
+    return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, totals, profile.unit or "")
 
 
 def table_rows(profile: Profile) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ import numpy as np
 from halfmask.figures.distributions import DECADES, IN_BITS, Curve
 from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive
 from halfmask.figures.interactive.marks import band, line, plain, stroke
-from halfmask.figures.noise import NoiseCurve
+from halfmask.figures.noise import NoiseCurve, total_label
 from halfmask.figures.style import look, looks
 from halfmask.figures.trajectories import Band
 from halfmask.menus.menu import Menu
@@ -51,7 +51,7 @@ def noise_figure(data: dict[str, NoiseCurve], caption: str) -> Interactive:
             traces.append(
                 line(len(panels), name, plain(curve.total), y, looks(list(data))[name], hover, showlegend=not panels)
             )
-        total = axis("total |noise| on 100,000 readings", rangemode="tozero", nticks=6, tickformat=".3~s")
+        total = axis(total_label(data), rangemode="tozero", nticks=6, tickformat=".3~s")
         panels.append(Panel(score.capitalize(), total, axis(f"median {score}")))
     return interactive(caption, traces, panels, height=290)
 

@@ -74,12 +74,12 @@ def limit_figure(data: LimitFigure, caption: str) -> Interactive:
             hover = f"{name}<br>%{{x:.3g}}: %{{y:.3g}}"
             traces.append(line(number, name, plain(x), plain(values), _look(name), hover, showlegend=False))
     top = min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)
-    deviations = axis("noise deviation (units of the data)", type="log", tickformat=",.6~g", dtick=1)
+    deviations = axis(data.deviation, type="log", tickformat=",.6~g", dtick=1)
     panels = [
         Panel("The limit of all additive noise", score_axis("privacy"), axis("utility")),
         Panel("How close noise comes to it", deviations, axis("privacy, % of the limit")),
         Panel(
-            f"The noise, at deviation {data.noise.chosen:.2g}",
+            data.title,
             axis("|noise| in deviations", range=[0, SHOWN]),
             axis("density", range=[0, top]),
         ),

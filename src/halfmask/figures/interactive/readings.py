@@ -8,7 +8,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.figures.interactive.layout import Interactive, Panel, axes, axis, interactive
 from halfmask.figures.interactive.marks import faint, line, plain
-from halfmask.figures.style import PALETTE
+from halfmask.figures.style import PALETTE, in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.words import TIMES_OUT_OF_TEN, noise_quantile
 from halfmask.profiles.show import ProfilePicture
@@ -38,10 +38,14 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
     panels = [
         Panel(
             "How large readings are",
-            axis("size of a reading, |s|", type="log", dtick=1, tickformat=",.6~g"),
+            axis(in_unit("size of a reading, |s|", data.unit), type="log", dtick=1, tickformat=",.6~g"),
             axis("share of readings (%)"),
         ),
-        Panel("Total of each period", axis("", type="date"), axis("sum of all readings", tickformat=".3~s")),
+        Panel(
+            "Total of each period",
+            axis("", type="date"),
+            axis(in_unit("sum of all readings", data.unit), tickformat=".3~s"),
+        ),
     ]
     return interactive(caption, [sizes, totals], panels, height=270, legend=False)
 
@@ -59,9 +63,10 @@ class Shown:
     low: float
     high: float
     beyond: float
+    unit: str = ""
 
 
-def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS) -> Shown | None:
+def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit: str = "") -> Shown | None:
     """From the noise's own law, P(|psi| <= y), halved for its two signs; None where the reading shows as it is.
 
     The edges reach to the largest noise, but no further than three times what 8 of 10 noises keep within.
@@ -85,6 +90,7 @@ def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS) -> S
         low=reading - size * usual,
         high=reading + size * usual,
         beyond=float(1 - below[-1]),
+        unit=unit,
     )
 
 
@@ -102,9 +108,9 @@ def shown_figure(data: Shown, setting: str) -> Interactive:
          "line": {"color": PALETTE[1], "width": 2, "dash": "dash"}},
     ]  # fmt: skip
     caption = (
-        f"What a reading of {data.reading:.3g} (dashed) is reported as under {setting}; {TIMES_OUT_OF_TEN} of 10 "
-        f"reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
+        f"What a reading of {sized(data.reading, data.unit)} (dashed) is reported as under {setting}; "
+        f"{TIMES_OUT_OF_TEN} of 10 reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
     )
-    panel = Panel("", axis("reported value"), axis("reports in a step (%)", rangemode="tozero"))
+    panel = Panel("", axis(in_unit("reported value", data.unit)), axis("reports in a step (%)", rangemode="tozero"))
     made = interactive(caption, [steps], [panel], height=200, legend=False, shapes=marks)
     return replace(made, name="shown", title=f"A reading under {setting}")
