@@ -6,7 +6,7 @@ from halfmask.figures.algorithm import Algorithm
 from halfmask.figures.distributions import DECADES, Curve
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.noise import NoiseCurve, difference
-from halfmask.figures.protection import Curves, Protection
+from halfmask.figures.protection import MEASURES, Curves, Protection
 from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
 
@@ -130,22 +130,21 @@ def heatmap_caption(data: HeatMaps) -> str:
 
 def protection_caption(data: Protection) -> str:
     """Score and attacks."""
-    scores, guesses = (data.measures[name] for name in ("privacy score", "reconstruction"))
-    apart = [
-        (abs(score - guess), id, score, guess)
-        for id, score, guess in zip(data.ids, scores, guesses, strict=True)
-        if score is not None and guess is not None
-    ]
     text = (
         "Each row is a setting of the menu; the filled circle is its privacy score, the open marks are what attacks "
-        "leave of the protection. All run from 0 to 1, yet they measure different things: what counts is their order. "
+        "leave of the protection. All run from 0 to 1, yet they measure different things: what counts is their order."
     )
-    if not apart:
+    spans = []
+    for row, id in enumerate(data.ids):
+        marks = [(value, name) for name, values in data.measures.items() if (value := values[row]) is not None]
+        if len(marks) > 1:
+            spans.append((max(marks)[0] - min(marks)[0], id, min(marks), max(marks)))
+    if not spans:
         return text
-    _, id, score, guess = max(apart)
-    return text + (
-        f"They lie furthest apart for {id}: a score of {score:.2f}, where the best guess of a reading from its report "
-        f"keeps {guess:.0%} of the error it has without."
+    _, id, (low, least), (high, most) = max(spans)
+    return (
+        f"{text} What to see: they lie furthest apart for {id}, from {low:.2f} ({MEASURES[least][1]}) to {high:.2f} "
+        f"({MEASURES[most][1]})."
     )
 
 

@@ -58,9 +58,9 @@ def trade_off_caption(data: TradeOff) -> str:
     """Change and windows, and the middle setting's numbers with the epsilon and delta behind them."""
     text = (
         f"An attacker knows everything but whether a reading was changed by {sized(data.change, data.unit)}: in one "
-        f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the "
-        "curve is the least share of changes that any attacker misses. The grey diagonal is an attacker who learns nothing; closer to the "
-        "corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
+        f"reading (first panel), or in each of a day's {data.day:,} (second). At each rate of false alarms, the curve "
+        "is the least share of changes that any attacker misses. The grey diagonal is an attacker who learns nothing; "
+        "closer to the corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
     )
     id = max(data.one, key=lambda id: float(np.interp(SHOWN_ALARM, data.alarms, data.one[id])))
     one, day = (100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id])) for of in (data.one, data.whole_day))

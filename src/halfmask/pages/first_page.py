@@ -65,12 +65,12 @@ def danger(entry: MenuSetting) -> str:
 
 
 def _offered(menu: Menu) -> Markup:
-    asked, crowds, period = menu.question, _crowds(menu), menu.provenance.get("period", "period")
+    asked, crowds = menu.question, _crowds(menu)
     named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
     heads = ["Level", "Guess error", "Epsilon, one reading"]
     heads += [f"Epsilon, {asked.window:,} readings" if asked else "Epsilon, window"]
     heads += ["Recognised from one day"] * named
-    heads += [f"Error of a {period}'s total, {users:,} producers" for users in crowds]
+    heads += [f"Error, {users:,}" for users in crowds]
     heads += ["Producers needed", "Paper's privacy", "Paper's utility"]
     rows = []
     for each in menu.settings:

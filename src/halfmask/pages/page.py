@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SEEN_ON_A_PHONE = 4
 """Columns of a table that a phone shows without scrolling."""
+SHORT = 10
+"""Rows of a table that is not broken over printed pages."""
 
 
 class Markup(str):
@@ -76,7 +78,8 @@ def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], 
     above = paragraph(caption, "caption") if caption else ""
     labelled = Markup(f'<table aria-label="{escape(caption)}">{joined(body)}</table>')
     hint = paragraph("More columns to the right: swipe the table.", "swipe") if len(kinds) > SEEN_ON_A_PHONE else ""
-    return joined([above, hint, element("div", labelled, "scroll")])
+    short = " short" if len(rows) <= SHORT else ""
+    return joined([above, hint, element("div", labelled, f"scroll{short}")])
 
 
 def bar(value: float) -> Markup:
