@@ -82,15 +82,21 @@ def test_another_omega_chooses_another_menu(page: Page, folder: Path) -> None:
 
 def test_a_bad_weight_is_told_beside_it_and_can_be_mended(page: Page, folder: Path) -> None:
     weight = page.locator("input[name=privacy-mean]")
-    weight.fill("0.9")
+    weight.fill("-0.9")
     error = page.locator(".weights:has(input[name=privacy-mean]) .error")
-    expect(error).to_have_text("the privacy weights (0.9, 0.4, 0.4) are not three numbers from 0 that add up to 1")
+    expect(error).to_have_text("the privacy weights (-0.9, 0.4, 0.4) are not three numbers from 0 that add up to 1")
     assert weight.get_attribute("aria-invalid") == "true"
     assert page.locator(".error").count() == 1
     assert settings_shown(page) == texts(read_menu(folder / "menu.json"))
-    page.locator("input[name=privacy-std]").fill("0.1")
-    page.locator("input[name=privacy-entropy]").fill("0")
+    weight.fill("0.6")
     expect(page.locator(".error")).to_have_count(0)
+    others = [page.locator(f"input[name=privacy-{each}]") for each in ("std", "entropy")]
+    for other in others:  # changing one weight rescales the others
+        expect(other).to_have_value("0.2")
+    expect(page.locator("#menu-command")).to_contain_text("--weights 0.6,0.2,0.2,0.6,0.2,0.2")
+    others[0].fill("0")
+    expect(weight).to_have_value("0.75")
+    expect(others[1]).to_have_value("0.25")
 
 
 def test_sliders_give_the_numbers_of_the_function(page: Page, folder: Path) -> None:
@@ -119,6 +125,7 @@ def test_one_slider_can_take_everyone(page: Page) -> None:
     page.keyboard.press("End")
     expect(page.locator("#mix-scores")).to_have_attribute("data-shares", "N=1")
     assert page.locator("#mix-scores b").all_inner_texts() == ["0.000", "1.000"]
+    expect(page.locator("#mix-protection")).to_contain_text("Nobody has a finite epsilon")
     page.keyboard.press("Home")
     percents = [int(text.removesuffix(" %")) for text in page.locator("#mix-sliders output").all_inner_texts()]
     assert (percents[-1], sum(percents)) == (0, 100)
@@ -126,13 +133,17 @@ def test_one_slider_can_take_everyone(page: Page) -> None:
 
 def test_any_setting_can_be_tried(page: Page) -> None:
     field = page.get_by_label("Try a setting")
-    field.fill("laplace:0.2")
+    field.fill("laplace 0.2")
     expect(page.locator("#setting-sentence")).to_contain_text("8 times out of 10")
     expect(page.locator("#figure-shown .plot[data-ready] .main-svg").first).to_be_visible()
     expect(page.locator("#figure-trajectories .legendtext", has_text="laplace:0.2")).to_have_count(1)
     scores = page.locator("#setting-scores b").all_inner_texts()
+    expect(page.locator("#setting-sentence")).to_contain_text("Epsilon is")
     field.fill("laplace:0.9")
     expect(page.locator("#setting-scores b").first).not_to_have_text(scores[0])
+    field.fill("laplace 90")
+    expect(page.locator("#setting-errors")).to_contain_text("Outside the study's range")
+    assert page.locator("#setting-scores b").all_inner_texts() == ["outside", "outside"]
     field.fill("laplace:0.9,1")
     error = page.locator("#setting-form .error")
     expect(error).to_have_text("laplace takes 1 parameter(s), 2 given: write laplace:b")

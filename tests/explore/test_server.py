@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from halfmask.menus.menu import read_menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explorer import Explorer, rescored
 from halfmask.pages.explore.options import MenuOptions
+from halfmask.pages.explore.protected import Protecting
 from halfmask.pages.explore.server import ExploreServer
+from halfmask.pages.first_page import epsilon, percent
+from halfmask.profiles.store import load_profile
 
 OTHER = Weights((0.6, 0.2, 0.2), (0.2, 0.2, 0.6))
 
@@ -128,8 +132,16 @@ def test_the_menu_is_that_of_optimize(server: ExploreServer, folder: Path) -> No
     assert answer["ids"] == list(menu.ids)
     saved = read_menu(folder / "menu.json")
     assert [each.setting for each in menu.settings] != [each.setting for each in saved.settings]
+    profile = load_profile(folder / "homes.profile")
+    protect = Protecting(read_inputs(folder), profile)
     for each in menu.settings:
         assert f"<code>{each.setting}</code>" in answer["html"]
+        known = protect.of(each.setting)
+        row = re.search(rf"<code>{re.escape(str(each.setting))}</code>.*?</tr>", answer["html"], re.S)
+        assert row
+        assert f">{percent(known.guess)}</td>" in row[0]
+        assert f">{epsilon(known.window)}</td>" in row[0]
+    assert protect.question.words() in answer["html"]
     users = next(each for each in answer["figures"] if each["name"] == "users")
     lines = {each["name"]: each["y"] for each in users["traces"] if each["mode"] == "lines+markers"}
     assert list(lines) == list(menu.ids)
@@ -151,6 +163,10 @@ def test_a_mix_is_that_of_the_function(server: ExploreServer, folder: Path) -> N
         values = made[score].to_numpy()
         assert answer[score]["median"] == pytest.approx(float(np.median(values)))
         assert (answer[score]["low"], answer[score]["high"]) == (pytest.approx(values.min()), values.max())
+    protect = Protecting(inputs, inputs.profile)
+    guesses = [protect.of(inputs.menu[id].setting).guess for id in (first, second)]
+    mean = 0.3 * (guesses[0] or 0) + 0.2 * (guesses[1] or 0)
+    assert f"errs by {percent(mean)} of guessing" in answer["protection"]
     other = found(server, "/api/mix", shares=f"{first}=0.2,{second}=0.3,N=0.5")
     assert other["privacy"]["median"] != pytest.approx(answer["privacy"]["median"], rel=1e-3)
 
@@ -174,6 +190,10 @@ def test_a_setting_of_the_study_has_its_scores(server: ExploreServer, folder: Pa
 def test_a_setting_that_breaks_the_constraint_is_told_so(server: ExploreServer) -> None:
     assert found(server, "/api/setting", setting="laplace:50")["keeps"] is False
     assert found(server, "/api/setting", setting="none")["figure"] is None
+    beyond = found(server, "/api/setting", setting="laplace 500")
+    assert beyond["outside"] is True
+    assert all(0 <= value <= 1 for score in ("privacy", "utility") for value in beyond[score].values())
+    assert found(server, "/api/setting", setting="laplace 0.3")["outside"] is False
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def optimize(
     )
     if profile is not None:
         menu = protected(menu, profile, facts.question if facts else question or default_question(profile), facts)
-    notes = _notes(scored, menu, axis, profile)
+    notes = optimum_notes(scored, menu, axis, profile)
     costs = _costs(scored, bin_, steady, require, met, bins) if require else None
     front = pareto_front(scored, admissible)
     return Optimum(menu, scored, axis, bin_, admissible, fitness, winners, front, notes, costs)
@@ -304,7 +304,8 @@ def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require:
     )
 
 
-def _notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
+def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
+    """What a reader should know of a menu besides its numbers."""
     names = scored.mechanisms.unique().to_pylist()
     notes = menu.warnings()
     if len(set(names) - {"none"}) == 1:

@@ -76,7 +76,7 @@ def _offered(menu: Menu) -> Markup:
     for each in menu.settings:
         found = each.protection
         row = [f"{each.id} {each.name}".strip(), percent(found.guess if found else None)]
-        row += [_epsilon(found.reading if found else None), _epsilon(found.window if found else None)]
+        row += [epsilon(found.reading if found else None), epsilon(found.window if found else None)]
         row += [percent(found.recognised if found else None)] * named
         row += [
             percent((found.errors if found else {}).get(users, 0.0 if each.id == "N" else None)) for users in crowds
@@ -222,5 +222,6 @@ def percent(value: float | None) -> str:
     return share(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
 
 
-def _epsilon(value: float | None) -> str:
+def epsilon(value: float | None) -> str:
+    """An epsilon as this page prints it."""
     return "none" if value is None else f"{value:.3g}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from halfmask.arrays import FloatArray
 from halfmask.choice.mix import Mix, mix, parse_shares
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
@@ -28,14 +29,15 @@ from halfmask.figures.samples import Samples, Scale
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
-from halfmask.menus.optimize import Optimum, optimize
-from halfmask.menus.promise import default_question, protection_of, typical_reading
+from halfmask.menus.optimize import Optimum, optimize, optimum_notes
+from halfmask.menus.promise import typical_reading
 from halfmask.menus.words import CROWDS, InWords, shown, total_error
 from halfmask.pages.explore.options import MenuOptions
+from halfmask.pages.explore.protected import Protecting
 from halfmask.profiles.profile import Profile
-from halfmask.protection.evidence import population_of
 
 REPEATS = 10
+ROUNDING = 1e-9
 VIEWS_KEPT = 4
 STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
 """Steps of shares that a longer menu is mixed in, and how many mixes are made in about half a second."""
@@ -59,6 +61,7 @@ class Explorer:
         self._lock = RLock()
         self._own: View | None = None
         self._others: OrderedDict[MenuOptions, View] = OrderedDict()
+        self._protected: Protecting | None = None
         self._study: tuple[pa.Table, dict[str, Any]] | None = None
 
     def view(self, asked: MenuOptions | None) -> View:
@@ -90,8 +93,11 @@ class Explorer:
                 told = f"the folder holds no menu: this one is chosen now; '{self.inputs.command('menu')}' writes it"
                 return replace(made, notes=[told, *made.notes])
         options = MenuOptions.of_menu(menu) if menu else MenuOptions()
-        changing = list(interactive_figures(self.inputs, follows_menu=True))
-        return View(self.inputs, options, [*changing, *self._unchanged])
+        inputs = self.inputs
+        if menu is not None and inputs.profile is not None and inputs.profile.readings:
+            inputs = replace(inputs, menu=self._protecting().menu(menu))
+        changing = list(interactive_figures(inputs, follows_menu=True))
+        return View(inputs, options, [*changing, *self._unchanged], menu.warnings() if menu else [])
 
     @cached_property
     def _unchanged(self) -> list[Interactive]:
@@ -110,9 +116,13 @@ class Explorer:
         anew = rescored(samples, found)
         of_menu = menu_samples(anew, found.menu, profile) if anew.sized else None
         mixed, complaints = self._mixed(found.menu)
-        inputs = replace(self.inputs, samples=anew, menu=found.menu, mix=mixed, of_menu=of_menu)
+        menu, notes = found.menu, found.notes
+        if profile is not None and profile.readings:
+            menu = self._protecting().menu(menu)
+            notes = optimum_notes(found.scored, menu, found.axis, profile)
+        inputs = replace(self.inputs, samples=anew, menu=menu, mix=mixed, of_menu=of_menu)
         figures = [*interactive_figures(inputs, follows_menu=True), *self._unchanged]
-        return View(inputs, asked, figures, [*found.notes, *complaints])
+        return View(inputs, asked, figures, [*notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
         """The mixes of another menu, made as the folder's were, but in larger steps where a longer menu has too many.
@@ -135,11 +145,14 @@ class Explorer:
     def mix(self, view: View, text: str) -> dict[str, Any]:
         """Median and range of privacy and utility over ten deals of one mix, ``A=0.3,B=0.2,N=0.5``."""
         with self._lock:
-            menu, profile = self._menu(view), self._profile()
-            table = mix(profile, menu, shares=parse_shares(text), repeats=REPEATS).table
-        found: dict[str, Any] = {"repeats": REPEATS}
+            menu, profile, shares = self._menu(view), self._profile(), parse_shares(text)
+            table = mix(profile, menu, shares=shares, repeats=REPEATS).table
+            protection = self._protecting().mixed(menu, shares)
+        found: dict[str, Any] = {"repeats": REPEATS, "protection": protection}
         for score in ("privacy", "utility"):
             values = table[score].to_numpy()
+            found["outside"] = found.get("outside", False) or outside(values)
+            values = np.clip(values, 0, 1)
             found[score] = {"median": float(np.median(values)), "low": values.min(), "high": values.max()}
         return found
 
@@ -149,9 +162,9 @@ class Explorer:
         with self._lock:
             profile = self._profile()
             reading = typical_reading(profile)
-            law = shown_data(setting, reading)
+            law = shown_data(setting, reading, unit=self.inputs.unit)
             found = {"setting": str(setting), **self._words(setting, reading, profile, view)}
-            found["protection"] = _protected(setting, profile)
+            found["protection"] = self._protecting().words(setting)
             found["figure"] = shown_figure(law, str(setting)).json() if law else None
             if view.inputs.samples is not None:
                 found |= self._scores(setting, profile, view.inputs.samples)
@@ -167,19 +180,30 @@ class Explorer:
                 error = total_error(profile, setting, users, scaled=about.get("error") == "scaled")
                 errors.append({"users": users, "error": error})
         period = profile.period.text
-        return {"sentence": InWords("", reading, low, high, {}).sentence(), "errors": errors, "period": period}
+        return {
+            "sentence": InWords("", reading, low, high, {}).sentence(self.inputs.unit),
+            "errors": errors,
+            "period": period,
+        }
 
     def _scores(self, setting: PrivacySetting, profile: Profile, samples: Samples) -> dict[str, Any]:
         """Evaluated now, on the very subsets of the study, and scored with the view's normalisers."""
         study = evaluate_grid(profile, Grid.from_settings([setting]), Experiment.of(samples.about))
         scale = samples.scale
         keeps = bool(passing(study.metrics, scale.constraint)[0])
-        found: dict[str, Any] = {"keeps": keeps, "constraint": vars(scale.constraint)}
+        found: dict[str, Any] = {"keeps": keeps, "constraint": vars(scale.constraint), "outside": False}
         for score, formula in (("privacy", privacy), ("utility", utility)):
             values = formula(study.metrics[0].astype(float), scale.largest, scale.weights)
-            tenth, median = np.percentile(values, (10, 50))
+            places = np.percentile(values, (10, 50))
+            found["outside"] = found["outside"] or outside(places)
+            tenth, median = np.clip(places, 0, 1)
             found[score] = {"median": float(median), "p10": float(tenth)}
         return found
+
+    def _protecting(self) -> Protecting:
+        if self._protected is None:
+            self._protected = Protecting(self.inputs, self._profile())
+        return self._protected
 
     def _menu(self, view: View) -> Menu:
         if view.inputs.menu is None:
@@ -209,24 +233,12 @@ def rescored(samples: Samples, found: Optimum) -> Samples:
     return replace(anew, privacy=q, utility=u)
 
 
+def outside(scores: FloatArray) -> bool:
+    """Whether scores leave 0 to 1: errors exceed the study's largest, and no more can be said of them."""
+    return bool((scores < -ROUNDING).any() or (scores > 1 + ROUNDING).any())
+
+
 def typed(text: str) -> str:
     """A setting as people type it: ``laplace 0.5`` is ``laplace:0.5``."""
     name, _, numbers = text.strip().partition(" ")
     return f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text
-
-
-def _protected(setting: PrivacySetting, profile: Profile) -> str:
-    """What a setting hides and promises, in a sentence that names change, window and delta."""
-    asked = default_question(profile)
-    found = protection_of(setting, population_of(profile), asked)
-    told = ""
-    if found.guess is not None:
-        nothing = ": it hides next to nothing" if found.hides_next_to_nothing else ""
-        told = (
-            f"The best guess of a reading from its report errs by {found.guess:.0%} of guessing without one{nothing}. "
-        )
-    if found.reading is None or found.window is None:
-        return f"{told}It promises no finite epsilon {asked.words()}."
-    at = "delta 0" if found.pure else f"delta {asked.delta:g}"
-    one = f"Epsilon is {found.reading:.3g} for a change of up to {asked.size} in one reading, at {at}"
-    return f"{told}{one}; {found.window:.3g} {asked.words()}."

@@ -15,9 +15,11 @@ from halfmask.errors import RunError
 from halfmask.figures.captions import share
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.registry import by_place
+from halfmask.figures.style import sized
 from halfmask.files import whole_file
 from halfmask.menus.words import TIMES_OUT_OF_TEN
 from halfmask.pages.explore.explorer import Explorer, View
+from halfmask.pages.first_page import epsilon, percent
 from halfmask.pages.summary import words_of
 from halfmask.profiles.quality import quality
 
@@ -107,6 +109,12 @@ def _menu(view: View) -> dict[str, Any]:
         "reading": first.reading if first else None,
         "times": TIMES_OUT_OF_TEN,
         "period": inputs.profile.period.text if inputs.profile else "period",
+        "unit": inputs.unit,
+        "question": inputs.menu.question if inputs.menu and all(e.protection for e in inputs.menu.settings) else None,
+        "named": bool(inputs.menu)
+        and any(
+            e.protection and e.protection.recognised is not None for e in (inputs.menu.settings if inputs.menu else ())
+        ),
         "notes": view.notes,
         "empty": inputs.menu.empty_bins if inputs.menu else (),
         "command": inputs.command("menu"),
@@ -119,12 +127,12 @@ def _mixable(view: View) -> bool:
 
 def _what(inputs: Inputs) -> str:
     if not inputs.profile or not inputs.profile.readings:
-        return "How users can share readings without showing them."
+        return "What users show of their readings under each setting, and what totals of them are worth."
     found = quality(inputs.profile)
     tried = f" {len(inputs.samples.settings):,} settings were tried." if inputs.samples else ""
     return (
-        f"How {found['users']:,} users can share {found['readings']:,} readings, from {found['first'][:10]} to "
-        f"{found['last'][:10]}, without showing them.{tried}"
+        f"{found['users']:,} users, {found['readings']:,} readings, {found['first'][:10]} to {found['last'][:10]}: "
+        f"what users show under each setting, and what totals are worth.{tried}"
     )
 
 
@@ -152,7 +160,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"share": lambda error: "–" if error is None else share(error).replace("less than", "<")}
-    made.globals |= {"range_words": _range}
+    made.filters |= {"percent": percent, "epsilon": epsilon}
+    made.globals |= {"range_words": _range, "sized": sized}
     return made
 
 

@@ -66,6 +66,17 @@ function chosen() {
   return query;
 }
 
+/** One weight changes; the others of its kind keep their proportions and add up with it to 1. */
+function rescale(changed) {
+  const kind = changed.name.match(/^(privacy|utility)-/)?.[1];
+  const value = Number(changed.value);
+  if (!kind || changed.value.trim() === "" || !(value >= 0 && value <= 1)) return;
+  const others = ["mean", "std", "entropy"].map((metric) => menuForm.elements[`${kind}-${metric}`])
+    .filter((each) => each !== changed);
+  const left = shareOut(others.map((each) => Number(each.value) || 0), Math.round((1 - value) * 1e9));
+  others.forEach((each, place) => { each.value = String(left[place] / 1e9); });
+}
+
 async function loadMenu(query, control) {
   const status = element("menu-status");
   if (status) status.textContent = "choosing…";
@@ -92,7 +103,10 @@ async function loadMenu(query, control) {
 }
 
 menuForm?.addEventListener("submit", (event) => event.preventDefault());
-menuForm?.addEventListener("input", (event) => soon("menu", () => loadMenu(chosen(), event.target)));
+menuForm?.addEventListener("input", (event) => {
+  rescale(event.target);
+  soon("menu", () => loadMenu(chosen(), event.target));
+});
 menuForm?.addEventListener("reset", () => {
   clearTimeout(waiting.menu);
   loadMenu("", null);
@@ -128,12 +142,13 @@ function showSetting(found) {
   scores.replaceChildren();
   if (found.privacy) {
     for (const name of ["privacy", "utility"]) {
-      scores.append(score(name, found[name].median, `10th percentile ${found[name].p10.toFixed(2)}`));
+      scores.append(score(name, found[name].median, `10th percentile ${found[name].p10.toFixed(2)}`, found.outside));
     }
   }
   const crowds = found.errors.filter((each) => each.error !== null)
     .map((each) => `${percent(each.error)} with ${each.users.toLocaleString("en")} users`);
   const told = crowds.length ? [`A ${found.period}'s total is off by ${crowds.join(", ")}, on average.`] : [];
+  if (found.outside) told.push(OUTSIDE);
   if (found.keeps === false) {
     told.push(`Too noisy for a menu: it breaks the constraint of a mean below ${found.constraint.max_mean} and a ` +
       `standard deviation below ${found.constraint.max_std}.`);
@@ -141,7 +156,7 @@ function showSetting(found) {
   element("setting-errors").textContent = told.join(" ");
   element("figure-shown").hidden = !found.figure;
   if (found.figure) draw(found.figure);
-  overlay("trajectories", found.privacy ? pointOf(found) : []);
+  overlay("trajectories", found.privacy && !found.outside ? pointOf(found) : []);
 }
 
 /** The setting as a star in the panels of all sizes: that of the mechanisms and that of the menu. */
@@ -157,14 +172,16 @@ function pointOf(found) {
 
 const percent = (value) => (value > 0 && value < 1e-4 ? "less than 0.01 %" : `${(value * 100).toFixed(value < 0.1 ? 2 : 1)} %`);
 
-/** A score with its bar, as an entry of a list. */
-function score(name, value, detail) {
+const OUTSIDE = "Outside the study's range: its errors exceed the largest that were tried, so it has no score.";
+
+/** A score with its bar, as an entry of a list; none where it is outside of the study's range. */
+function score(name, value, detail, outside = false) {
   const entry = document.createElement("div");
   entry.innerHTML = `<dt></dt><dd><b></b> <svg class="bar" aria-hidden="true"><rect height="100%"/></svg><small></small></dd>`;
   entry.querySelector("dt").textContent = name;
-  entry.querySelector("b").textContent = value.toFixed(3);
-  entry.querySelector("rect").setAttribute("width", `${Math.min(Math.max(value, 0), 1) * 100}%`);
-  entry.querySelector("small").textContent = detail;
+  entry.querySelector("b").textContent = outside ? "outside" : value.toFixed(3);
+  entry.querySelector("rect").setAttribute("width", `${outside ? 0 : Math.min(Math.max(value, 0), 1) * 100}%`);
+  entry.querySelector("small").textContent = outside ? "" : detail;
   return entry;
 }
 
@@ -233,8 +250,9 @@ async function loadMix() {
     complain(mixForm, null);
     element("mix-scores").replaceChildren(...["privacy", "utility"].map((name) => score(
       name, found[name].median,
-      `${found[name].low.toFixed(3)} to ${found[name].high.toFixed(3)} over ${found.repeats} random deals`,
+      `${found[name].low.toFixed(3)} to ${found[name].high.toFixed(3)} over ${found.repeats} random deals`, found.outside,
     )));
+    element("mix-protection").textContent = found.protection;
     element("mix-scores").dataset.shares = text;
   } catch (error) {
     complain(mixForm, element("mix-sliders"), error.message);
