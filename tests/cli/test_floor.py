@@ -44,6 +44,23 @@ def test_the_menu_keeps_the_floor(folder: Path) -> None:
     assert max(map(len, ended.stdout.splitlines())) <= 200
 
 
+def test_a_required_guarantee_outlives_the_floor(folder: Path) -> None:
+    """The better laws above the floor are bounded and promise nothing: with the requirement none of them is taken."""
+    asked = ("--profile", "homes.profile", "--refine", "--floor", "reconstruction=0.4", "--require", "guarantee", *WIDE)
+    ended = halfmask("optimize", "study.parquet", "-o", "kept.json", *asked, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    menu = read_menu(folder / "kept.json")
+    assert len(menu.settings) > 1
+    assert menu.question is not None
+    for each in menu.settings[:-1]:
+        found = lattice_errors(each.setting, population_of(homes().profile))
+        assert found.best >= 0.4 * found.prior
+        assert each.protection is not None
+        assert each.protection.window == pytest.approx(menu.question.epsilon(each.setting))
+        assert f"{each.protection.window:.3g}" in ended.stdout
+    assert "tabulated" not in ended.stdout
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [

@@ -34,7 +34,7 @@ def optimize(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
         print_json(menu_json(found.menu))
     else:
         _tables(found, people, options.floor, unit)
-    for told in found.notes if options.floor is None else ():  # with a floor, other settings than its own are taken
+    for told in found.notes:
         note(told)
     note(f"wrote {options.output}")
 
@@ -52,13 +52,12 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
         print_rows(found.costs.rows(), "\nWhat requirements cost: median utility of the best setting of each level")
     if people is not None:
         _words(menu, people, unit or people.unit or "")
-    for empty in menu.empty_bins if floor else ():  # without a floor they are among the notes
-        note(f"bin {empty.bin[0]:g} to {empty.bin[1]:g} is empty: {empty.reason}")
     if menu.question is not None:
         asked = menu.question
         note(
             "guess: error of the best guess of a reading from its report, over that without a report; epsilon: for a "
-            f"change of up to {asked.size} in one reading; of {asked.window:,}: {asked.words()}"
+            f"change of up to {asked.size} in one reading, at delta 0 (*: at delta {asked.delta:g}); "
+            f"of {asked.window:,}: {asked.words()}"
         )
     note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
 

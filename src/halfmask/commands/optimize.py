@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from halfmask.mechanisms.setting import PrivacySetting
-    from halfmask.menus.floor import Floored
     from halfmask.menus.optimize import Optimum
-    from halfmask.menus.refine import Refined
     from halfmask.profiles.profile import Profile
     from halfmask.protection.evidence import Evidence
 
@@ -72,7 +70,7 @@ class Optimize(Options):
         that without a report), epsilon (on a log scale), recognised (share of producers named from a masked day).
     require
         What every setting must meet: guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
-        total of 500 producers); may be repeated. A table says what each costs in utility.
+        total of 500 producers); may be repeated. A table says what each costs in utility. --refine and --floor keep it.
     change
         What an epsilon is about: a change of a reading by up to this, in its unit; a typical reading's size by default.
     window
@@ -125,11 +123,14 @@ def optimize(options: Optimize) -> "Optimum":
     The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
     """
     from halfmask.evaluation.scores import parse_weights
-    from halfmask.menus.demands import parse_demand
+    from halfmask.menus.demands import meeting, parse_demand
     from halfmask.menus.optimize import optimize as find_menu
+    from halfmask.menus.optimize import optimum_notes, protected
     from halfmask.profiles.profile import Profile
 
     people = None if options.profile is None else held(Profile, options.profile)
+    question = None if people is None else asked(people, options.change, options.window, options.delta)
+    evidence = _evidence(options, people)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     found = find_menu(
         options.study,
@@ -142,12 +143,15 @@ def optimize(options: Optimize) -> "Optimum":
         by=options.by,
         require=[parse_demand(each) for each in options.require],
         profile=people,
-        question=None if people is None else asked(people, options.change, options.window, options.delta),
-        evidence=_evidence(options, people),
+        question=question,
+        evidence=evidence,
     )
-    if options.refine and people is not None:
-        refined = _refined(found, people, options)
-        found = replace(found, menu=refined.menu, refined=refined)
+    if options.refine and people is not None and question is not None:
+        scaled = found.menu.provenance.get("error") == "scaled"
+        demands = [parse_demand(each) for each in options.require]
+        found = _refined(found, people, options, meeting(demands, people, question, evidence, scaled=scaled))
+        menu = protected(found.menu, people, question, evidence)
+        found = replace(found, menu=menu, notes=optimum_notes(found.scored, menu, found.axis, people))
     menu = replace(found.menu, provenance={**found.menu.provenance, "asked": options.asked()})
     found = replace(found, menu=menu)
     if options.output is not None:
@@ -173,14 +177,21 @@ def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[Priva
     return discount(weight, seen, seed=7)
 
 
-def _refined(found: "Optimum", people: "Profile", options: Optimize) -> "Refined | Floored":
-    """The menu between the grid's points, above a floor where one is asked for."""
+def _refined(
+    found: "Optimum", people: "Profile", options: Optimize, meets: "Callable[[PrivacySetting], bool]"
+) -> "Optimum":
+    """The menu between the grid's points, above a floor where one is asked for; what is required stays so."""
     from halfmask.menus.refine import refine
 
     if options.floor is None:
-        return refine(found.menu, people, advance=options.advance)
+        refined = refine(found.menu, people, advance=options.advance)
+        for old, gain in zip(found.menu.settings, refined.gains, strict=False):
+            if not meets(gain.after):
+                refined = refined.without(old)
+        return replace(found, menu=refined.menu, refined=refined)
     from halfmask.audits.least_noise import reconstruction_floor
     from halfmask.menus.floor import parse_floor, refine_above
 
     least = reconstruction_floor(people, found.menu, parse_floor(options.floor, "reconstruction"))
-    return refine_above(found.menu, people, least, advance=options.advance)
+    raised = refine_above(found.menu, people, replace(least, meets=meets), advance=options.advance)
+    return replace(found, menu=raised.menu, refined=raised)

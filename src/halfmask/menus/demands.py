@@ -2,14 +2,23 @@
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.facts import Facts
+from halfmask.menus.menu import noise_std
+from halfmask.menus.promise import Question
+from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import BoolArray
+from halfmask.menus.words import total_error
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, population_of
+from halfmask.protection.guess import guess_error
 
 Kind = Literal["guarantee", "guess", "epsilon", "recognised", "error"]
 FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"
@@ -52,6 +61,44 @@ class Demand:
             "recognised": f"at most {self.limit:.0%} of producers are named from a masked day",
             "error": f"the total of {self.producers:,} producers errs by {self.limit:.2%} or less on average",
         }[self.kind]
+
+
+def meeting(
+    demands: Sequence[Demand],
+    profile: Profile,
+    question: Question,
+    evidence: Evidence | None = None,
+    *,
+    scaled: bool = False,
+) -> Callable[[PrivacySetting], bool]:
+    """Whether one setting meets all demands, worked out for itself: `Demand.met` is of a whole study."""
+
+    def meets(setting: PrivacySetting) -> bool:
+        return all(_meets(each, setting, profile, question, evidence, scaled) for each in demands)
+
+    return meets
+
+
+def _meets(
+    demand: Demand,
+    setting: PrivacySetting,
+    profile: Profile,
+    question: Question,
+    evidence: Evidence | None,
+    scaled: bool,
+) -> bool:
+    if demand.kind in ("guarantee", "epsilon"):
+        found = question.epsilon(setting)
+        return found is not None and (demand.kind == "guarantee" or found <= demand.limit)
+    if demand.kind == "guess":
+        return guess_error(setting, population_of(profile)) >= demand.limit
+    if demand.kind == "error":
+        error = total_error(profile, setting, demand.producers, scaled=scaled)
+        return error is not None and error <= demand.limit
+    deviation = noise_std(setting) if setting.kind == "additive" else None
+    if evidence is None or deviation is None:
+        return False
+    return bool(recognised_shares(evidence, np.array([deviation]))[0] <= demand.limit)
 
 
 def parse_demand(text: str) -> Demand:

@@ -30,13 +30,15 @@ class Facts:
     """Numbers of every setting of a study, in its order; NaN or infinite where there is none.
 
     Guess and epsilon take long, so they are worked out only of settings that keep the constraint and mask: no other
-    can win. ``evidence`` are series of readings: without it, nobody can be recognised from a day.
+    can win. ``scaled`` tells the study's error function. ``evidence`` are series of readings: without it, nobody can
+    be recognised from a day.
     """
 
     scored: Scored
     profile: Profile
     question: Question
     evidence: Evidence | None = None
+    scaled: bool = False
     population: Population = field(init=False)
     settled: set[int] = field(default_factory=set)
 
@@ -146,7 +148,7 @@ class Facts:
                 continue
             deviation = np.sqrt(law.moments(parameters)[:, 1])
             unit = self.settings[rows[int(np.argmax(deviation))]]
-            each = total_error(self.profile, unit, producers)
+            each = total_error(self.profile, unit, producers, scaled=self.scaled)
             if each is not None:
                 found[rows] = each * deviation / deviation.max() if deviation.any() else 0.0
         return found

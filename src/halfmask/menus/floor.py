@@ -22,6 +22,8 @@ AIM = 2e-4
 """Privacy that a proposal is asked for above the bin's edge: what its few digits may take away."""
 MOST_DOUBLINGS = 40
 CLOSE = 1.01
+UNMET = 1.0
+"""By how much a setting falls short that keeps the floor and does not meet a requirement."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +33,23 @@ class Floor:
     ``measure(setting)``                    the attack's error, larger where the setting protects more
     ``propose(privacy, error, deviation)``  the quietest setting with that privacy over all readings and that error,
                                             looked for around a noise deviation; None where none is found
+    ``meets(setting)``                      whether it meets what else is required of every setting, such as a guarantee
     """
 
     name: str
     least: float
     measure: Callable[[PrivacySetting], float]
     propose: Callable[[float, float, float], PrivacySetting | None]
+    meets: Callable[[PrivacySetting], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         if not 0 < self.least < 1:
             raise OptionError(f"floor {self.name}={self.least:g} is not between 0 (undone) and 1 (tells nothing)")
 
     def short(self, setting: PrivacySetting) -> float:
-        """By how much a setting fails the floor; 0 or below where it keeps it."""
-        return self.least - self.measure(setting)
+        """By how much a setting fails the floor; 0 or below where it keeps it, and all else that is required."""
+        short = self.least - self.measure(setting)
+        return short if short > 0 or self.meets(setting) else UNMET
 
 
 def parse_floor(text: str, known: str) -> float:

@@ -19,6 +19,7 @@ from halfmask.menus.demands import BinCost, Costs, Demand
 from halfmask.menus.facts import Facts
 from halfmask.menus.menu import IDS, EmptyBin, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.promise import Question, default_question, protection_of
+from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy, BoolArray, Scored, opened, score
 from halfmask.menus.words import total_errors
 from halfmask.profiles.profile import Profile
@@ -99,7 +100,7 @@ def optimize(
     if factor is not None:
         of = np.array([factor(scored.setting(row)) if kept else 1.0 for row, kept in enumerate(scored.passes)])
         scored = replace(scored, privacy_median=scored.privacy_median * of, privacy_p10=scored.privacy_p10 * of)
-    facts = _facts(scored, profile, question, evidence, by, require)
+    facts = _facts(scored, profile, question, evidence, by, require, scaled=about.get("error") == "scaled")
     held = scored.passes & scored.masks
     axis = axis_of(by, scored, facts, bins, held)
     for _ in range(MOST_SETTLED):
@@ -134,33 +135,29 @@ def optimize(
         },
     )
     if profile is not None:
-        menu = protected(menu, profile, facts.question if facts else question or default_question(profile), facts)
+        menu = protected(menu, profile, question or default_question(profile), evidence)
     notes = optimum_notes(scored, menu, axis, profile)
     costs = _costs(scored, bin_, steady, require, met, bins) if require else None
     front = pareto_front(scored, admissible)
     return Optimum(menu, scored, axis, bin_, admissible, fitness, winners, front, notes, costs)
 
 
-def protected(menu: Menu, profile: Profile, question: Question, facts: Facts | None = None) -> Menu:
-    """The menu with what each setting protects: guess, epsilons for the question, error of totals."""
+def protected(menu: Menu, profile: Profile, question: Question, evidence: Evidence | None = None) -> Menu:
+    """The menu with what each setting protects: guess, epsilons for the question, recognition, error of totals."""
     people = population_of(profile)
     entries = []
     for each in menu.settings:
         found = protection_of(each.setting, people, question)
         errors = total_errors(profile, each.setting, scaled=menu.provenance.get("error") == "scaled")
-        entries.append(replace(each, protection=replace(found, errors=errors, recognised=_recognised(facts, each))))
+        entries.append(replace(each, protection=replace(found, errors=errors, recognised=_recognised(evidence, each))))
     return replace(menu, settings=tuple(entries), question=question)
 
 
-def _recognised(facts: Facts | None, entry: MenuSetting) -> float | None:
+def _recognised(evidence: Evidence | None, entry: MenuSetting) -> float | None:
     """The share named from a masked day, where readings were at hand."""
-    if facts is None or facts.evidence is None or facts.evidence.resolution != "readings":
+    if evidence is None or evidence.resolution != "readings" or entry.noise_std is None:
         return None
-    from halfmask.menus.recognised import recognised_shares
-
-    if entry.noise_std is None:
-        return None
-    return float(recognised_shares(facts.evidence, np.array([entry.noise_std]))[0])
+    return float(recognised_shares(evidence, np.array([entry.noise_std]))[0])
 
 
 def _facts(
@@ -170,6 +167,8 @@ def _facts(
     evidence: Evidence | None,
     by: By,
     require: Sequence[Demand],
+    *,
+    scaled: bool,
 ) -> Facts | None:
     """What axis and requirements look at; None where neither needs more than the study."""
     if by == "score" and not require and evidence is None:
@@ -177,7 +176,7 @@ def _facts(
     if profile is None:
         asked = f"`by={by}`" if by != "score" else f"requirement {require[0]}" if require else "`panel`"
         raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`")
-    return Facts(scored, profile, question or default_question(profile), evidence)
+    return Facts(scored, profile, question or default_question(profile), evidence, scaled)
 
 
 def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int) -> IntArray:
@@ -306,6 +305,8 @@ def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require:
 
 def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     """What a reader should know of a menu besides its numbers."""
+    from halfmask.menus.floor import brief  # here, because refining takes long to import
+
     names = scored.mechanisms.unique().to_pylist()
     notes = menu.warnings()
     if len(set(names) - {"none"}) == 1:
@@ -313,12 +314,13 @@ def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | Non
         notes.append(f"the study has one mechanism only, {only}: the menu compares it with no other")
     of = "" if axis.name == "privacy" else f" of {axis.name}"
     notes += [
-        f"bin {each.bin[0]:g} to {each.bin[1]:g}{of} is empty; nearest is {each.nearest}: {each.reason}"
+        f"bin {each.bin[0]:g} to {each.bin[1]:g}{of} is empty"
+        f"{'' if each.nearest is None else f'; nearest is {brief(each.nearest)}'}: {each.reason}"
         for each in menu.empty_bins
     ]
     masking = menu.settings[:-1]
     notes += [
-        f"{each.id}, {each.setting}, hides next to nothing: the best guess of a reading from its report errs by "
+        f"{each.id}, {brief(each.setting)}, hides next to nothing: the best guess of a reading from its report errs by "
         f"{each.protection.guess:.2%} of guessing without one"
         for each in masking
         if each.protection is not None and each.protection.hides_next_to_nothing

@@ -63,6 +63,14 @@ class Refined:
     menu: Menu
     gains: tuple[Gain, ...]
 
+    def without(self, winner: MenuSetting) -> "Refined":
+        """The same with the grid's winner of one bin kept."""
+        gains = [
+            replace(each, after=each.before, objective_after=each.objective_before) if each.id == winner.id else each
+            for each in self.gains
+        ]
+        return Refined(self.menu.with_setting(winner), tuple(gains))
+
     def rows(self) -> list[list[str]]:
         """Gains as a table, headings first."""
         head = ["id", "grid's winner", "refined", "objective", "gain"]

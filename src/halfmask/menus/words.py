@@ -117,13 +117,22 @@ def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> lis
     return words
 
 
-def _protection(entry: MenuSetting) -> list[str]:
-    """Guess, and epsilon of one reading and of the window, for a table."""
-    found = entry.protection
+def protection_heads(menu: Menu) -> list[str]:
+    """Headings of `protection_cells`; none where the menu does not say what its settings protect."""
+    if menu.question is None:
+        return []
+    named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
+    return ["guess", "epsilon", f"of {menu.question.window:,}", *(["named"] if named else [])]
+
+
+def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
+    """Guess, epsilon of one reading (* where it is not at delta 0) and of the window, and share recognised."""
+    found, count = entry.protection, len(protection_heads(menu))
     if found is None:
-        return ["-", "-", "-"]
-    epsilons = ["none" if each is None else f"{each:.3g}" for each in (found.reading, found.window)]
-    return ["-" if found.guess is None else f"{found.guess:.0%}", *epsilons]
+        return ["-"] * count
+    guess, named = ("-" if each is None else f"{each:.0%}" for each in (found.guess, found.recognised))
+    reading, window = ("none" if each is None else f"{each:.3g}" for each in (found.reading, found.window))
+    return [guess, reading + " *" * (found.reading is not None and not found.pure), window, named][:count]
 
 
 def menu_rows(
@@ -131,6 +140,9 @@ def menu_rows(
 ) -> list[list[str]]:
     """The menu as a table, headings first; with a profile also in plain words."""
     rows = menu.summary()
+    rows[0] += protection_heads(menu)
+    for row, entry in zip(rows[1:], menu.settings, strict=True):
+        row += protection_cells(menu, entry)
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)
