@@ -64,7 +64,7 @@ def test_values_far_outside_stop_unless_a_bound_is_named() -> None:
     near = [*readings, ("a", START - HALF_HOUR, 900 * largest)]
     assert made(near).readings == usual.readings + 1
     far: list[Reading] = [*readings, ("a", START - HALF_HOUR, -2000 * largest)]
-    with pytest.raises(ReadingError, match=r"1 values are above 1,000 times.*`high=.*` drops them with `low=-"):
+    with pytest.raises(ReadingError, match=r"1 values are above 1,000 times.*user a at 2026-02-28T23:30:00: `low=-"):
         made(far)
     assert made(far, Policies(high=math.inf)).readings == usual.readings + 1
     assert made(far, Policies(low=-1.0)).readings == usual.readings

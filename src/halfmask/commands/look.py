@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
@@ -44,7 +44,5 @@ def commands(options: Look, seen: "FirstLook") -> list[str]:
     shared = {field.name: getattr(options, field.name) for field in fields(Readings)}
     name = PurePath(str(options.readings).rstrip("/").partition("?")[0]).name.partition(".")[0] or "readings"
     plain = Profile(**shared, output=f"{name}.profile")
-    ways: list[dict[str, Any]] = [{way: value} for way, value in seen.ways_out]
-    if not seen.problem:
-        ways = [{}]
+    ways = seen.ways_out if seen.problem else ({},)
     return [replace(plain, **way).command_line() for way in ways]

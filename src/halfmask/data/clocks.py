@@ -1,4 +1,9 @@
-"""The time of day in the names of columns: one column for each part of the day."""
+"""The time of day in the names of columns: one column for each part of the day.
+
+The day on which clocks go back has an hour more. Where parts are numbered they run on (``h25``), and only the zone
+tells which of them come twice; where they are named by the clock, the name that is there again (``02:00B``) is the
+second passing.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,20 +11,32 @@ from dataclasses import dataclass
 
 DAY = 86_400_000_000
 PARTS = (24, 48, 96, 144, 288, 1440)
-_CLOCK = re.compile(r"\D*?(\d{1,2})[:h.](\d{2})(?::\d{2})?(?:\s*(?:-|–|to)\s*(\d{1,2})[:h.](\d{2})(?::\d{2})?)?\D*")
+_CLOCK = re.compile(
+    r"\D*?(\d{1,2})[:h.](\d{2})(?::\d{2})?(?:\s*(?:-|–|to)\s*(\d{1,2})[:h.](\d{2})(?::\d{2})?)?(?:\D*|[ _(]+[12]\)?)"
+)
 _COMPACT = re.compile(r"[A-Za-z_ ]*([01]\d|2[0-4])([0-5]\d)")
 _PREFIXES = frozenset(
     ("", "h", "hh", "hr", "hour", "hours", "slot", "period", "settlementperiod", "sp", "halfhour", "t")
 )
 _NUMBERED = re.compile(r"([A-Za-z_ .\-]*)(\d{1,4})")
+SECOND = 1
+"""Microseconds by which the second passing of an hour lies behind the first: a time of its own in that hour."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Columns that each hold a part of the day, with their microseconds from midnight, and why."""
+    """Columns that each hold a part of the day, with their microseconds from midnight, and why.
+
+    ``beyond`` are those past the end of a usual day: parts that run on through the day on which clocks go back.
+    """
 
     offsets: Mapping[str, int]
     evidence: str
+    beyond: tuple[str, ...] = ()
+
+    def without_beyond(self) -> "Slots":
+        """The parts of a usual day alone."""
+        return Slots({n: offset for n, offset in self.offsets.items() if n not in self.beyond}, self.evidence)
 
 
 def slots(names: Sequence[str]) -> Slots | None:
@@ -27,10 +44,19 @@ def slots(names: Sequence[str]) -> Slots | None:
     return _by_clock(names) or _by_number(names)
 
 
+def numbered(name: str) -> bool:
+    """Whether a name is the number of a part of a day, or could be: ``h25``, ``49``."""
+    match = _NUMBERED.fullmatch(name.strip())
+    return match is not None and re.sub(r"[^a-z]", "", match[1].lower()) in _PREFIXES
+
+
 def _by_clock(names: Sequence[str]) -> Slots | None:
     for pattern in (_CLOCK, _COMPACT):
         found = {name: match for name in names if (match := pattern.fullmatch(name.strip()))}
-        starts = {name: (int(m[1]) * 60 + int(m[2])) for name, m in found.items() if int(m[2]) < 60 and int(m[1]) <= 24}
+        found = {name: m for name, m in found.items() if int(m[2]) < 60 and int(m[1]) <= 24}
+        clocks = {name: (int(m[1]) * 60 + int(m[2])) for name, m in found.items()}
+        again = _again(clocks)
+        starts = {name: start for name, start in clocks.items() if name not in again}
         if len(starts) not in PARTS or len(set(starts.values())) != len(starts):
             continue
         step = 1440 // len(starts)
@@ -41,11 +67,28 @@ def _by_clock(names: Sequence[str]) -> Slots | None:
             shift = step
         elif minutes != list(range(0, 1440, step)):
             continue
-        offsets = {name: ((start - shift) % 1440) * 60_000_000 for name, start in starts.items()}
+        offsets = {
+            name: ((start - shift) % 1440) * 60_000_000 + (SECOND if name in again else 0)
+            for name, start in clocks.items()
+        }
         how = "ends" if shift else "starts"
         first, *_, last = starts
-        return Slots(offsets, f"{len(starts)} columns from {first} to {last} are named by the {how} of parts of a day")
+        twice = f", and {', '.join(again)} by the second passing of that hour" if again else ""
+        return Slots(
+            offsets, f"{len(starts)} columns from {first} to {last} are named by the {how} of parts of a day{twice}"
+        )
     return None
+
+
+def _again(clocks: Mapping[str, int]) -> list[str]:
+    """The names of a clock that an earlier column has: of the hours in which clocks go back, and an hour at most."""
+    earlier: set[int] = set()
+    again = []
+    for name, start in clocks.items():
+        if start in earlier and 0 < start <= 240:
+            again.append(name)
+        earlier.add(start)
+    return again if again and 24 * len(again) <= len(clocks) else []
 
 
 def _by_number(names: Sequence[str]) -> Slots | None:
@@ -59,8 +102,11 @@ def _by_number(names: Sequence[str]) -> Slots | None:
     for prefix, group in groups.items():
         numbers = sorted(group.values())
         first, count = numbers[0], len(numbers)
-        if count in PARTS and first in (0, 1) and numbers == list(range(first, first + count)):
-            offsets = {name: (number - first) * (DAY // count) for name, number in group.items()}
+        long_day = count % 25 == 0
+        parts = count * 24 // 25 if long_day else count
+        if parts in PARTS and first in (0, 1) and numbers == list(range(first, first + count)):
+            offsets = {name: (number - first) * (DAY // parts) for name, number in group.items()}
             shown = f"{prefix}{first} to {prefix}{numbers[-1]}"
-            return Slots(offsets, f"{count} columns {shown} are parts of a day, the first from midnight")
+            beyond = tuple(name for name, offset in offsets.items() if offset >= DAY)
+            return Slots(offsets, f"{count} columns {shown} are parts of a day, the first from midnight", beyond)
     return None

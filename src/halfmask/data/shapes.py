@@ -9,7 +9,7 @@ from halfmask.data import clocks
 from halfmask.data.columns import Columns, candidates, choose_columns, listing, present, role_of, split_time, words
 from halfmask.data.dates import is_compact
 from halfmask.data.engines.sql import KIND_OF_FILE
-from halfmask.data.kinds import DATES, NUMBERS, TIMES, Kind, is_time
+from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.raw import Raw
@@ -39,12 +39,13 @@ class Sensors:
 
 @dataclass(frozen=True)
 class Days:
-    """A row a day, and a column for each part of it."""
+    """A row a day, and a column for each part of it; ``running``: they run on through the hour that comes twice."""
 
     user: str
     date: str
     slots: Mapping[str, int]
     guesses: tuple[Guess, ...] = ()
+    running: bool = False
 
 
 def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Sensors | Days:
@@ -92,7 +93,29 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | N
         return None
     rest = {name: kind for name, kind in found.items() if name not in parts.offsets and name != days[0]}
     user, guess = _user(raw, rest, options)
-    return Days(user, days[0], parts.offsets, (guess, Guess("shape", "a row a day", parts.evidence, "`value`")))
+    running = bool(_filled(raw, parts.beyond))
+    if running and options.tz is None:
+        raise OptionError(
+            f"{parts.evidence}, and {', '.join(parts.beyond)} hold readings, as on the day when clocks go back: name "
+            "the zone whose clock it is with `tz`, such as `tz=Europe/Dublin`"
+        )
+    odd = _filled(raw, [name for name in rest if clocks.numbered(name) and name != user])
+    if odd:
+        raise ColumnError(
+            f"{parts.evidence}; {', '.join(map(repr, odd))} hold values too, and are no part of it: leave these "
+            "columns out, or name them by the clock that comes twice (02:00B)"
+        )
+    parts = parts if running else parts.without_beyond()
+    shape = Guess("shape", "a row a day", parts.evidence, "`value`")
+    return Days(user, days[0], parts.offsets, (guess, shape), running)
+
+
+def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
+    """The columns among these that hold anything, in any row."""
+    texts = [f"CAST({raw.dialect.quote(name)} AS {raw.dialect.text})" for name in names]
+    absent = ", ".join(map(raw.dialect.literal, ABSENT))
+    counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
+    return [name for name, count in zip(names, counts, strict=True) if count]
 
 
 def _user(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[str, Guess]:

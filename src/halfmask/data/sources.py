@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from halfmask.data.raw import Raw
 from halfmask.data.reach import open_raw
 from halfmask.data.registers import differences
 from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
-from halfmask.data.times import TimeRule, clock_sql, time_rule
+from halfmask.data.times import TimeRule, clock_sql, running_on, time_rule
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, conversion, factor, kept_unit, needs_step, unit_in_name
 from halfmask.errors import OptionError, SourceError
@@ -85,6 +85,18 @@ def _panel(
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, (*raw.guesses, *guesses), unit)
 
 
+_WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a number counts: parts of a day, of which a usual day has ``per_day``; ``running``: through a longer one."""
+
+    first: int
+    per_day: int
+    running: bool
+
+
 class _Reader:
     """A table with the kinds of its columns and the caller's options, from which rules are made."""
 
@@ -130,12 +142,16 @@ class _Reader:
         names = tuple(shape.slots)
         self.raw.keep([c for c in (shape.user, shape.date, *names) if c in self.found])
         user = self._user(shape.user)
-        clock, (moment, *_) = self._time(shape.date, None)
+        tz = self.options.tz if shape.running else None
+        clock, (moment, *_) = self._time(shape.date, None, running=shape.running)
         values, unit = self._values(names)
         shown = "the file's name" if shape.user.startswith("@") else shape.user
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shown}, time = {shape.date} and the column's name; {evidence}")
-        times = [f"({moment.sql}) + {offset}" for offset in shape.slots.values()]
+        times = [
+            running_on(self.dialect, moment.sql, str(offset), tz) if tz else f"({moment.sql}) + {offset}"
+            for offset in shape.slots.values()
+        ]
         return self._unpivoted([user.sql], times, [user, moment], values, clock, shape.guesses, unit)
 
     def _unpivoted(
@@ -167,11 +183,16 @@ class _Reader:
         (fractions,) = self.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"])
         return fractions == 0
 
-    def _time(self, name: str, clock: str | None) -> tuple[TimeRule, list[Rule]]:
-        """The rule of the time's column, with that of the clock where it has a column of its own."""
+    def _time(self, name: str, clock: str | None, *, running: bool = False) -> tuple[TimeRule, list[Rule]]:
+        """The rule of the time's column, with that of the clock where it has a column of its own.
+
+        ``running``: parts of the day are counted on through the hour that comes twice, in the zone of `tz`.
+        """
         column, kind = self.raw.sample.column(name), self.found[name]
         written = self._written(name, kind, column)
-        rule, notes = time_rule(name, kind, column, self.options.tz, written)
+        part = self._parts(clock) if clock is not None and self.found[clock] in _WHOLE else None
+        running = running or (part is not None and part.running)
+        rule, notes = time_rule(name, kind, column, None if running else self.options.tz, written)
         self.notes += notes
         evidence = written.evidence if written else _iso_evidence(kind)
         shown = written.formats[0] if written else rule.unit or "ISO"
@@ -182,25 +203,41 @@ class _Reader:
         moment = time_column(self.dialect, name, rule, column)
         if clock is None:
             return rule, [moment]
-        sql, bad = self._clock(clock)
+        sql, bad = self._clock(clock, part)
         wanted = "a time of day, such as 23:30"
-        return rule, [replace(moment, sql=f"(({moment.sql}) + ({sql}))"), Rule("clock", clock, sql, bad, wanted)]
+        both = f"(({moment.sql}) + ({sql}))"
+        if part is not None and part.running and self.options.tz:
+            both = running_on(self.dialect, moment.sql, sql, self.options.tz)
+        return rule, [replace(moment, sql=both), Rule("clock", clock, sql, bad, wanted)]
 
-    def _clock(self, name: str) -> tuple[str, str]:
+    def _parts(self, name: str) -> "_Parts":
+        """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
+        quoted = operand(self.dialect, name, self.raw.sample.column(name))
+        number = f"TRY_CAST({quoted} AS {self.dialect.integer})"
+        limits = (24, 25, 48, 50, 96, 100)
+        none, below, *above = self.raw.count(
+            [f"{number} = 0", f"{number} < 0", *(f"{number} > {limit}" for limit in limits)]
+        )
+        more = dict(zip(limits, above, strict=True))
+        if below or more[100]:
+            raise OptionError(f"column {name!r} is no number of a part of a day; name another with `time`")
+        per_day = 96 if more[50] else 48 if more[25] else 24
+        first = 0 if none else 1
+        running = bool(more[per_day])
+        if running and self.options.tz is None:
+            raise OptionError(
+                f"column {name!r} counts beyond {per_day}, as on the day when clocks go back: name the zone whose "
+                "clock it is with `tz`, such as `tz=Europe/Dublin`"
+            )
+        what = {24: "hours", 48: "half-hours", 96: "quarters of an hour"}[per_day]
+        self.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")
+        return _Parts(first, per_day, running)
+
+    def _clock(self, name: str, part: "_Parts | None") -> tuple[str, str]:
         """SQL of the microseconds from midnight in a column, and of where it cannot be read."""
         kind = self.found[name]
         quoted = operand(self.dialect, name, self.raw.sample.column(name))
-        first, per_day = 0, 24
-        if kind in (Kind.INTEGER, Kind.TEXT_INTEGER):
-            number = f"TRY_CAST({quoted} AS {self.dialect.integer})"
-            counts = self.raw.count(
-                [f"{number} = 0", f"{number} = 24", f"{number} > 24", f"{number} > 50 OR {number} < 0"]
-            )
-            if counts[3]:
-                raise OptionError(f"column {name!r} is no number of an hour or half-hour; name another with `time`")
-            first, per_day = (1, 48) if counts[2] else (0, 24) if counts[0] else (1, 24)
-            what = "half-hours" if per_day == 48 else "hours"
-            self.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")
+        first, per_day = (part.first, part.per_day) if part else (0, 24)
         sql = clock_sql(self.dialect, kind, quoted, first, per_day)
         tried = clock_sql(self.dialect, kind, quoted, first, per_day, "TRY_CAST")
         present = (

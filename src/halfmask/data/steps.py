@@ -29,8 +29,8 @@ def step_of(rows: pa.Table) -> int | None:
     return int(steps[counts.argmax()])
 
 
-def of_some_users(panel: Panel, users: pa.Array) -> pa.Table:
-    """User and time of all readings of some users, from the whole of the source."""
+def of_some_users(panel: Panel, users: pa.Array, *more: str) -> pa.Table:
+    """User, time and ``more`` of all readings of some users, from the whole of the source."""
     wanted = panel.engine.table(pa.table({"user": users}))
-    placed = panel.frame.filter(~nw.col("time").is_null()).select("user", "time")
+    placed = panel.frame.filter(~nw.col("time").is_null()).select("user", "time", *more)
     return panel.collect(placed.join(wanted, on="user", how="semi"))

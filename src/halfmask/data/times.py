@@ -5,16 +5,23 @@ an epoch number) is an instant, and becomes the wall clock of ``tz``, or of UTC 
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from halfmask.data.clocks import SECOND
 from halfmask.data.dates import DateFormat
 from halfmask.data.engines.sql import Dialect
 from halfmask.data.kinds import CLOCKS, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.errors import ColumnError, OptionError
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
+HOUR = 3_600_000_000
+SERIAL = "days"
+_SERIALS, _SERIAL_1970 = (20_000, 80_000), 25_569
+"""Days since 30 December 1899, as sheets count them: from 1954 to 2119. As seconds they would be a night of 1970."""
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -23,7 +30,7 @@ class TimeRule:
     """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
 
     ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone. ``formats`` are those of
-    strptime, where the times are not ISO.
+    strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's days are rounded.
     """
 
     kind: Kind
@@ -31,6 +38,7 @@ class TimeRule:
     unit: str | None = None
     tz: str = "UTC"
     formats: tuple[str, ...] = ()
+    grain: int = 1
 
     def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
         """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails."""
@@ -46,7 +54,7 @@ class TimeRule:
             micros = _instant_of_text(dialect, column, cast)
         else:
             micros = _micros_of_text(dialect, column, cast)
-        return dialect.local(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+        return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def _text(self, dialect: Dialect, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""
@@ -56,6 +64,10 @@ class TimeRule:
 
     def _epoch(self, dialect: Dialect, column: str, cast: str) -> str:
         """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards."""
+        if self.unit == SERIAL:
+            days = f"({cast}({column} AS {dialect.double}) - {_SERIAL_1970})"
+            grains = f"{cast}(round({days} * {86_400 / self.grain!r}) AS {dialect.integer})"
+            return f"({grains} * {self.grain * 1_000_000})"
         per_second = _PER_SECOND[self.unit or "s"]
         if self.kind in {Kind.FLOAT, Kind.TEXT_NUMBER}:
             seconds = f"{cast}({column} AS {dialect.double})"
@@ -75,6 +87,8 @@ class TimeRule:
         """What a readable time looks like, for the error that found another."""
         if self.formats:
             return f"a time written as the others are; `date_format={self.formats[0]!r}` is what was taken"
+        if self.unit == SERIAL:
+            return "a number of days since 1899-12-30, as the others are"
         if self.unit is not None:
             return f"an epoch number in {self.unit}"
         return (
@@ -82,6 +96,46 @@ class TimeRule:
             if self.zoned
             else ("an ISO time, such as 2026-01-31 23:30:00")
         )
+
+
+def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:
+    """Microseconds of the wall clock in a zone; in an hour that comes twice, a microsecond later the second time.
+
+    So both passings keep their day and hour, and are no duplicates of each other.
+    """
+    local = dialect.local(instant, tz)
+    hours = second_passings(tz)
+    if not hours:
+        return local
+    listed = ", ".join(map(str, hours))
+    return f"({local} + CASE WHEN {dialect.divide(instant, HOUR)} IN ({listed}) THEN {SECOND} ELSE 0 END)"
+
+
+def running_on(dialect: Dialect, midnight: str, offset: str, tz: str) -> str:
+    """The wall clock at so many microseconds of real time after a midnight of a zone."""
+    return wall_clock(dialect, f"({dialect.at(midnight, tz)} + ({offset}))", tz)
+
+
+@cache
+def second_passings(tz: str) -> tuple[int, ...]:
+    """The hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100.
+
+    Clocks are looked at every ten days: no zone has gone back and forth within that time since 1970.
+    """
+    zone, found, step = ZoneInfo(tz), [], 240
+
+    def offset(hour: int) -> float:
+        return (datetime.fromtimestamp(hour * 3600, UTC).astimezone(zone).utcoffset() or timedelta(0)).total_seconds()
+
+    for begin in range(0, 130 * 365 * 24, step):
+        low, high = begin, begin + step
+        if offset(low) <= offset(high):
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if offset(middle) > offset(high) else (low, middle)
+        found.append(high)
+    return tuple(found)
 
 
 def _big(dialect: Dialect, column: str) -> str:
@@ -137,7 +191,8 @@ def time_rule(
         raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with `time`")
     if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE, Kind.EMPTY}:
         rule = epoch_rule(name, kind, column, tz or "UTC")
-        notes.append(f"{name} counts {rule.unit} since 1970")
+        since = "1899-12-30, as sheets do" if rule.unit == SERIAL else "1970"
+        notes.append(f"{name} counts {rule.unit} since {since}")
     else:
         found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE} else []
         zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
@@ -158,6 +213,9 @@ def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeR
         raise ColumnError(f"column {name!r} holds no times; name another with `time`")
     raw = texts(column) if kind in {Kind.TEXT_INTEGER, Kind.TEXT_NUMBER} else column.drop_null().to_pylist()
     numbers = [float(number) for number in raw if _is_finite_number(number)]
+    if numbers and _SERIALS[0] <= min(numbers) and max(numbers) < _SERIALS[1]:
+        off = (abs(number * 1440 - round(number * 1440)) for number in numbers)
+        return TimeRule(kind, zoned=False, unit=SERIAL, grain=60 if max(off) <= 0.1 else 1)
     largest = max(map(abs, numbers), default=0.0)
     unit = next(unit for unit, limit in _UNITS.items() if largest < limit)
     return TimeRule(kind, zoned=True, unit=unit, tz=tz)

@@ -13,14 +13,22 @@ from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000
 FACTORS: Mapping[str, Mapping[str, float]] = {
-    "energy": {"Wh": 1.0, "kWh": 1e3, "MWh": 1e6, "GWh": 1e9, "J": 1 / 3600, "kJ": 1e3 / 3600, "MJ": 1e6 / 3600},
-    "power": {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9},
+    "energy": {"Wh": 1.0, "kWh": 1e3, "MWh": 1e6, "GWh": 1e9, "mWh": 1e-3, "J": 1 / 3600, "kJ": 1e3 / 3600}
+    | {"MJ": 1e6 / 3600, "GJ": 1e9 / 3600},
+    "power": {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9, "mW": 1e-3},
     "volume": {"l": 1e-3, "m3": 1.0},
     "temperature": {"°C": 1.0},
 }
 _SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"}
-_KNOWN = {unit.lower(): (kind, unit) for kind, units in FACTORS.items() for unit in units}
-_KNOWN |= {spelled: _KNOWN[unit.lower()] for spelled, unit in _SPELLED.items()}
+# Energy by the hour is power; energy by the interval that a reading covers is energy.
+_SPELLED |= {f"{p}wh/h": f"{p.upper() if p == 'm' else p}W" for p in ("", "k", "m")}
+_SPELLED |= {
+    f"{p}wh/{part}": f"{p.upper() if p == 'm' else p}Wh" for p in ("", "k", "m") for part in ("hh", "interval")
+}
+_EXACT = {unit: (kind, unit) for kind, units in FACTORS.items() for unit in units}
+_KNOWN = {unit.lower(): found for unit, found in _EXACT.items() if unit not in ("mW", "mWh")}
+_KNOWN |= {spelled: _EXACT[unit] for spelled, unit in _SPELLED.items()}
+_GLUED = re.compile(r"(?<=[a-z])(kWh|MWh|GWh|Wh|kW|MW|GW)$")
 NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad", "measureunit"})
 """Names of a column that holds units."""
 
@@ -45,15 +53,20 @@ class Wanted:
         return cls(canonical(source), canonical(kept) if colon else None)
 
 
+def _known(unit: str) -> tuple[str, str]:
+    """Kind and usual spelling of a unit; no kind, and as it is, where it is not known. Case tells milli from mega."""
+    plain = unit.strip().strip("[]()").strip()
+    return _EXACT.get(plain) or _KNOWN.get(plain.lower()) or ("", plain)
+
+
 def canonical(unit: str) -> str:
     """A unit as it is usually written, where it is known; as it is otherwise."""
-    plain = unit.strip().strip("[]()").strip()
-    return _KNOWN.get(plain.lower(), ("", plain))[1]
+    return _known(unit)[1]
 
 
 def factor(source: str, kept: str, step: int | None = None) -> float | None:
     """What to multiply values in one unit with to have them in another; None where no factor is known."""
-    (kind, a), (into, b) = (_KNOWN.get(unit.strip().strip("[]()").lower(), ("", unit)) for unit in (source, kept))
+    (kind, a), (into, b) = _known(source), _known(kept)
     if a == b:
         return 1.0
     if kind and kind == into:
@@ -64,26 +77,28 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """The unit that a column's name ends with or has in brackets: ``Consumption (kWh)``, ``energy_wh``."""
-    if found := re.search(r"[\[(]\s*([^\])]+?)\s*(?:/\s*h?h\s*)?[\])]", name):
-        inner = re.split(r"[ /]", found[1])[0]
-        return canonical(inner) if inner.lower() in _KNOWN else None
-    last = re.split(r"[^A-Za-z³°]+", re.sub(r"(?<=[a-z])(?=k?Wh?$|MWh?$)", "_", name))[-1]
-    # A single letter may be anything.
-    return canonical(last) if last.lower() in _KNOWN and (len(last) > 1 or last == "W") else None
+    """The unit that a column's name ends with or has in brackets: ``Consumption (kWh)``, ``energy_wh``, ``kWh/hh``."""
+    for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
+        for part in (inner, inner.split()[0] if inner.split() else ""):
+            if is_unit(part):
+                return canonical(part)
+    plain = re.sub(r"[\[(][^\])]*[\])]", " ", name).strip()
+    last = re.split(r"[^A-Za-z0-9³°/]+", plain)[-1]
+    glued = _GLUED.search(last)
+    if is_unit(last):
+        # A single letter may be anything.
+        return canonical(last) if len(last) > 1 or last == "W" else None
+    return canonical(glued[0]) if glued else None
 
 
 def is_unit(text: str) -> bool:
     """Whether a text is a known unit."""
-    return text.strip().strip("[]()").strip().lower() in _KNOWN
+    return bool(_known(text)[0])
 
 
 def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
     """Whether both power and energy are in a column of units, so that the sampling step is needed."""
-    kinds = {_KNOWN[unit.strip().lower()][0] for unit in found if unit.strip().lower() in _KNOWN}
-    if wanted.source is not None and wanted.source.lower() in _KNOWN:
-        kinds.add(_KNOWN[wanted.source.lower()][0])
-    return {"power", "energy"} <= kinds
+    return {"power", "energy"} <= {_known(unit)[0] for unit in (*found, wanted.source or "")}
 
 
 def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted, step: int | None) -> str:
@@ -99,7 +114,7 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
         raise ReadingError(f"{place}, column {column!r}: {blank:,} rows have no unit, the others {_listed(named)}")
     kept = wanted.kept or wanted.source
     if kept is None:
-        energy = {unit: n for unit, n in named.items() if _KNOWN.get(unit.strip().lower(), ("",))[0] == "energy"}
+        energy = {unit: n for unit, n in named.items() if _known(unit)[0] == "energy"}
         among = energy or named
         kept = canonical(max(among, key=lambda unit: (among[unit], unit.lower() == "kwh")))
     odd = [unit for unit in named if factor(unit, kept, step) is None]

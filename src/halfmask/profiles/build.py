@@ -10,16 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.panel import Panel
-from halfmask.data.registers import looks_like_register
-from halfmask.data.steps import SOME_USERS, head, of_some_users, step_of
+from halfmask.data.steps import head, step_of
 from halfmask.errors import OptionError, ReadingError, SourceError
 from halfmask.profiles import expressions
+from halfmask.profiles.doubts import better_step, check_duplicates, check_far, check_late_registers, check_register
 from halfmask.profiles.engines import Frame, keep
 from halfmask.profiles.fold import fold
 from halfmask.profiles.kernel import NO_TIME, TooLargeError, count
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import typical_sizes
 from halfmask.profiles.tally import Plan, Tally
 
 Duplicates = Literal["auto", "first", "last", "mean", "error"]
@@ -28,9 +27,6 @@ Method = Literal["auto", "kernel", "expressions"]
 
 DEFAULT_BUCKETS = 10_000
 KERNEL_BYTES = 1_200_000_000
-MOST_DUPLICATES = 0.01
-FAR = 1000.0
-"""How many times the 99 % quantile a reading may be before it is doubted."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def build_profile(
     if buckets < 0:
         raise OptionError(f"buckets {buckets} is negative: use 0 for one row a user, or a number of buckets")
     first_rows = head(panel)
-    _check_register(panel, first_rows)
+    check_register(panel, first_rows)
     step = step_of(first_rows)
     kept = "first" if policies.duplicates == "auto" else policies.duplicates
     about: dict[str, Any] = {
@@ -92,17 +88,17 @@ def build_profile(
     about |= {"unit": panel.unit} if panel.unit else {}
     about |= {"losses": panel.losses()} if panel.losses else {}
     plan = Plan(step, cut.chunk(step), cut.origin, *policies.bounds)
-    profile, suspects, tally = _pass(panel, plan, cut, buckets, method, about, advance)
-    if (better := _better_step(panel, profile)) is not None:
+    profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)
+    check_late_registers(panel, profile)
+    if (better := better_step(panel, profile, tally, users)) is not None:
         plan = Plan(better, cut.chunk(better), cut.origin, *policies.bounds)
-        profile, suspects, tally = _pass(panel, plan, cut, buckets, method, about, None)
+        profile, suspects, tally, _ = _pass(panel, plan, cut, buckets, method, about, None)
     if suspects is not None:
         repeated = keep(panel.engine, _repeated(panel, plan, suspects))
         surplus = int(panel.collect(repeated.select((nw.col("count") - 1).sum())).column(0)[0].as_py() or 0)
         if surplus:
-            _check_duplicates(panel, repeated, surplus, profile.readings, policies.duplicates)
-            about = {**about, "duplicates": surplus}
-            about["notes"] = [*about["notes"], *_clock_change(panel, repeated, surplus)]
+            explained = check_duplicates(panel, repeated, surplus, profile.readings, policies.duplicates)
+            about = {**about, "duplicates": surplus, "notes": [*about["notes"], *explained]}
             mended = without_duplicates(panel, plan, repeated, kept)
             if tally is None:
                 profile = expressions.measure(mended, plan, cut, buckets, about)[0]
@@ -113,34 +109,6 @@ def build_profile(
     return profile
 
 
-def _check_register(panel: Panel, rows: pa.Table) -> None:
-    """States of a counter are no readings: adding them up would be nonsense of the right size."""
-    if panel.register is None and (evidence := looks_like_register(rows)):
-        raise ReadingError(
-            f"{panel.source}: {evidence}, as the states of a meter's register do; take their differences with "
-            "`register`, or say `register=False` where they are readings after all"
-        )
-
-
-def _better_step(panel: Panel, profile: Profile) -> int | None:
-    """Another sampling step than that of the first rows, where the readings of all users speak for it.
-
-    A user's n readings over its span are (last - first) / (n - 1) apart on average, which gaps make longer. Where the
-    middle user is more than a quarter below the step, or half above it, all times of some users tell the step.
-    """
-    rows = profile.rows
-    several = np.flatnonzero(rows["readings"] > 1)
-    if not len(several) or profile.buckets:
-        return None
-    apart = (rows["last"][several] - rows["first"][several]) / (rows["readings"][several] - 1)
-    if profile.step and 0.75 <= float(np.median(apart)) / profile.step <= 1.5:
-        return None
-    some = several[np.linspace(0, len(several) - 1, min(SOME_USERS, len(several))).astype(np.int64)]
-    kind = panel.collect(panel.frame.head(0)).schema.field("user").type
-    found = step_of(of_some_users(panel, pa.array(profile.labels[some].tolist(), pa.string()).cast(kind)))
-    return found if found and found != profile.step else None
-
-
 def _pass(
     panel: Panel,
     plan: Plan,
@@ -149,8 +117,8 @@ def _pass(
     method: Method,
     about: dict[str, Any],
     advance: Callable[[int], None] | None,
-) -> tuple[Profile, Frame | None, Tally | None]:
-    """Profile, suspected user-chunks (None: there are none), and the tally where it was the kernel that counted."""
+) -> tuple[Profile, Frame | None, Tally | None, Frame | None]:
+    """Profile, suspected user-chunks (None: there are none), the tally of the kernel or the users of the engine."""
     if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
         try:
             tally = count(panel.batches(), plan, KERNEL_BYTES, advance)
@@ -158,10 +126,10 @@ def _pass(
             if method == "kernel":
                 raise OptionError("users x time is too large for the kernel: use the method 'expressions'") from None
         else:
-            return _folded(tally, plan, period, buckets, about), _suspects(panel, tally), tally
-    profile, suspects = expressions.measure(panel, plan, period, buckets, about)
+            return _folded(tally, plan, period, buckets, about), _suspects(panel, tally), tally, None
+    profile, suspects, users = expressions.measure(panel, plan, period, buckets, about)
     some = panel.collect(suspects.head(1)).num_rows
-    return profile, suspects.select("user", "chunk") if some else None, None
+    return profile, suspects.select("user", "chunk") if some else None, None, users
 
 
 def _folded(tally: Tally, plan: Plan, period: Period, buckets: int, about: dict[str, Any]) -> Profile:
@@ -184,35 +152,6 @@ def _repeated(panel: Panel, plan: Plan, suspects: Frame) -> Frame:
     rows = expressions.placed(panel.frame, plan).filter(expressions.usable(plan))
     among = rows.join(suspects, on=["user", "chunk"], how="semi")
     return among.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
-
-
-def _check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: Duplicates) -> None:
-    """Stop where duplicates are an error, or so many that they are hardly a slip of the exporter."""
-    if policy != "error" and (policy != "auto" or surplus <= MOST_DUPLICATES * readings):
-        return
-    one = panel.collect(repeated.sort("user", "time").head(1)).to_pylist()[0]
-    moment = np.datetime64(one["time"], "us").astype("datetime64[s]")
-    raise ReadingError(
-        f"{panel.source}: {surplus} duplicate readings ({surplus / max(readings, 1):.1%}), the first for user "
-        f"{one['user']} at {moment}: check user and time ('halfmask look' shows them), or keep one of each with "
-        "`duplicates=first`, `duplicates=last` or `duplicates=mean`"
-    )
-
-
-def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
-    """The reason for duplicates that all lie in the night of a Sunday in which clocks go back."""
-    if surplus > 1_000_000:
-        return []
-    times = np.asarray(panel.collect(repeated.select("time"))["time"]).astype("datetime64[us]")
-    days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]").astype(int) % 12
-    sunday = (days.astype(int) + 3) % 7 == 6
-    hour = (times - days).astype("timedelta64[h]").astype(int)
-    if not (sunday & np.isin(months, (2, 3, 9, 10)) & (hour <= 3)).all():
-        return []
-    return [
-        f"all {surplus:,} duplicates lie in the night of {days[0]}, when clocks go back: times without a zone name "
-        "that hour twice; an export in UTC, read with `tz`, keeps both"
-    ]
 
 
 def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -> Panel:
@@ -263,27 +202,7 @@ def _check(profile: Profile, panel: Panel, policies: Policies) -> None:
     if not profile.readings:
         raise SourceError(f"{panel.source}: no usable reading among {int(profile.rows['rows'].sum())} rows")
     if policies.low is None and policies.high is None:
-        _check_far(profile, panel)
-
-
-def _check_far(profile: Profile, panel: Panel) -> None:
-    """Stop at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit, not a reading."""
-    sizes, counts = typical_sizes(profile), profile.bin_counts
-    if not len(sizes):
-        return
-    below = np.cumsum(counts)
-    usual = float(sizes[np.searchsorted(below, 0.99 * below[-1])])
-    far = sizes > FAR * usual
-    if not far.any():
-        return
-    bound = float(f"{10 * usual:.1e}")
-    negative = int(profile.bin_negatives[far].sum())
-    number, largest = int(counts[far].sum()), float(sizes.max())
-    options = f"`high={bound:g}` drops them" + (f" with `low={-bound:g}`" if negative else "")
-    raise ReadingError(
-        f"{panel.source}: {number:,} values are above 1,000 times the 99 % quantile ({usual:.3g}), up to {largest:.3g} "
-        f"in size: {options}, `high=inf` keeps them"
-    )
+        check_far(profile, panel)
 
 
 def _bounds(policies: Policies) -> dict[str, float]:

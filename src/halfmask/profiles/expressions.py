@@ -91,9 +91,11 @@ def bins(frame: Frame, plan: Plan) -> Frame:
     )
 
 
-def measure(panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[str, Any]) -> tuple[Profile, Frame]:
-    """The profile of a panel (one row a user, or a bucket where there are more users than ``buckets``), and the
-    user-chunks in which two readings share a slot.
+def measure(
+    panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[str, Any]
+) -> tuple[Profile, Frame, Frame]:
+    """The profile of a panel (one row a user, or a bucket where there are more users than ``buckets``), the
+    user-chunks in which two readings share a slot, and the users with the number and span of their readings.
     """
     engine = panel.engine
     with panel.guard():
@@ -119,7 +121,8 @@ def measure(panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[
         tiny = _scalar(engine, chunks.select(nw.col("tiny").sum()))
     assembled = _assemble(rows, in_cells, in_bins, of_bins, scales, plan, period, buckets if folded else 0)
     profile = replace(assembled, about={**about, "unplaced": unplaced, "tiny": tiny})
-    return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n"))
+    spans = users.select("user", "n", "first", "last")
+    return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n")), spans
 
 
 def _users(chunks: Frame) -> Frame:

@@ -1,5 +1,6 @@
 """A look at a source before anything is made of it: what was understood, why, and what would be dropped."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,20 @@ from halfmask.profiles.quality import accounts, quality
 from halfmask.profiles.show import table_rows
 from halfmask_device.errors import OPTION
 
-_SETTLING = ("decimal", "date_format", "encoding", "sheet", "duplicates", "register", "high")
+_FLAGS = ("register", "wide")
+_SETTLING = (
+    "decimal",
+    "date_format",
+    "encoding",
+    "sheet",
+    "duplicates",
+    "register",
+    "high",
+    "low",
+    "user",
+    "format",
+    "wide",
+)
 WIDEST = 12
 
 
@@ -33,7 +47,7 @@ class FirstLook:
     total: int = 0
     quality: tuple[tuple[str, str], ...] = ()
     problem: str = ""
-    ways_out: tuple[tuple[str, Any], ...] = ()
+    ways_out: tuple[Mapping[str, Any], ...] = ()
 
 
 def first_look(
@@ -52,12 +66,12 @@ def first_look(
     try:
         panel = open_panel(source, options)
     except InputError as problem:
-        return FirstLook(names, cells, problem=str(problem), ways_out=ways_out(str(problem)))
+        return FirstLook(names, cells, problem=str(problem), ways_out=ways_out(str(problem), options))
     try:
         profile = build_profile(panel, period=period, policies=policies)
     except InputError as problem:
         text = str(problem)
-        return FirstLook(names, cells, panel.guesses, panel.notes, problem=text, ways_out=ways_out(text))
+        return FirstLook(names, cells, panel.guesses, panel.notes, problem=text, ways_out=ways_out(text, options))
     found = quality(profile)
     told = tuple(row for row in table_rows(profile) if row[0] in _TOLD)
     notes = tuple(profile.about["notes"])
@@ -82,15 +96,28 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def ways_out(message: str) -> tuple[tuple[str, Any], ...]:
-    """The options that a message offers, with their values."""
-    offered = [
-        (name, value) for name, value in OPTION.findall(message) if name in _SETTLING and (value or name == "register")
-    ]
-    return tuple(dict.fromkeys((name, _value(name, value)) for name, value in offered))
+def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
+    """The options that a message offers, with their values, but for those that were said already.
+
+    Two that are joined by "with" are one way.
+    """
+    offered: list[dict[str, Any]] = []
+    end = 0
+    for found in OPTION.finditer(message):
+        name, value = found.groups()
+        joined = bool(offered) and message[end : found.start()] == " with "
+        end = found.end()
+        if name not in _SETTLING or not (value or name in _FLAGS):
+            continue
+        way = {name: _value(name, value)}
+        if joined:
+            offered[-1] |= way
+        elif way not in offered and getattr(options, name, None) != way[name]:
+            offered.append(way)
+    return tuple(offered)
 
 
-def _value(name: str, text: str) -> Any:
-    if name == "register":
+def _value(name: str, text: str | None) -> Any:
+    if name in _FLAGS:
         return text != "False"
-    return float(text) if name == "high" else text.strip("'")
+    return float(text or "") if name in ("high", "low") else (text or "").strip("'")

@@ -52,6 +52,10 @@ class Dialect(ABC):
     def local(self, instant: str, tz: str) -> str:
         """Microseconds of the wall clock in ``tz`` at an instant given in microseconds UTC."""
 
+    @abstractmethod
+    def at(self, local: str, tz: str) -> str:
+        """Microseconds UTC of a wall clock in ``tz`` given in microseconds."""
+
     def extract(self, text: str, pattern: str, group: int) -> str:
         """A group of a regular expression; empty where it took no part in the match."""
         return f"regexp_extract({text}, {self.literal(pattern)}, {group})"
@@ -98,6 +102,9 @@ class DuckDBDialect(Dialect):
 
     def local(self, instant: str, tz: str) -> str:
         return f"epoch_us(timezone({self.literal(tz)}, make_timestamptz({instant})))"
+
+    def at(self, local: str, tz: str) -> str:
+        return f"epoch_us(timezone({self.literal(tz)}, make_timestamp({local})))"
 
 
 class SparkDialect(Dialect):
@@ -149,6 +156,9 @@ class SparkDialect(Dialect):
 
     def local(self, instant: str, tz: str) -> str:
         return f"unix_micros(from_utc_timestamp(timestamp_micros({instant}), {self.literal(tz)}))"
+
+    def at(self, local: str, tz: str) -> str:
+        return f"unix_micros(to_utc_timestamp(timestamp_micros({local}), {self.literal(tz)}))"
 
 
 _JAVA = {"%d": "d", "%m": "M", "%Y": "yyyy", "%y": "yy", "%H": "H", "%I": "h", "%M": "mm", "%S": "ss"}

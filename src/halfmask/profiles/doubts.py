@@ -1,0 +1,189 @@
+"""What stops a run: readings that are hardly what they are taken for. Every stop names the way on."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from halfmask.arrays import IntArray
+from halfmask.data.panel import Panel
+from halfmask.data.registers import looks_like_register
+from halfmask.data.steps import HEAD_ROWS, SOME_USERS, of_some_users, step_of
+from halfmask.errors import ReadingError
+from halfmask.profiles.engines import Frame, with_bucket
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.quality import typical_sizes
+from halfmask.profiles.tally import Tally
+
+MOST_DUPLICATES = 0.01
+FAR = 1000.0
+"""How many times the 99 % quantile a reading may be before it is doubted."""
+CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 4294967295.0)
+"""Sizes of numbers that loggers write where they have no reading."""
+APART = 10.0
+"""How many times the next smaller reading a code is, at least."""
+ENOUGH_PERIODS = 6
+
+
+def check_register(panel: Panel, rows: pa.Table, whose: str = "a user") -> None:
+    """States of a counter are no readings: adding them up would be nonsense of the right size."""
+    if panel.register is None and (evidence := looks_like_register(rows)):
+        raise ReadingError(
+            f"{panel.source}: {evidence.replace('a user', whose)}, as the states of a meter's register do; take their "
+            "differences with `register`, or say `register=False` where they are readings after all"
+        )
+
+
+def check_late_registers(panel: Panel, profile: Profile) -> None:
+    """Registers among users that the first rows do not show.
+
+    A user whose mean rises from period to period over many of them is looked at in all its readings.
+    """
+    if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS:
+        return
+    rising = _rising(profile)
+    if not len(rising):
+        return
+    some = rising[np.linspace(0, len(rising) - 1, min(SOME_USERS, len(rising))).astype(np.int64)]
+    labels = [str(profile.labels[row]) for row in some]
+    if profile.buckets:
+        numbers = [int(label.rpartition("-")[2]) for label in labels]
+        frame = with_bucket(panel.engine, panel.frame, profile.buckets).filter(nw.col("label").is_in(numbers))
+        rows = panel.collect(frame.filter(~nw.col("time").is_null()).select("user", "time", "value"))
+    else:
+        rows = of_some_users(panel, _users(panel, labels), "value")
+    what = "buckets of users" if profile.buckets else "users"
+    check_register(panel, rows, f"{len(rising):,} {what}, the first {labels[0]},")
+
+
+def _rising(profile: Profile) -> IntArray:
+    """The rows whose mean reading rises from each period to the next but for 1 in 50, over several periods."""
+    count, total = profile.cells[..., 0], profile.cells[..., 1]
+    if count.shape[1] <= ENOUGH_PERIODS:
+        return np.zeros(0, np.int64)
+    present = count > 0
+    # A period without a reading has the mean of the one before it, which is no change.
+    held = np.maximum.accumulate(np.where(present, np.arange(count.shape[1]), 0), axis=1)
+    mean = np.divide(total, count, out=np.zeros_like(total), where=present)
+    change = np.diff(np.take_along_axis(mean, held, axis=1), axis=1)
+    change[~np.maximum.accumulate(present, axis=1)[:, :-1]] = 0.0
+    moved, fell = (change != 0).sum(axis=1), (change < 0).sum(axis=1)
+    return np.flatnonzero((moved >= ENOUGH_PERIODS) & (50 * fell <= moved))
+
+
+def _users(panel: Panel, labels: list[str]) -> pa.Array:
+    """Names of users in the type that the panel has them in."""
+    kind = panel.collect(panel.frame.head(0)).schema.field("user").type
+    return pa.array(labels, pa.string()).cast(kind)
+
+
+def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: Frame | None) -> int | None:
+    """Another sampling step than that of the first rows, where the readings of all users speak for it.
+
+    A user's n readings over its span are (last - first) / (n - 1) apart on average, which gaps make longer. Where the
+    middle user is more than a quarter below the step, or half above it, all times of some users tell the step.
+    """
+    names, readings, first, last = _spans(panel, profile, tally, users)
+    several = np.flatnonzero(readings > 1)
+    if not len(several):
+        return None
+    apart = (last[several] - first[several]) / (readings[several] - 1)
+    if profile.step and 0.75 <= float(np.median(apart)) / profile.step <= 1.5:
+        return None
+    some = several[np.linspace(0, len(several) - 1, min(SOME_USERS, len(several))).astype(np.int64)]
+    found = step_of(of_some_users(panel, _users(panel, [names[row] for row in some])))
+    return found if found and found != profile.step else None
+
+
+def _spans(
+    panel: Panel, profile: Profile, tally: Tally | None, users: Frame | None
+) -> tuple[list[str], IntArray, IntArray, IntArray]:
+    """Name, number of readings, first and last time of users: of all, or of 1,000 where an engine holds too many."""
+    if tally is not None:
+        counts = tally.user_counts
+        return tally.users, counts[:, 0] - counts[:, 3] - counts[:, 4], tally.first, tally.last
+    if users is not None and profile.buckets:
+        found = panel.collect(users.filter(nw.col("n") > 0).sort("user").head(1000))
+        columns = [np.asarray(found[name].cast(pa.int64())) for name in ("n", "first", "last")]
+        return [str(user) for user in found["user"].to_pylist()], columns[0], columns[1], columns[2]
+    rows = profile.rows
+    return [str(label) for label in profile.labels], rows["readings"], rows["first"], rows["last"]
+
+
+def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: str) -> list[str]:
+    """Stop where duplicates are an error, or so many that they are hardly a slip of the exporter; else notes."""
+    changed = _clock_change(panel, repeated, surplus)
+    if policy != "error" and (policy != "auto" or surplus <= MOST_DUPLICATES * readings):
+        return changed
+    one = panel.collect(repeated.sort("user", "time").head(1)).to_pylist()[0]
+    why = f" ({changed[0]})" if changed else ""
+    raise ReadingError(
+        f"{panel.source}: {surplus} duplicate readings ({surplus / max(readings, 1):.1%}), the first for user "
+        f"{one['user']} at {moment(one['time'])}{why}: check user and time ('halfmask look' shows them), or keep one "
+        "of each with `duplicates=first`, `duplicates=last` or `duplicates=mean`"
+    )
+
+
+def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
+    """The reason for duplicates that all lie in the night of a Sunday in which clocks go back."""
+    if surplus > 1_000_000:
+        return []
+    times = np.asarray(panel.collect(repeated.select("time"))["time"]).astype("datetime64[us]")
+    days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]").astype(int) % 12
+    sunday = (days.astype(int) + 3) % 7 == 6
+    hour = (times - days).astype("timedelta64[h]").astype(int)
+    if not (sunday & np.isin(months, (2, 3, 9, 10)) & (hour <= 3)).all():
+        return []
+    return [
+        f"all {surplus:,} duplicates lie in the night of {days[0]}, when clocks go back: times without a zone name "
+        "that hour twice; an export in UTC, read with `tz`, keeps both"
+    ]
+
+
+def check_far(profile: Profile, panel: Panel) -> None:
+    """Stop at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit, not a reading.
+
+    So also at numbers such as -999 that loggers write for nothing, however many, where they stand apart.
+    """
+    sizes, counts = typical_sizes(profile), profile.bin_counts
+    if not len(sizes):
+        return
+    below = np.cumsum(counts)
+    usual = float(sizes[np.searchsorted(below, 0.99 * below[-1])])
+    far = sizes > FAR * usual
+    what = f"above 1,000 times the 99 % quantile ({usual:.3g}), up to {float(sizes.max()):.3g} in size"
+    bound = float(f"{10 * usual:.1e}")
+    if not far.any():
+        far = _codes(sizes)
+        if not far.any() or 2 * counts[far].sum() > counts.sum():
+            return
+        code, next_size = float(sizes[far].max()), float(sizes[~far].max())
+        what, bound = f"{code:g} in size, which loggers write for no reading, and the next is {next_size:.3g}", code / 2
+    negative = int(profile.bin_negatives[far].sum())
+    number = int(counts[far].sum())
+    options = [f"`high={bound:g}`"] * (negative < number) + [f"`low={-bound:g}`"] * (negative > 0)
+    raise ReadingError(
+        f"{panel.source}: {number:,} values are {what}, the first {_first_above(panel, float(sizes[far].min()))}: "
+        f"{' with '.join(options)} drops them, `high=inf` keeps them"
+    )
+
+
+def _codes(sizes: Any) -> Any:
+    """Which sizes are the largest of all, one of `CODES`, and far from the next."""
+    largest = np.isclose(sizes, sizes.max(), rtol=1e-12)
+    rest = sizes[~largest]
+    code = bool(np.isclose(sizes.max(), CODES, rtol=1e-9).any())
+    return largest & (code and len(rest) > 0 and sizes.max() > APART * rest.max())
+
+
+def _first_above(panel: Panel, size: float) -> str:
+    """User and time of the first reading, by time, of this size or more, to within a bin."""
+    large = panel.frame.filter(~nw.col("time").is_null() & (nw.col("value").abs() >= 0.98 * size))
+    found = panel.collect(large.sort("time", "user").head(1)).to_pylist()
+    return f"of user {found[0]['user']} at {moment(found[0]['time'])}" if found else "of no user"
+
+
+def moment(time: int) -> str:
+    """A time in the words of a message."""
+    return str(np.datetime64(time, "us").astype("datetime64[s]"))
