@@ -36,6 +36,10 @@ class Engine(ABC):
         """Run a query whose result is small enough to hold."""
 
     @abstractmethod
+    def misread(self, error: Exception) -> bool:
+        """Whether a query failed on a reading that it could not take, and on nothing else."""
+
+    @abstractmethod
     def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
         """Run a query and stream its result; the whole of it is never in memory."""
 
@@ -53,7 +57,9 @@ class Panel:
     ``unit`` is that of the values, where known. ``register``: whether values were the states of a register, None where
     nobody said; then ``losses`` counts the states that gave no reading, by reason.
     ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
-    ``guard`` wraps every query: it turns the engine's failure into an error that names file and row.
+    ``quick`` is the same frame by expressions that fail on what is not written as the first rows are, where there are
+    such: its numbers count only if it comes to its end. ``guard`` wraps every query: it turns the engine's failure into
+    an error that names file and row.
     """
 
     frame: nw.LazyFrame[Any]
@@ -66,6 +72,7 @@ class Panel:
     unit: str | None = None
     register: bool | None = None
     losses: Callable[[], dict[str, int]] | None = None
+    quick: nw.LazyFrame[Any] | None = None
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over this panel, with errors that name the place in the source."""

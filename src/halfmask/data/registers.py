@@ -64,7 +64,9 @@ def differences(panel: Panel, step: int | None) -> Panel:
         found["state without a value"] = placed - sum(rows.values())
         return found
 
-    return replace(panel, frame=frame, ordered=frame.with_columns(order=nw.col("time")), losses=losses, register=True)
+    return replace(
+        panel, frame=frame, ordered=frame.with_columns(order=nw.col("time")), losses=losses, register=True, quick=None
+    )
 
 
 def _told(states: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:

@@ -17,7 +17,8 @@ class Rule:
     """One column read as one role.
 
     ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
-    nothing can go wrong; ``wanted`` says what would have been readable.
+    nothing can go wrong; ``wanted`` says what would have been readable. ``quick`` takes what looks like the first rows:
+    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none.
     """
 
     role: str
@@ -25,6 +26,7 @@ class Rule:
     sql: str
     bad: str | None = None
     wanted: str = ""
+    quick: str = ""
 
 
 def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
@@ -61,7 +63,8 @@ def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedA
     quoted = operand(dialect, name, column)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
-    return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
+    quick = rule.quick(dialect, quoted, texts(column)) if rule.kind in TEXTS else ""
+    return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted(), quick)
 
 
 def value_rule(
@@ -80,7 +83,8 @@ def value_rule(
     else:
         double = pa.types.is_float64(column.type)
         rule = Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
-    return replace(rule, sql=f"({rule.sql}) * {by}") if by else rule
+    quick = f"({rule.quick}) * {by}" if rule.quick else ""
+    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick) if by else rule
 
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
@@ -93,7 +97,8 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
     wanted = "a number such as 0.14; `decimal=.` takes commas for thousands, `decimal=,` for the decimal sign"
-    return Rule("value", name, f"coalesce({number}, {rest})", bad, wanted)
+    careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
+    return Rule("value", name, careful, bad, wanted, f"CAST({quoted} AS {dialect.double})")
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:

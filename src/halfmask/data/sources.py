@@ -81,8 +81,13 @@ def _panel(
     with watch():
         frame, ordered = (raw.select(expressions, ordered=ordered) for ordered in (False, True))
         raw.engine.collect(frame.head(100))
+    quick = None
+    if any(rule.quick for rule in rules):
+        quicker = {rule.role: rule.quick or rule.sql for rule in rules if rule.role in expressions}
+        quick = raw.select(quicker, ordered=False)
     said = (*raw.notes, *notes)
-    return Panel(frame, ordered, raw.engine, raw.source, watch, said, (*raw.guesses, *guesses), unit)
+    guessed = (*raw.guesses, *guesses)
+    return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
 
 
 _WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
@@ -208,7 +213,7 @@ class _Reader:
         both = f"(({moment.sql}) + ({sql}))"
         if part is not None and part.running and self.options.tz:
             both = running_on(self.dialect, moment.sql, sql, self.options.tz)
-        return rule, [replace(moment, sql=both), Rule("clock", clock, sql, bad, wanted)]
+        return rule, [replace(moment, sql=both, quick=""), Rule("clock", clock, sql, bad, wanted)]
 
     def _parts(self, name: str) -> "_Parts":
         """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""

@@ -4,6 +4,8 @@ A zone-less time is the wall clock already. A time with a zone (a zoned timestam
 an epoch number) is an instant, and becomes the wall clock of ``tz``, or of UTC where none is given.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,7 +15,7 @@ import pyarrow as pa
 
 from halfmask.data.clocks import SECOND
 from halfmask.data.dates import DateFormat
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import Dialect, DuckDBDialect
 from halfmask.data.kinds import CLOCKS, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.errors import ColumnError, OptionError
 
@@ -56,6 +58,18 @@ class TimeRule:
             micros = _micros_of_text(dialect, column, cast)
         return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
+    def quick(self, dialect: Dialect, column: str, found: Sequence[str]) -> str:
+        """The same for texts that are all written as the first are; it fails on any other. Empty where there is none.
+
+        The engines' own parser of a fixed format is several times as quick as finding out what a text is.
+        """
+        form = iso_form(found) if self.unit is None and not self.formats else None
+        if form is None or not isinstance(dialect, DuckDBDialect):
+            return ""
+        fixed = f"CASE WHEN strlen({column}) = {len(found[0])} THEN {column} ELSE 'no time' END"
+        micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
+        return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+
     def _text(self, dialect: Dialect, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""
         if self.kind is Kind.FLOAT:
@@ -96,6 +110,23 @@ class TimeRule:
             if self.zoned
             else ("an ISO time, such as 2026-01-31 23:30:00")
         )
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?)?")
+
+
+def iso_form(found: Sequence[str]) -> str | None:
+    """The strptime format of ISO times that are all written alike, without fractions; None where they are not."""
+    forms = {_iso_form(text) for text in found}
+    return forms.pop() if len(forms) == 1 else None
+
+
+def _iso_form(text: str) -> str | None:
+    if not (match := _ISO.fullmatch(text)):
+        return None
+    mark, seconds, zone = match["mark"] or "", match["seconds"], match["zone"] or ""
+    clock = f"{mark}%H:%M{':%S' if seconds else ''}" if mark else ""
+    return f"%Y-%m-%d{clock}{'Z' if zone == 'Z' else '%z' if zone else ''}"
 
 
 def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:

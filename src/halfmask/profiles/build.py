@@ -121,7 +121,7 @@ def _pass(
     """Profile, suspected user-chunks (None: there are none), the tally of the kernel or the users of the engine."""
     if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
         try:
-            tally = count(panel.batches(), plan, KERNEL_BYTES, advance)
+            tally = _counted(panel, plan, advance)
         except TooLargeError:
             if method == "kernel":
                 raise OptionError("users x time is too large for the kernel: use the method 'expressions'") from None
@@ -130,6 +130,28 @@ def _pass(
     profile, suspects, users = expressions.measure(panel, plan, period, buckets, about)
     some = panel.collect(suspects.head(1)).num_rows
     return profile, suspects.select("user", "chunk") if some else None, None, users
+
+
+def _counted(panel: Panel, plan: Plan, advance: Callable[[int], None] | None) -> Tally:
+    """The kernel's tally, by the quick way of reading if it gets to the end."""
+    done = 0
+
+    def told(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if advance:
+            advance(rows)
+
+    if panel.quick is not None:
+        try:
+            return count(panel.engine.batches(panel.quick), plan, KERNEL_BYTES, told)
+        except Exception as error:
+            if not panel.engine.misread(error):
+                with panel.guard():
+                    raise
+            if advance:
+                advance(-done)
+    return count(panel.batches(), plan, KERNEL_BYTES, advance)
 
 
 def _folded(tally: Tally, plan: Plan, period: Period, buckets: int, about: dict[str, Any]) -> Profile:
@@ -169,7 +191,7 @@ def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -
     unusable = panel.frame.join(repeated, on=keys, how="semi").filter(~usable | nw.col("value").is_null())
     columns = ["user", "time", "value"]
     parts = [part.select(columns) for part in (single, kept, unusable)]
-    return replace(panel, frame=nw.concat(parts))
+    return replace(panel, frame=nw.concat(parts), quick=None)
 
 
 def _mended_batches(panel: Panel, mended: Panel, suspects: Frame, tally: Tally, plan: Plan) -> Iterator[pa.RecordBatch]:

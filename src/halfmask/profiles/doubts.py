@@ -23,7 +23,7 @@ CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 6553
 """Sizes of numbers that loggers write where they have no reading."""
 APART = 10.0
 """How many times the next smaller reading a code is, at least."""
-ENOUGH_PERIODS = 6
+ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 
 def check_register(panel: Panel, rows: pa.Table, whose: str = "a user") -> None:
@@ -59,9 +59,11 @@ def check_late_registers(panel: Panel, profile: Profile) -> None:
 
 def _rising(profile: Profile) -> IntArray:
     """The rows whose mean reading rises from each period to the next but for 1 in 50, over several periods."""
-    count, total = profile.cells[..., 0], profile.cells[..., 1]
-    if count.shape[1] <= ENOUGH_PERIODS:
+    if len(profile.periods) <= ENOUGH_PERIODS:
         return np.zeros(0, np.int64)
+    # What rises all the time rises over any choice of periods.
+    some = np.unique(np.linspace(0, len(profile.periods) - 1, SOME_PERIODS).astype(np.int64))
+    count, total = profile.cells[:, some, 0], profile.cells[:, some, 1]
     present = count > 0
     # A period without a reading has the mean of the one before it, which is no change.
     held = np.maximum.accumulate(np.where(present, np.arange(count.shape[1]), 0), axis=1)

@@ -25,13 +25,18 @@ from halfmask.profiles.tally import CELL_SUMS, USER_COUNTS, USER_SUMS, Plan, Tal
 SHARDS = 3
 MOST_USERS = 2**15
 HUGE_PAGE = 2**21
+FEW = 1000
+"""Runs in a batch that are sooner looked up one by one than as a column."""
 NO_TIME = np.iinfo(np.int64).min
 LARGEST = np.finfo(np.float64).max
 
 _CELL_BYTES = 8 * len(CELL_SUMS) + 8 + 1
-_MANTISSA_BITS = 12
+_MANTISSA_BITS = 10
 _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OCTAVE) - 1) * 2.0**52).astype(np.int64)
-_FIRST_BIN = np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1
+_FIRST_BIN = (np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1).astype(
+    np.uint8
+)
+"""The bin in which the mantissas of each stretch begin: small, so that it stays in the nearest cache."""
 
 
 Bits = npt.NDArray[np.uint8]
@@ -46,16 +51,26 @@ def _bin(bits):  # type: ignore[no-untyped-def]
     """`bins.bin_of` from the bits of a double: the exponent is the octave, the mantissa is looked up."""
     exponent = ((bits >> 52) & 0x7FF) - 1023
     mantissa = bits & (2**52 - 1)
-    k = _FIRST_BIN[mantissa >> (52 - _MANTISSA_BITS)]
-    if mantissa >= _EDGES[k + 1]:
-        k += 1
-    return exponent * BINS_PER_OCTAVE + k
+    k = np.int64(_FIRST_BIN[mantissa >> (52 - _MANTISSA_BITS)])
+    return exponent * BINS_PER_OCTAVE + k + np.int64(mantissa >= _EDGES[k + 1])
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _known(valid, i):  # type: ignore[no-untyped-def]
     """Whether value i is not null; ``valid`` has a bit for each, or is empty where none is null."""
     return valid.size == 0 or (valid[i >> 3] >> (i & 7)) & 1 == 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _ends(users, ends):  # type: ignore[no-untyped-def]
+    """Where runs of the same user end; how many there are."""
+    number = 0
+    for i in range(1, users.size):
+        if users[i] != users[i - 1]:
+            ends[number] = i
+            number += 1
+    ends[number] = users.size
+    return number + 1
 
 
 @numba.njit(nogil=True, cache=True)
@@ -70,6 +85,17 @@ def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
             if size >= SMALLEST:
                 smallest, largest = min(smallest, size), max(largest, size)
     return earliest, latest, smallest, largest
+
+
+@numba.njit(nogil=True, cache=True)
+def _within(times, values, earliest, latest, smallest, largest):  # type: ignore[no-untyped-def]
+    """Whether all times and sizes lie in these bounds, and so need no more room; without a branch, so it is quick."""
+    outside = False
+    for i in range(values.size):
+        size = abs(values[i])
+        far = ((size < smallest) & (size >= SMALLEST)) | (size > largest)
+        outside |= far | (times[i] < earliest) | (times[i] > latest)
+    return not outside
 
 
 @numba.njit(nogil=True, cache=True)
@@ -183,6 +209,8 @@ class _Tables:
         self.plan, self.allowed = plan, allowed_bytes
         self.numbers: dict[object, int] = {}
         self.unnamed = 0
+        self.room = np.zeros(0, np.int64)
+        self.seen = (np.iinfo(np.int64).max, NO_TIME, np.inf, 0.0)  # times and sizes so far: none
         self.user_sums = np.zeros((MOST_USERS, len(USER_SUMS)))
         self.user_counts = np.zeros((MOST_USERS, len(USER_COUNTS)), np.int64)
         self.first = np.full(MOST_USERS, np.iinfo(np.int64).max)
@@ -209,7 +237,12 @@ class _Tables:
         """Runs of rows with the same user: the user's number (-1 where the source names none) and the run's end."""
         if pa.types.is_integer(users.type) and not users.null_count:
             plain = np.asarray(users)
-            ends = np.append(np.flatnonzero(plain[1:] != plain[:-1]) + 1, len(plain))
+            if len(self.room) < len(plain):
+                self.room = np.empty(len(plain), np.int64)
+            ends = self.room[: _ends(plain, self.room)].copy()
+            if len(ends) < FEW:
+                named = [self.numbers.setdefault(user, len(self.numbers)) for user in plain[ends - 1].tolist()]
+                return np.array(named, np.int64), ends
             heads = pa.array(plain[ends - 1])
         else:
             runs = pc.run_end_encode(users)
@@ -224,8 +257,12 @@ class _Tables:
         self, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
         """The ranges of chunks and bins that hold what there is and a further batch."""
-        earliest, latest, smallest, largest = _extent(times, values, valid, offset)
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
+        if _within(times, values, *self.seen):
+            return chunks, bins
+        earliest, latest, smallest, largest = _extent(times, values, valid, offset)
+        ahead, until, least, most = self.seen
+        self.seen = (min(ahead, earliest), max(until, latest), min(least, smallest), max(most, largest))
         if earliest <= latest:
             low, high = ((t - self.plan.origin) // self.plan.chunk for t in (earliest, latest))
             chunks = _widen(*chunks, low, high)

@@ -65,6 +65,12 @@ class DuckDBEngine(Engine):
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         return frame.to_native().to_arrow_table()
 
+    def misread(self, error: Exception) -> bool:
+        return (
+            isinstance(error, FAILURES)
+            and re.search("Conversion Error|Could not parse|Could not convert", str(error)) is not None
+        )
+
     def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
         reader = frame.to_native().to_arrow_reader(BATCH_ROWS)
         try:

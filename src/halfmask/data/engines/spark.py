@@ -83,6 +83,9 @@ class SparkEngine(Engine):
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         return frame.to_native().toArrow()
 
+    def misread(self, error: Exception) -> bool:
+        return False
+
     def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
         """Row by row from one partition after another, gathered into batches: memory holds a partition at most."""
         native = frame.to_native()
