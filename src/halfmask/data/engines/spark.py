@@ -84,7 +84,7 @@ class SparkEngine(Engine):
         return frame.to_native().toArrow()
 
     def misread(self, error: Exception) -> bool:
-        return False
+        return "CAST_INVALID_INPUT" in str(error)
 
     def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
         """Row by row from one partition after another, gathered into batches: memory holds a partition at most."""
