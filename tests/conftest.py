@@ -1,8 +1,9 @@
-"""What several areas of the tests share: one Spark for all of them."""
+"""What several areas of the tests share: one Spark, and one folder with all results, for all of them."""
 
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +16,13 @@ settings.load_profile("cases")
 
 SHARED = ("spark", "postgres", "mariadb")
 """What is started once and serves many tests: a test whose name, file or parameter says it uses it."""
+WHOLE = ("tests/pages/", "tests/explore/", "tests/cli/test_audit.py")
+"""Tests of the one folder `whole`."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Send all tests of a shared server to one worker, so that it is started once.
+    """Send all tests of a shared server or folder to one worker, so that it is started or made once.
 
     This is what the mark ``xdist_group`` is for, but with pytest 9.2 it has no effect (pytest-xdist issue 1386).
     """
@@ -27,11 +30,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadGroupScheduling
 
-    class OneServer(LoadGroupScheduling):
+    class OnceEach(LoadGroupScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(WHOLE):
+                return "whole"
             return next((server for server in SHARED if server in nodeid), super()._split_scope(nodeid))
 
-    return OneServer(config, log)
+    return OnceEach(config, log)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all results of a small panel, which lies beside it; tests that write copy it."""
+    from tests.pages.studies import whole_folder
+
+    return whole_folder(tmp_path_factory.mktemp("whole") / "homes")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """``halfmask audit`` as a privacy officer runs it."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 from halfmask.cli.output import print_rows
 from halfmask.menus.menu import read_menu, write_menu
 from tests.cli.program import halfmask
-from tests.pages.studies import whole_folder
 
 
 def test_one_setting_without_a_menu_answers_in_json() -> None:
@@ -71,9 +71,9 @@ def test_a_card_without_a_place_is_refused_before_the_work(tmp_path: Path) -> No
         assert told in ended.stderr
 
 
-def test_a_menu_gets_a_card_and_the_report_shows_it(tmp_path: Path) -> None:
-    folder = whole_folder(tmp_path / "homes")
-    panel, readings = tmp_path / "two-values.parquet", pq.read_table(tmp_path / "homes-panel.parquet")
+def test_a_menu_gets_a_card_and_the_report_shows_it(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "homes"))
+    panel, readings = tmp_path / "two-values.parquet", pq.read_table(whole.parent / "homes-panel.parquet")
     value = readings.column_names[-1]
     pq.write_table(readings.append_column("doubled", pc.multiply(readings[value], 2)), panel)
     made = read_menu(folder / "menu.json")

@@ -22,10 +22,9 @@ def done(*arguments: object, cwd: Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list[str]:
-    """A folder with everything in it, made with options that are not the defaults; the commands of its report."""
-    folder = at / "homes"
-    folder.mkdir()
+def chosen(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> None:
+    """A folder with profile, study and menu, made with options that are not the defaults."""
+    (at / "homes").mkdir()
     package.synth(at / "p.parquet", users=24, days=5)
     table = pq.read_table(at / "p.parquet").rename_columns(["house", "when", "kw"]).append_column("no", [[1.0] * 5760])
     pyarrow.csv.write_csv(table, at / "odd name.csv")
@@ -33,10 +32,15 @@ def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list
     done("profile", "odd name.csv", "-o", "homes/homes.profile", *columns, "--duplicates", "last", cwd=at)
     done("evaluate", "homes/homes.profile", "-o", "homes/study.parquet", "--repeats", "2", *evaluate, cwd=at)
     done("optimize", "homes/study.parquet", "-o", "homes/menu.json", *optimize, cwd=at)
+
+
+def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list[str]:
+    """The same with mixes and report; the commands of the report."""
+    chosen(at, optimize, evaluate)
     mix = ("--step", "0.25", "--repeats", "2", "--seed", "3")
     done("mix", "homes/homes.profile", "homes/menu.json", "-o", "homes/mix.parquet", *mix, cwd=at)
     done("report", "homes", cwd=at)
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = (at / "homes" / "report.html").read_text(encoding="utf-8")
     (lines,) = re.findall(r"<pre><code>(.*?)</code></pre>", page, flags=re.DOTALL)
     return html.unescape(lines).splitlines()
 
@@ -82,7 +86,8 @@ def test_what_the_report_prints_gives_the_same_bytes(
 
 
 def test_a_panel_opens_again_without_naming_columns(tmp_path: Path) -> None:
-    made(tmp_path, ("--max-mean", "1", "--max-std", "1"), ("--grid", GRID, "--sizes", "all"))
+    wide = ("--bins", "2", "--omega", "0.5", "--max-mean", "1", "--max-std", "1")
+    chosen(tmp_path, wide, ("--grid", GRID, "--sizes", "all"))
     arguments = ("homes/menu.json", "--profile", "homes/homes.profile", "--panel", "odd name.csv", "-o", "card.json")
     done("audit", *arguments, cwd=tmp_path)
     assert '"resolution": "readings"' in (tmp_path / "card.json").read_text()

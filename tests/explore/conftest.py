@@ -11,16 +11,15 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from halfmask.commands._repeat import command_of
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.server import ExploreServer
-from tests.pages.studies import whole_folder
 
 expect.set_options(timeout=60_000)
 CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(whole: Path) -> Path:
     """A folder with profile, study, menu and mixes; nobody writes into it."""
-    return whole_folder(tmp_path_factory.mktemp("web") / "homes")
+    return whole
 
 
 @pytest.fixture(scope="session")

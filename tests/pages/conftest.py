@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from halfmask.commands.report import report
-from tests.pages.studies import whole_folder
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(whole: Path) -> Path:
     """A folder with profile, study, menu and mixes; tests that write copy it."""
-    return whole_folder(tmp_path_factory.mktemp("report") / "demo")
+    return whole
 
 
 @pytest.fixture(scope="session")
