@@ -10,9 +10,10 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid, grid
+from halfmask.menus.bench import Bench
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
-from halfmask.menus.refine import Bench, Refined, refine
+from halfmask.menus.refine import Refined, refine
 from tests.choice.cases import as_read, homes
 
 COARSE = "laplace:b=0.05..1.5/0.29;sine:k=1,values=0.3|0.75|1.2"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.bench import Bench
 from halfmask.menus.menu import EmptyBin, Menu, MenuSetting
 from halfmask.menus.placed import samples_of
-from halfmask.menus.refine import EVALUATIONS, Bench, climb
+from halfmask.menus.refine import EVALUATIONS, climb
 from halfmask.profiles.profile import Profile
 
 TRIES = 4

@@ -6,37 +6,35 @@ subsets and the same noise (those of the study's seed), and the study's normalis
 is a function and not a draw.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.errors import HalfmaskError, OptionError
-from halfmask.evaluation.analytic import run as analytic
-from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.totals import period_sums, subset_totals
-from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
-from halfmask.evaluation.scores import pooled, privacy, utility
-from halfmask.mechanisms.grid import Block
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std
+from halfmask.menus.bench import ROOM, Bench, Judged, rounded
+from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.placed import samples_of
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 
 EVALUATIONS = 40
-"""Settings tried for each bin and parameter, at the most, by scouting and again by climbing."""
-SPREADS = (0.5, 0.3, 0.15, 0.07, 0.03)
-"""How far scouts go from the best setting so far, round by round: standard deviation of log parameters."""
-AT_ONCE = 96
-ROUNDS = 2
-WORTH = 0.001
-"""A round of scouting and climbing that gains no more than this is the last."""
-ROOM = 2.0
-"""Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
-DIGITS = 6
+"""Settings tried for each bin and parameter: by the scouts of two rounds, and at the most by a climb."""
+SPREADS = (1.0, 0.8, 0.5, 0.5, 0.3, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.003)
+"""How far scouts go from the settings they start at, round by round: standard deviation of log parameters."""
+PARENTS = 8
+"""Settings that scouts start at: the best so far, and the next best ones, which may lead further."""
+APPROACHES = 2
+"""How often a scout's noise is grown or shrunk towards the privacy that is wanted."""
+GROWTH = 0.4
+"""Privacy grows about as the noise to this power; after the first step each scout's own power is known."""
+TURNS = 3
+WORTH = 0.0005
+"""A turn of scouting and climbing that gains no more than this is the last."""
+SLACK = 5e-4
+"""By how much a rough look may be wrong about a limit."""
 FAR_OUT = 10.0
 
 
@@ -97,8 +95,8 @@ def refine(
     gains = []
     for number, entry in enumerate(menu.settings[:-1]):
         before, better = _refined(entry, menu, profile, subsets, evaluations)
-        gains.append(Gain(entry.id, entry.setting, better.setting, before, better.objective))
-        menu = menu.with_setting(better)
+        gains.append(Gain(entry.id, entry.setting, better.setting, before.objective, better.objective))
+        menu = menu.with_setting(entry if better is before else better)
         if advance:
             advance(number + 1, len(menu.settings) - 1)
     told = {each.id: {"from": str(each.before), "gain": each.gain} for each in gains}
@@ -107,60 +105,106 @@ def refine(
 
 def _refined(
     entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int
-) -> tuple[float, MenuSetting]:
-    """The winner's objective as the bench measures it, so that like is compared with like, and what betters it."""
+) -> tuple[MenuSetting, MenuSetting]:
+    """The winner as the bench measures it, so that like is compared with like, and what betters it."""
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
-        return entry.objective, entry
+        return entry, entry
     bench = Bench(setting, profile, subsets, menu)
     alone = bench.entry(entry, setting.parameters)
     before = entry if alone is None else replace(entry, objective=alone[0].objective)
     best = before
-    for _ in range(ROUNDS):
+    for turn in range(TURNS):
         start = best.objective
-        best = scout(entry, best, bench, evaluations)
-        best = climb(entry, best, best.setting, bench, evaluations) or best
+        best = scout(entry, best, bench, evaluations, turn)
         if best.objective < start + WORTH:
             break
-    return before.objective, entry if best is before else best
+    return before, best
 
 
-def scout(entry: MenuSetting, best: MenuSetting, bench: "Bench", evaluations: int) -> MenuSetting:
-    """The best of random settings around ``best``, in rounds that come ever closer.
+def scout(entry: MenuSetting, best: MenuSetting, bench: Bench, evaluations: int, turn: int) -> MenuSetting:
+    """The best of random settings around ``best``, in rounds that come ever closer; others in another ``turn``.
 
-    One climb stops on the edge of the bin, where most winners sit. Scouts are therefore tried twice: as they are drawn,
-    and with their noise grown or shrunk to the median privacy of the best, as far as a line through both tells.
+    One climb stops on the edge of the bin, where most winners sit, and finds no second summit. Scouts are therefore
+    tried as they are drawn and with their noise grown or shrunk towards the lower end of the bin, and the next round
+    starts at several of the best. They are looked at roughly, and the last parents in full resolution.
     """
-    rng = stream(bench.seed, "menus.scouts")
+    rng = stream(bench.seed, "menus.scouts", turn)
+    bench.look_near(best.setting)
+    parents = np.array([best.setting.parameters])
+    objective = bench.roughly(entry, parents).objective
+    count = max(evaluations * parents.shape[1] // 4, 8)
+    drawn = _alone(best.setting)
     for spread in SPREADS:
-        origin = np.array(best.setting.parameters)
-        count = max(evaluations * len(origin) // (2 * len(SPREADS)), 4)
-        step = np.exp(spread * rng.standard_normal((count, len(origin))))
-        from_zero = spread * np.abs(rng.standard_normal(step.shape)) * origin.max() * (rng.random(step.shape) < 0.3)
-        drawn = np.where(origin > 0, origin * step, from_zero)
-        best, medians = bench.best_of(entry, best, drawn)
-        scaled = _at_privacy(bench, drawn, medians, max(entry.bin[0], 1e-6) * 1.0005)
-        if len(scaled):
-            best, _ = bench.best_of(entry, best, scaled)
+        drawn = np.concatenate([drawn, _scattered(parents[rng.integers(len(parents), size=count)], spread, rng)])
+        for tried, rough in _approaching(entry, bench, drawn):
+            kept = rough.beyond == 0
+            parents, objective = np.concatenate([parents, tried[kept]]), np.append(objective, rough.objective[kept])
+        foremost = np.argsort(-objective, kind="stable")[:PARENTS]
+        parents, objective, drawn = parents[foremost], objective[foremost], parents[:0]
+    return _confirmed(entry, best, bench, parents)
+
+
+def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: FloatArray) -> MenuSetting:
+    """The best of ``best`` and the tried, each brought to the edge of the bin once more, in full resolution."""
+    for each in tried:
+        setting = bench.setting(rounded(each))
+        if setting is None:
+            continue
+        bench.look_near(setting)
+        for near, rough in _approaching(entry, bench, each[None]):
+            if rough.beyond[0] == 0 and rough.objective[0] > best.objective:
+                best, _ = bench.best_of(entry, best, near)
     return best
 
 
-def _at_privacy(bench: "Bench", drawn: FloatArray, medians: FloatArray, wanted: float) -> FloatArray:
-    """Settings whose noise is scaled so that their median privacy comes near ``wanted``: q grows about as the noise."""
+def _alone(setting: PrivacySetting) -> FloatArray:
+    """Each parameter alone, the others 0, with as much noise as the setting has: the corners of where scouts look."""
+    law, origin = setting.law, np.array([setting.parameters])
     rows = []
-    for parameters, median in zip(drawn, medians, strict=True):
-        if median > 0 and 0.5 < wanted / median < ROOM:
-            grown = bench.law.grown(parameters[None], float(wanted / median))
-            if grown is not None:
-                rows.append(grown[0])
-    return np.array(rows)
+    for each in np.diag(np.maximum(origin[0], origin.max() / 8)) if origin.shape[1] > 1 and law.alike else ():
+        of_alone, of_setting = (law.moments(some)[0, 1] for some in (each[None], origin))
+        grown = law.grown(each[None], float(np.sqrt(of_setting / of_alone))) if of_alone > 0 else None
+        rows += [] if grown is None else [grown]
+    return np.concatenate(rows) if rows else origin[:0]
+
+
+def _scattered(origin: FloatArray, spread: float, rng: np.random.Generator) -> FloatArray:
+    """Settings around others: parameters grow or shrink, some become 0, and some that are 0 do not stay so."""
+    step = np.exp(spread * rng.standard_normal(origin.shape))
+    largest = origin.max(axis=1, keepdims=True)
+    from_zero = spread * np.abs(rng.standard_normal(step.shape)) * largest * (rng.random(step.shape) < 0.3)
+    return np.where(origin > 0, origin * step * (rng.random(step.shape) > spread / 8), from_zero)
+
+
+def _approaching(entry: MenuSetting, bench: Bench, drawn: FloatArray) -> Iterator[tuple[FloatArray, Judged]]:
+    """The drawn settings, and the same with their noise scaled to a median privacy just inside the bin, by secants
+    through log privacy over log noise; each with a rough look at it.
+    """
+    wanted = max(entry.bin[0], 1e-6) * 1.0001
+    power = factor = before = np.full(len(drawn), GROWTH)
+    for step in range(1 + APPROACHES):
+        drawn = np.array([rounded(parameters) for parameters in drawn])
+        rough = bench.roughly(entry, drawn)
+        yield drawn, rough
+        median = rough.privacy[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if step:
+                power = np.clip(np.log(median / before) / np.log(factor), GROWTH / 4, GROWTH * 4)
+            factor = np.clip((wanted / median) ** (1 / power), 1 / ROOM, ROOM)
+        usable = np.isfinite(factor) & (factor != 1)
+        rows = [bench.law.grown(row[None], by) for row, by in zip(drawn[usable], factor[usable].tolist(), strict=True)]
+        if not rows or any(row is None for row in rows):
+            return
+        drawn = np.concatenate([row for row in rows if row is not None])
+        before, factor, power = median[usable], factor[usable], power[usable]
 
 
 def climb(
     entry: MenuSetting,
     best: MenuSetting | None,
     start: PrivacySetting,
-    bench: "Bench",
+    bench: Bench,
     evaluations: int,
     short: Callable[[PrivacySetting], float] = lambda _: 0.0,
 ) -> MenuSetting | None:
@@ -173,125 +217,23 @@ def climb(
 
     origin = np.array(start.parameters)
     scale = np.where(origin > 0, origin, max(origin.max(), 1e-6) / 4)
+    bench.look_near(start)
 
     def loss(x: FloatArray) -> float:
         nonlocal best
-        tried = bench.entry(entry, _rounded(np.abs(x) * scale))
-        if tried is None:
+        parameters = rounded(np.abs(x) * scale)
+        rough = bench.roughly(entry, np.array([parameters]))
+        objective, beyond = float(rough.objective[0]), float(rough.beyond[0])
+        if not np.isfinite(beyond):
             return FAR_OUT
-        found, beyond = tried
-        if beyond == 0 and (best is None or found.objective > best.objective):
-            beyond = max(short(found.setting), 0.0)
-            best = found if beyond == 0 else best
-        return float(beyond * FAR_OUT - found.objective)
+        if beyond <= SLACK and (best is None or objective > best.objective):
+            tried = bench.entry(entry, parameters)
+            if tried is not None and tried[1] == 0 and (best is None or tried[0].objective > best.objective):
+                beyond = max(short(tried[0].setting), 0.0)
+                best = tried[0] if beyond == 0 else best
+        return beyond * FAR_OUT - objective
 
     simplex = np.vstack([origin / scale, origin / scale + 0.15 * np.eye(len(origin))])
     options = {"maxfev": evaluations * len(origin), "initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-7}
     minimize(loss, origin / scale, method="Nelder-Mead", options=options)
     return best
-
-
-def _rounded(parameters: FloatArray) -> tuple[float, ...]:
-    """Six digits, so that a setting can be written down; what is negligible beside the largest is 0."""
-    small = parameters < 1e-4 * parameters.max(initial=0.0)
-    return tuple(
-        0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
-    )
-
-
-def _with_room(setting: PrivacySetting) -> FloatArray:
-    """Parameters of the setting and, below, of the largest noise there is room for, where the mechanism knows them."""
-    start = np.array([setting.parameters])
-    most = setting.law.grown(start, ROOM)
-    return start if most is None else np.concatenate([start, most])
-
-
-class Bench:
-    """Evaluates settings of one mechanism on fixed subsets; what no setting changes is prepared once."""
-
-    def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
-        self.menu, self.law, self.subsets = menu, setting.law, subsets
-        self.seed = int(menu.provenance["seed"])
-        self.aggregate = str(menu.provenance.get("aggregate", "sum"))
-        error: ErrorKind = menu.provenance.get("error", "relative")
-        if self.law.kind == "direct":
-            raise OptionError(f"setting {setting} has no noise law: it cannot be refined")
-        self.kind = self.law.kind
-        room = Block(setting.mechanism, _with_room(setting))
-        self.most = float(self.law.moments(room.parameters)[:, 1].max())
-        self.local = analytic._local(profile, subsets, self.law, self.kind, room, error)
-        sums = zip(subsets, period_sums(profile, subsets), strict=True)
-        self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
-
-    def metrics(self, parameters: FloatArray) -> FloatArray:
-        """The six metrics of settings (settings, parameters) on every subset: (settings, subsets, 6)."""
-        block = Block(self.law.name, parameters)
-        out = np.empty((len(parameters), len(self.subsets), len(METRICS)))
-        everything = slice(0, len(parameters))
-        correction = self.local.corrections(self.law, parameters)
-        analytic._local_part(self.local, self.law, block, everything, correction, self.subsets, self.seed, out)
-        moments = self.law.moments(parameters)
-        for index, totals in enumerate(self.totals):
-            analytic._global_part(self.law, block, moments, totals, index, self.aggregate, self.seed, out)
-        return out
-
-    def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> tuple[MenuSetting, FloatArray]:
-        """The better of ``best`` and the drawn settings that keep the bin's limits; their median privacy (or 0)."""
-        tried = self.entries(of, [_rounded(parameters) for parameters in drawn])
-        medians = np.array([0.0 if each is None else each[0].privacy.median for each in tried])
-        for each in tried:
-            if each is not None and each[1] == 0 and each[0].objective > best.objective:
-                best = each[0]
-        return best, medians
-
-    def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> tuple[MenuSetting, float] | None:
-        """What the menu would say of a setting, and by how much it breaks the bin's limits (0: not at all).
-
-        None of a setting that is none, or noisier than there is room for.
-        """
-        return self.entries(of, [parameters])[0]
-
-    def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[tuple[MenuSetting, float] | None]:
-        """`entry` of many settings, evaluated at once `AT_ONCE`, so few that each is at full resolution."""
-        out: list[tuple[MenuSetting, float] | None] = [None] * len(tried)
-        settings = {place: self._setting(parameters) for place, parameters in enumerate(tried)}
-        known = [(place, setting) for place, setting in settings.items() if setting is not None]
-        for first in range(0, len(known), AT_ONCE):
-            some = known[first : first + AT_ONCE]
-            metrics = self.metrics(np.array([setting.parameters for _, setting in some]))
-            for row, (place, setting) in enumerate(some):
-                out[place] = self._judged(of, setting, metrics[row : row + 1])
-        return out
-
-    def _setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
-        try:
-            setting = PrivacySetting(self.law.name, parameters)
-        except HalfmaskError:
-            return None
-        variance = float(self.law.moments(np.array([parameters]))[0, 1])
-        return setting if 0 < variance <= self.most else None
-
-    def _judged(self, of: MenuSetting, setting: PrivacySetting, metrics: FloatArray) -> tuple[MenuSetting, float]:
-        of_privacy, of_utility = (
-            Score(*map(float, np.percentile(formula(metrics, self.menu.largest, self.menu.weights)[0], (50, 10))))
-            for formula in (privacy, utility)
-        )
-        found = replace(
-            of,
-            setting=setting,
-            privacy=of_privacy,
-            utility=of_utility,
-            objective=of_utility.median + of_utility.p10,
-            noise_std=noise_std(setting),
-        )
-        return found, self._violation(found, metrics)
-
-    def _violation(self, found: MenuSetting, metrics: FloatArray) -> float:
-        limits, (low, high) = self.menu.constraints, found.bin
-        mean, std = (float(part[0]) for part in pooled(metrics))
-        median, spread = found.privacy.median, found.privacy.median - found.privacy.p10
-        inside = low <= median and (median < high or high == 1)
-        if inside and spread < limits["omega"] and mean < limits["max_mean"] and std < limits["max_std"]:
-            return 0.0
-        beyond = (low - median, median - high, spread - limits["omega"])
-        return max(*beyond, mean - limits["max_mean"], std - limits["max_std"], 1e-9)

@@ -94,3 +94,22 @@ def expected_entropy(probabilities: FloatArray, n: float, holds: FloatArray | fl
     p = np.asarray(probabilities, float)
     lam = n * p / holds
     return max(float(np.log2(n) - p @ (lookup(PHI, lam) - lookup(CHI, lam) / n)), 0.0)
+
+
+@numba.njit(nogil=True, cache=True)
+def expected_entropies(probabilities, n, holds):  # type: ignore[no-untyped-def]
+    """The same for several n at once, compiled."""
+    out = np.empty(n.size)
+    lam = np.empty(1)
+    bits = lam.view(np.int64)
+    for a in range(n.size):
+        total = 0.0
+        for j in range(probabilities.size):
+            lam[0] = n[a] * probabilities[j] / holds[j]
+            k, f = address(bits[0])
+            if k >= 0:
+                phi = PHI[k] + f * (PHI[k + 1] - PHI[k])
+                chi = CHI[k] + f * (CHI[k + 1] - CHI[k])
+                total += probabilities[j] * (phi - chi / n[a])
+        out[a] = max(np.log2(n[a]) - total, 0.0)
+    return out

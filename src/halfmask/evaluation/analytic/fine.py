@@ -20,7 +20,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
-from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropy, lookup
+from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropies, expected_entropy, lookup
 from halfmask.evaluation.analytic.lattice import error_bins
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
 from halfmask.mechanisms.base import Mechanism
@@ -120,15 +120,16 @@ def fine_entropy(
     """
     grid = grid or FineGrid(z.size, base)
 
-    def one(setting: FloatArray) -> list[float]:
+    def one(setting: FloatArray) -> FloatArray:
         counted = error_bins(z.size, base, z.step, law, setting)
         p, holds = grid.law(law, setting[None]) if counted is None else (counted, np.ones(len(counted)))
         p = keep * p
         p[0] += 1 - keep
-        filled = p > 0
-        return [expected_entropy(p[filled], errors, holds[filled]) for errors in n]
+        return np.asarray(expected_entropies(p, n, holds))
 
-    with ThreadPoolExecutor(2 if len(parameters) > 1 else 1) as pool:
+    if len(parameters) == 1:
+        return one(parameters[0])[None]
+    with ThreadPoolExecutor(2) as pool:
         return np.array(list(pool.map(one, parameters)))
 
 
@@ -172,7 +173,7 @@ class FineGrid:
 
     def _correlated(self, step: FloatArray, cells: int) -> FloatArray:
         """P[j] = sum_i share[i] step[i + j]."""
-        size = next_fast_len(cells + 2 * len(self.share), real=True)
+        size = next_fast_len(cells + len(self.share), real=True)
         if size not in self._transforms:
             self._transforms[size] = np.conj(rfft(self.share, size))
         found: FloatArray = irfft(rfft(step, size) * self._transforms[size], size)[:cells]

@@ -153,10 +153,16 @@ class LocalErrors:
         out = np.empty((len(parameters), len(n)))
         around = np.empty((len(parameters), len(n), 3 if noise else 0))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
-        entropies(
-            cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
-            grid.cell_error, n, keep, law.moments(parameters), out, around,
-        )  # fmt: skip
+        moments = law.moments(parameters)
+        for rows in grid.batches(len(parameters), len(n)):
+            below, cell = grid.cells(cdf[rows])
+            change = np.empty((len(cell), len(n), cell.shape[2] + 1 if noise else 0))
+            entropies(
+                cdf[rows], below, cell, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+                grid.cell_error, n, keep, out[rows], around[rows], change,
+            )  # fmt: skip
+            if noise:
+                around[rows], _ = grid.noise(cdf[rows], grid.share, keep, moments[rows], around[rows], change)
         return out, around
 
     def _expand(self, base: FloatArray, law: Mechanism, probe: FloatArray) -> Around | None:
@@ -231,10 +237,15 @@ class LocalErrors:
         gradient = np.empty((settings, len(grid.inverse)))
         noise = np.empty((settings, len(n[::2]), 3))
         cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
-        expansions(
-            cdf, grid.share, grid.inverse, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
-            grid.cell_error, n, self.kept, moments, values, slopes, bends, gradient, noise,
-        )  # fmt: skip
+        for rows in grid.batches(settings, directions + 1):
+            below, cell = grid.cells(cdf[rows])
+            change = np.empty((len(cell), noise.shape[1], cell.shape[2] + 1))
+            expansions(
+                cdf[rows], below, cell, grid.first_bin, grid.part, grid.dense, grid.bins, grid.multiple,
+                grid.cell_error, n, self.kept, values[rows], slopes[rows], bends[rows], noise[rows], change,
+            )  # fmt: skip
+            noise[rows], slope = grid.noise(cdf[rows], grid.share[:1], self.kept, moments[rows], noise[rows], change)
+            gradient[rows] = slope[:, len(n) // 2 // 2]
         return (values, slopes, bends, gradient), noise
 
     def _factor(self, moments: FloatArray, noise: FloatArray) -> FloatArray:

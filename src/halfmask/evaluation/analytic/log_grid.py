@@ -5,9 +5,13 @@ a cross-correlation of the noise's law with that of z. Small errors are narrower
 bins' width are spread over the bins they cover; above, a cell holds ``multiple`` bins of nearly equal probability.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
@@ -16,6 +20,7 @@ BIN_WIDTH = 0.001
 DENSE = 8  # cells wider than this many bins are not spread but counted as so many equal bins
 OCTAVES_OF_Z = 60  # smaller z than the largest by more than this: their errors are in bins of their own anyway
 OCTAVES_OF_ERROR = 64
+AT_ONCE = 2**17  # numbers in a transform
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,51 @@ class LogGrid:
     dense: int
     bins: int
     multiple: FloatArray
+
+    def batches(self, settings: int, rows: int) -> Iterator[slice]:
+        """Settings in parts small enough for transforms of so many rows each."""
+        most = max(AT_ONCE // (rows * len(self.y)), 1)
+        for first in range(0, settings, most):
+            yield slice(first, min(first + most, settings))
+
+    @cached_property
+    def _size(self) -> int:
+        """Of the transforms: correlations run over no more than all edges, so that none wraps around."""
+        return int(next_fast_len(len(self.y), real=True))
+
+    @cached_property
+    def _transform(self) -> npt.NDArray[np.complex128]:
+        return np.asarray(np.conj(rfft(self.share, self._size)))
+
+    def cells(self, cdf: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Under each setting's distribution function (S, Y) of |psi| and each law of z: the probability of errors
+        below all cells (S, C), and of each cell (S, C, J), P(cell j) = sum_i share_i [F(i+j+1) - F(i+j)].
+        """
+        step = rfft(np.diff(cdf, axis=1), self._size)[:, None]
+        found: FloatArray = irfft(step * self._transform, self._size)[..., : len(self.multiple)]
+        return cdf[:, : self.share.shape[1]] @ self.share.T, np.ascontiguousarray(found)
+
+    def noise(
+        self, cdf: FloatArray, share: FloatArray, keep: FloatArray | float, moments: FloatArray, noise: FloatArray,
+        change: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        """(n Var H, n Cov(H, mean error), n Cov(H, mean squared error)) given the readings, (S, R, 3), and the slope of
+        the entropy in every grid value of z, (S, R, I), from `noise` and `change` of the kernels under R laws of z.
+
+        The mean score of an error of a reading z_i is sum_j (F(i+j+1) - F(i+j)) score_j, summed by parts.
+        """
+        product = rfft(cdf, self._size)[:, None] * np.conj(rfft(change, self._size))
+        mean: FloatArray = irfft(product, self._size)[..., : len(self.inverse)]
+        m1, m2 = moments[:, 0, None], moments[:, 1, None]
+        variance = noise[..., 0] - keep * _under(share, mean**2)
+        first = noise[..., 1] - m1 * _under(share * self.inverse, mean)
+        second = noise[..., 2] - m2 * _under(share * self.inverse**2, mean)
+        return np.stack([np.maximum(variance, 0), -keep * first, -keep * second], axis=-1), -mean
+
+
+def _under(share: FloatArray, values: FloatArray) -> FloatArray:
+    """Sums over the last axis of (S, R, I), weighted by each row's own law of z, or by the one of all rows."""
+    return values @ share[0] if len(share) == 1 else np.einsum("sri,ri->sr", values, share)
 
 
 def make_grid(z: Denominators, share: FloatArray, largest_noise: float, per_octave: int) -> LogGrid:

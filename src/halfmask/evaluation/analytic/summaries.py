@@ -7,19 +7,40 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import GUARD, WIDTH
 
 _DENSE_BINS = 1 << 16
+MANY_SCALES = 4096
+TOGETHER = 32
+_FIXED = 2.0**32  # k log2 k in whole numbers, so that sums are the same in any order
 
 
-def scaled_summaries(unit: FloatArray, scale: FloatArray) -> FloatArray:
-    """Summaries (scales, 3) of the errors scale x unit_t, where all settings share one law but for its scale.
+class ScaledErrors:
+    """Errors scale x unit_t, where all settings share one law but for its scale."""
 
-    Mean and deviation are proportional to the scale. The entropy is computed for every scale by itself, so that a
-    setting scores the same alone and in company: with the errors in ascending order a histogram is a count of runs.
-    """
-    ordered = np.sort(unit)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = float(ordered.mean()), float(ordered.std())
-        result = np.stack([scale * mean, scale * deviation, _run_entropies(ordered, scale)], axis=1)
-    return np.asarray(np.nan_to_num(result, nan=0.0, posinf=np.inf))
+    def __init__(self, unit: FloatArray) -> None:
+        self.ordered = np.sort(unit)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.mean, self.deviation = float(self.ordered.mean()), float(self.ordered.std())
+
+    def summaries(self, scale: FloatArray) -> FloatArray:
+        """Mean, standard deviation and entropy under each scale: (scales, 3).
+
+        Mean and deviation are proportional to the scale. The entropy is that of every scale by itself, so that a
+        setting scores the same alone and in company.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = np.stack([scale * self.mean, scale * self.deviation, self._entropies(scale)], axis=1)
+        return np.asarray(np.nan_to_num(result, nan=0.0, posinf=np.inf))
+
+    def _entropies(self, scale: FloatArray) -> FloatArray:
+        """With the errors in ascending order a histogram is a count of runs. Of very many scales, in ascending order,
+        few errors change their bin from one to the next, and the counts are kept.
+        """
+        most = float(scale.max(initial=0.0)) * self.ordered[-1] / WIDTH
+        if len(scale) < MANY_SCALES or not most < _DENSE_BINS:
+            return np.asarray(_run_entropies(self.ordered, scale))
+        order = np.argsort(scale)
+        found = np.empty(len(scale))
+        found[order] = _swept_entropies(self.ordered, scale[order])
+        return found
 
 
 def linear_summaries(terms: FloatArray, coefficients: FloatArray) -> FloatArray:
@@ -29,10 +50,15 @@ def linear_summaries(terms: FloatArray, coefficients: FloatArray) -> FloatArray:
 
 @numba.njit(nogil=True, cache=True)
 def _logs(periods):  # type: ignore[no-untyped-def]
-    logs = np.zeros(periods + 1)
+    logs = np.zeros(periods + 1, np.int64)
     for held in range(1, periods + 1):
-        logs[held] = held * np.log2(held)
+        logs[held] = np.int64(np.rint(held * np.log2(held) * _FIXED))
     return logs
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _entropy(crowd, periods):  # type: ignore[no-untyped-def]
+    return max(np.log2(periods) - crowd / _FIXED / periods, 0.0)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -43,13 +69,47 @@ def _run_entropies(ordered, scale):  # type: ignore[no-untyped-def]
     for s in range(scale.size):
         for t in range(periods):
             place[t] = np.floor(scale[s] * ordered[t] / WIDTH + GUARD)
-        crowd, start = 0.0, 0
+        crowd, start = 0, 0
         for t in range(1, periods):
             if place[t] != place[t - 1]:
                 crowd += logs[t - start]
                 start = t
         crowd += logs[periods - start]
-        out[s] = max(np.log2(periods) - crowd / periods, 0.0)
+        out[s] = _entropy(crowd, periods)
+    return out
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
+    """The same for ascending scales. An error that is in one bin at the first and the last of `TOGETHER` scales is in it
+    at all between, because rounding keeps the order; the others alone are looked at.
+    """
+    periods = ordered.size
+    logs, out = _logs(periods), np.empty(scale.size)
+    counts = np.zeros(_DENSE_BINS + 1, np.int64)
+    place, moving = np.empty(periods, np.int64), np.empty(periods, np.int64)
+    crowd = 0
+    for t in range(periods):
+        place[t] = np.int64(np.floor(scale[0] * ordered[t] / WIDTH + GUARD))
+        crowd += logs[counts[place[t]] + 1] - logs[counts[place[t]]]
+        counts[place[t]] += 1
+    for first in range(0, scale.size, TOGETHER):
+        last = min(first + TOGETHER, scale.size)
+        movers = 0
+        for t in range(periods):
+            if np.int64(np.floor(scale[last - 1] * ordered[t] / WIDTH + GUARD)) != place[t]:
+                moving[movers] = t
+                movers += 1
+        for s in range(first, last):
+            for m in range(movers):
+                t = moving[m]
+                now, old = np.int64(np.floor(scale[s] * ordered[t] / WIDTH + GUARD)), place[t]
+                if now != old:
+                    crowd += logs[counts[old] - 1] - logs[counts[old]] + logs[counts[now] + 1] - logs[counts[now]]
+                    counts[old] -= 1
+                    counts[now] += 1
+                    place[t] = now
+            out[s] = _entropy(crowd, periods)
     return out
 
 
@@ -77,7 +137,7 @@ def _linear(x, a):  # type: ignore[no-untyped-def]
             else:
                 beyond[far] = place
                 far += 1
-        crowd = 0.0
+        crowd = 0
         for b in range(bins):
             crowd += logs[counts[touched[b]]]
             counts[touched[b]] = 0
@@ -92,5 +152,5 @@ def _linear(x, a):  # type: ignore[no-untyped-def]
                     run = 1
         out[s, 0] = errors.mean()
         out[s, 1] = errors.std()
-        out[s, 2] = max(np.log2(periods) - crowd / periods, 0.0)
+        out[s, 2] = _entropy(crowd, periods)
     return out

@@ -23,7 +23,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.summaries import scaled_summaries
+from halfmask.evaluation.analytic.summaries import ScaledErrors
 from halfmask.evaluation.analytic.variances import variance_summaries
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
@@ -55,8 +55,8 @@ class SubsetTotals:
         return self.sums[:, 0]
 
     @cached_property
-    def drawn(self) -> dict[tuple[str, int], FloatArray]:
-        """|X_t| unit_t by mechanism and seed, for settings that are evaluated one after the other."""
+    def drawn(self) -> dict[tuple[str, int], ScaledErrors]:
+        """The errors |X_t| unit_t by mechanism and seed, for settings that are evaluated one after the other."""
         return {}
 
 
@@ -94,14 +94,13 @@ def global_summaries(
     sigma = np.sqrt(moments[:, 1])
     steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
     if not needs_single_draws(law, totals) and steps == [None]:
-        scale, place = np.unique(sigma, return_inverse=True)
         if (law.name, seed) not in totals.drawn:
-            totals.drawn[law.name, seed] = np.abs(standard_sums(law, totals, seed)) * totals.unit
-        return scaled_summaries(totals.drawn[law.name, seed], scale)[place]
+            totals.drawn[law.name, seed] = ScaledErrors(np.abs(standard_sums(law, totals, seed)) * totals.unit)
+        return totals.drawn[law.name, seed].summaries(sigma)
     out = np.empty((len(parameters), 3))
     for row, setting in enumerate(parameters):
         x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, sigma[row], totals, seed), sigma[row])
-        out[row] = scaled_summaries(np.abs(x) * totals.unit, sigma[row : row + 1])[0]
+        out[row] = ScaledErrors(np.abs(x) * totals.unit).summaries(sigma[row : row + 1])[0]
     return out
 
 
