@@ -5,9 +5,11 @@ import pytest
 from scipy.special import comb
 
 from halfmask.errors import OptionError
+from halfmask.evaluation.analytic import summaries
 from halfmask.evaluation.analytic.denominators import denominators
 from halfmask.evaluation.analytic.expected_entropy import expected_entropy
 from halfmask.evaluation.analytic.local import LocalErrors, largest_noise
+from halfmask.evaluation.analytic.log_grid import make_grid
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.analytic.totals import period_sums, standard_sums, subset_totals
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
@@ -100,6 +102,30 @@ def test_threads_and_company_do_not_change_a_bit(many: Profile) -> None:
     assert np.array_equal(both[0], both[1])
     other = evaluate_analytic(many, settings, subsets, seed=10)
     assert not np.array_equal(both[0], other)
+
+
+def test_cells_are_the_correlation_written_plainly(many: Profile) -> None:
+    z = denominators(many, draw_subsets(many, [50, 300], 1, 9), "additive", "relative")
+    on = make_grid(z, z.share, 20.0, 16)
+    cdf = mechanism("laplace").cdf(np.array([[0.02], [3.0]]), on.y)
+    below, cell = on.cells(cdf)
+    for s, c in np.ndindex(2, 2):
+        plain = [on.share[c] @ np.diff(cdf[s])[j : j + on.share.shape[1]] for j in range(len(on.multiple))]
+        np.testing.assert_allclose(cell[s, c], plain, atol=1e-15)
+        assert below[s, c] + cell[s, c].sum() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("periods", [1, 7, 365])
+def test_entropies_of_many_scales_in_one_sweep_are_those_of_each(periods: int) -> None:
+    """Scales that repeat, that are 0, and that put errors on the edge of a bin."""
+    rng = np.random.default_rng(periods)
+    errors = summaries.ScaledErrors(np.round(np.abs(rng.standard_normal(periods)) / 50, 3))
+    scale = np.concatenate([4 * rng.random(3000), np.round(4 * rng.random(2000), 2), [0.0, 0.0]])
+    assert len(scale) > summaries.MANY_SCALES
+    swept = errors.summaries(scale)[:, 2]
+    assert np.array_equal(swept, [errors.summaries(np.array([each]))[0, 2] for each in scale])
+    if periods > 1:
+        assert len(np.unique(swept)) > 5
 
 
 def test_buckets_serve_like_users(many: Profile) -> None:

@@ -43,9 +43,9 @@ class Judged:
 class Bench:
     """Evaluates settings of one mechanism on fixed subsets.
 
-    At full resolution most of the time goes into what a fine grid adds to the entropy (`LocalErrors.corrections`), which
-    differs little between neighbours. `roughly` takes that of one setting for all, and serves to search; what counts
-    comes from `entries`.
+    At full resolution most of the time goes into what a fine grid adds to the entropy (`LocalErrors.corrections`). That
+    differs little between neighbours: `roughly` takes one setting's for all, and serves to search; what counts comes
+    from `entries`.
     """
 
     def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
@@ -86,7 +86,8 @@ class Bench:
 
     def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
         """Settings (settings, parameters) near the one last named; of what is no setting or too noisy, all is NaN."""
-        found = Judged(*(np.full((len(parameters), 2), np.nan) for _ in range(2)), np.full(len(parameters), np.inf))
+        unknown = np.full((2, len(parameters), 2), np.nan)
+        found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.inf))
         variance = self.law.moments(parameters)[:, 1]
         small = np.flatnonzero((variance > 0) & (variance <= self.most))
         known = [row for row in small.tolist() if self._is_setting(tuple(parameters[row].tolist()))]

@@ -47,9 +47,9 @@ def entropies(  # type: ignore[no-untyped-def]
 ):
     """out[s, c] = expected plug-in entropy of n[c] errors under law c of z.
 
-    ``below[s, c]`` and ``cell[s, c]`` are the probabilities under each law of z; ``keep[c]`` is the share of errors that
-    are not 0 whatever the noise; the others are in the first bin. ``noise`` and ``change`` as in `expansions`; of no
-    columns, they are left alone.
+    ``below[s, c]`` and ``cell[s, c]`` are the probabilities under each law; ``keep[c]`` is the share of errors that
+    are not 0 whatever the noise; the others are in the first bin. ``noise`` and ``change`` are as in `expansions`, and
+    left alone where ``noise`` has no columns.
     """
     laws, cells = cell.shape[1], multiple.size
     p, lam, score = np.empty(bins + cells), np.empty(bins + cells), np.empty(bins + cells)

@@ -67,7 +67,8 @@ class LogGrid:
         """
         step = rfft(np.diff(cdf, axis=1), self._size)[:, None]
         found: FloatArray = irfft(step * self._transform, self._size)[..., : len(self.multiple)]
-        return cdf[:, : self.share.shape[1]] @ self.share.T, np.ascontiguousarray(found)
+        below = np.einsum("si,ci->sc", cdf[:, : self.share.shape[1]], self.share)  # whose sums no company changes
+        return below, np.ascontiguousarray(found)
 
     def noise(
         self, cdf: FloatArray, share: FloatArray, keep: FloatArray | float, moments: FloatArray, noise: FloatArray,
@@ -89,7 +90,7 @@ class LogGrid:
 
 def _under(share: FloatArray, values: FloatArray) -> FloatArray:
     """Sums over the last axis of (S, R, I), weighted by each row's own law of z, or by the one of all rows."""
-    return values @ share[0] if len(share) == 1 else np.einsum("sri,ri->sr", values, share)
+    return np.asarray(values @ share[0] if len(share) == 1 else np.einsum("sri,ri->sr", values, share))
 
 
 def make_grid(z: Denominators, share: FloatArray, largest_noise: float, per_octave: int) -> LogGrid:

@@ -81,8 +81,10 @@ def _run_entropies(ordered, scale):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
-    """The same for ascending scales. An error that is in one bin at the first and the last of `TOGETHER` scales is in it
-    at all between, because rounding keeps the order; the others alone are looked at.
+    """The same for ascending scales.
+
+    An error that is in one bin at the first and the last of `TOGETHER` scales is in it at all between, because rounding
+    keeps the order; the others alone are looked at.
     """
     periods = ordered.size
     logs, out = _logs(periods), np.empty(scale.size)
