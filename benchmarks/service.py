@@ -1,28 +1,34 @@
-"""Durable reports a second: the service beside a plain FastAPI insert, both on SQLite, 64 connections, one machine."""
+"""Durable reports a second: the service on each kind of database beside a plain FastAPI insert, on one machine.
 
-import asyncio
+The load comes from the same machine, which has other things to do as well: what a report costs the service's own
+processes stands beside every rate. ``HALFMASK_BENCH_SECONDS`` makes the runs longer or shorter.
+"""
+
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 
+from benchmarks.load import Seen, bodies, endless, load, processor_seconds, request, spread
 from halfmask.service.serve import initialise
 
 CONNECTIONS = 64
-SECONDS = 8.0
+SECONDS = float(os.environ.get("HALFMASK_BENCH_SECONDS", "8"))
+METERS = 6_435
+BATCH = 48
 PLAIN = """
-import hashlib, sqlite3, sys, uvicorn
-from fastapi import Depends, FastAPI, Header, HTTPException
+import hashlib, sqlite3, sys, threading, uvicorn
+from fastapi import FastAPI, Header, HTTPException
 from pydantic import BaseModel
 
-app, path = FastAPI(), sys.argv[1]
+app, path, own = FastAPI(), sys.argv[1], threading.local()
 
 class Report(BaseModel):
     time: str
@@ -44,15 +50,12 @@ with connect() as made:
 @app.post("/v1/reports")
 def post(body: dict[str, list[Report]], authorization: str = Header()):
     token = hashlib.sha256(authorization.removeprefix("Bearer ").encode()).hexdigest()
-    made = connect()
-    try:
-        if not made.execute("SELECT 1 FROM tokens WHERE hash = ?", (token,)).fetchone():
-            raise HTTPException(401)
+    made = own.made = getattr(own, "made", None) or connect()
+    if not made.execute("SELECT 1 FROM tokens WHERE hash = ?", (token,)).fetchone():
+        raise HTTPException(401)
+    with made:
         for each in body["reports"]:
             made.execute("INSERT INTO reports VALUES (?, ?, ?, ?)", (token, each.time, each.steps, each.setting))
-        made.commit()
-    finally:
-        made.close()
     return {"results": [{"status": "accepted"}] * len(body["reports"])}
 
 class Told(uvicorn.Server):
@@ -64,51 +67,50 @@ Told(uvicorn.Config(app, port=0, log_level="error")).run()
 """
 
 
-async def load(address: str, tokens: list[str], batch: int, first: int) -> tuple[int, list[float]]:
-    """Reports accepted, and seconds per request; each connection sends its next request when it has its answer."""
-    host, port = address.removeprefix("http://").split(":")
-    base = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=3)
-    until, took, accepted = time.monotonic() + SECONDS, [], 0
-
-    async def client(token: str) -> None:
-        nonlocal accepted
-        reader, writer = await asyncio.open_connection(host, int(port))
-        number = first
-        while time.monotonic() < until:
-            moments = [(base + timedelta(seconds=number + place)).isoformat() for place in range(batch)]
-            number += batch
-            reports = [{"time": moment, "steps": number % 20_000, "setting": "A"} for moment in moments]
-            body = json.dumps({"reports": reports}).encode()
-            head = f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-            began = time.perf_counter()
-            kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            writer.write((head + kind).encode() + body)
-            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-            length = int(answer.partition(b"content-length:")[2].partition(b"\r\n")[0])
-            text = await reader.readexactly(length)
-            took.append(time.perf_counter() - began)
-            accepted += text.count(b'"accepted"')
-        writer.close()
-
-    await asyncio.gather(*map(client, tokens))
-    return accepted, sorted(took)
-
-
-def measure(name: str, words: list[str], make: Callable[[str], list[str]], batches: tuple[int, ...]) -> None:
+@contextmanager
+def running(words: list[str]) -> Iterator[tuple[str, int]]:
+    """A server's address and its process."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
-            address = process.stdout.readline().strip()
-            tokens = make(address)
-            for place, batch in enumerate(batches):
-                accepted, took = asyncio.run(load(address, tokens, batch, place * 80_000))
-                shown = f"{accepted / SECONDS:9,.0f} reports/s  {len(took) / SECONDS:7,.0f} requests/s"
-                print(f"{name:14} batches of {batch:3}: {shown}  p99 {took[int(0.99 * len(took))] * 1e3:6.1f} ms")
+            yield process.stdout.readline().strip(), process.pid
         finally:
             process.terminate()
 
 
-def begin(address: str, operator: str) -> list[str]:
+def shown(name: str, what: str, seen: Seen, used: float) -> float:
+    """Print a line; the rate of reports."""
+    rate = seen.accepted / seen.seconds
+    cost = used / max(seen.accepted, 1) * 1e6
+    p99 = seen.quantile(0.99) * 1e3
+    failed = f"  {seen.failed} FAILED" if seen.failed else ""
+    rates = f"{rate:9,.0f} reports/s {len(seen.took) / seen.seconds:8,.0f} requests/s"
+    print(f"{name:14} {what:16} {rates}  p99 {p99:6.1f} ms  {cost:7.1f} us of processor a report{failed}", flush=True)
+    return rate
+
+
+def measured(name: str, address: str, process: int, tokens: list[str], batch: int, first: int) -> float:
+    most = int(SECONDS * 4000) // batch + 1
+    used = processor_seconds(process)
+    seen = load(address, endless(tokens, bodies(batch, most, first)), SECONDS)
+    what = "single reports" if batch == 1 else f"batches of {batch}"
+    return shown(name, what, seen, processor_seconds(process) - used)
+
+
+def burst(name: str, address: str, process: int, campaign: str) -> None:
+    """Every meter sends its day at once."""
+    joining = request("", b'{"setting": "A"}', f"/v1/campaigns/{campaign}/producers")
+    kept: list[bytes] = []
+    load(address, spread([joining] * METERS, CONNECTIONS), kept=kept)
+    tokens = [str(json.loads(each)["token"]) for each in kept]
+    (day,) = bodies(BATCH, 1)
+    used = processor_seconds(process)
+    seen = load(address, spread([request(token, day) for token in tokens], CONNECTIONS))
+    shown(name, f"{len(tokens):,} x {BATCH}", seen, processor_seconds(process) - used)
+    print(f"{name:14} the burst of {seen.accepted:,} reports was drained in {seen.seconds:.1f} s", flush=True)
+
+
+def begin(address: str, operator: str) -> tuple[str, list[str]]:
     """A campaign of three days that are open, and a token per connection."""
 
     def post(path: str, token: str, body: object) -> dict[str, str]:
@@ -125,20 +127,43 @@ def begin(address: str, operator: str) -> list[str]:
     }  # fmt: skip
     consumer = post("/v1/consumers", operator, {"name": "bench"})["token"]
     public = post("/v1/campaigns", consumer, campaign)["campaign"]
-    return [post(f"/v1/campaigns/{public}/producers", "", {"setting": "A"})["token"] for _ in range(CONNECTIONS)]
+    tokens = [post(f"/v1/campaigns/{public}/producers", "", {"setting": "A"})["token"] for _ in range(CONNECTIONS)]
+    return public, tokens
+
+
+def service(name: str, db: str, *more: str) -> float:
+    """All loads on the service; the rate of single reports."""
+    operator = initialise(db)
+    assert operator is not None
+    limits = ["--requests-per-second", "0", "--joins-per-minute", "0"]
+    words = [sys.executable, "-m", "halfmask.cli", "serve", "--db", db, "--port", "0", *limits, *more]
+    with running(words) as (address, process):
+        campaign, tokens = begin(address, operator)
+        rate = measured(name, address, process, tokens, 1, 0)
+        measured(name, address, process, tokens, BATCH, 40_000)
+        burst(name, address, process, campaign)
+    return rate
 
 
 def run() -> None:
     """Print what each takes, with the load of the machine, which both share with the load's own generator."""
+    from tests.service.servers import fresh_database, mariadb_server, postgres_server
+
+    wanted = os.environ.get("HALFMASK_BENCH_STORES", "plain sqlite postgresql mariadb").split()
     print(f"service: {CONNECTIONS} connections, {SECONDS:g} s each, load average {os.getloadavg()[0]:.1f}")
+    plain = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "plain.py"
-        script.write_text(PLAIN)
-        plain = [sys.executable, str(script), f"{folder}/plain.db"]
-        measure("plain FastAPI", plain, lambda _: [str(number) for number in range(CONNECTIONS)], (1,))
-        db = f"sqlite:///{folder}/service.db"
-        operator = initialise(db)
-        assert operator is not None
-        limits = ["--requests-per-second", "0", "--joins-per-minute", "0"]
-        words = [sys.executable, "-m", "halfmask.cli", "serve", "--db", db, "--port", "0", *limits]
-        measure("halfmask serve", words, lambda address: begin(address, operator), (1, 48))
+        if "plain" in wanted:
+            script = Path(folder) / "plain.py"
+            script.write_text(PLAIN)
+            with running([sys.executable, str(script), f"{folder}/plain.db"]) as (address, process):
+                tokens = [str(number) for number in range(CONNECTIONS)]
+                plain = measured("plain FastAPI", address, process, tokens, 1, 0)
+        if "sqlite" in wanted:
+            rate = service("SQLite", f"sqlite:///{folder}/service.db")
+            if plain:
+                print(f"{'SQLite':14} takes {rate / plain:.1f} times as many single reports as plain FastAPI")
+    for name, server in (("PostgreSQL", postgres_server), ("MariaDB", mariadb_server)):
+        if name.lower() in wanted:
+            with server() as address:
+                service(name, fresh_database(address))

@@ -302,9 +302,9 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     def store_beside(self: SqlTransaction, rows: Any) -> None:
         for row in rows:
             while self._connection.exec_driver_sql(
-                "SELECT 1 FROM reports WHERE producer = ? AND time = ?", (row.producer, row.time)
+                "SELECT 1 FROM reports WHERE producer = ? AND time = ?", row[:2]
             ).first():
-                row = ReportRow(row.producer, row.time + 1, *row[2:])
+                row = (row[0], row[1] + 1, *row[2:])
             real(self, [row])
 
     monkeypatch.setattr(SqlTransaction, "standing", forget)

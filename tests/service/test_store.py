@@ -44,7 +44,7 @@ def test_a_transaction_is_all_or_nothing(store: Store) -> None:
     with pytest.raises(Stopped):
         write_and_stop()
     with store.reading() as tx:
-        assert tx.standing([(one, 1)]) == {}
+        assert tx.standing({one: [1]}) == {}
         assert tx.campaign(campaign) == tx.campaign("street")
     with store.transaction() as tx:
         assert tx.lock(campaign) == (100, 0)
@@ -59,7 +59,7 @@ def test_a_savepoint_undoes_its_own_part_alone(store: Store) -> None:
             raise ZeroDivisionError
         tx.add_reports([ReportRow(one, 3, 5, "A", 0)])
     with store.reading() as tx:
-        assert sorted(tx.standing([(one, 1), (one, 2), (one, 3)])) == [(one, 1), (one, 3)]
+        assert sorted(tx.standing({one: [1, 2, 3]})[one]) == [1, 3]
 
 
 def test_reports_are_found_by_key_and_by_time(store: Store) -> None:
@@ -68,10 +68,8 @@ def test_reports_are_found_by_key_and_by_time(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_reports(rows)
     with store.reading() as tx:
-        assert tx.standing([(two, -5), (one, 10), (two, 10)] * 700) == {
-            (two, -5): (-FAR, "B", 0),
-            (one, 10): (FAR, "A", 3),
-        }
+        assert tx.standing({two: [-5, 10], one: [10]}) == {two: {-5: (-FAR, "B", 0)}, one: {10: (FAR, "A", 3)}}
+        assert tx.standing({one: [3]}) == {}
         assert list(tx.reports(campaign, -5, 10)) == [rows[2], rows[0]]
         assert list(tx.reports(campaign, -4, 11)) == [rows[2], rows[1]]
         assert list(tx.reports(campaign + 1, -5, 11)) == []
@@ -81,6 +79,20 @@ def test_reports_are_found_by_key_and_by_time(store: Store) -> None:
         tx.remove_reports(campaign, -5, -4)
     with store.reading() as tx:
         assert list(tx.reports(campaign, -FAR, FAR)) == [rows[2]]
+
+
+def test_few_reports_are_found_among_many(store: Store) -> None:
+    """A range of time that holds far more than what is asked for; and more keys than one statement takes."""
+    _, (one, two) = begun(store)
+    with store.transaction() as tx:
+        tx.add_reports([(each, time, time, "A", 1) for each in (one, two) for time in range(0, 3000, 2)])
+    with store.reading() as tx:
+        few = tx.standing({one: [0, 1, 2998], two: [4]})
+        assert few[one][2998] == (2998, "A", 1)
+        assert few[two] == {4: (4, "A", 1)}
+        assert 1 not in few[one]
+        many = tx.standing({one: range(3000)})
+        assert sorted(many[one]) == list(range(0, 3000, 2))
 
 
 def test_a_report_cannot_be_stored_twice(store: Store) -> None:

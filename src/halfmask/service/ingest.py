@@ -1,17 +1,18 @@
 """Reports in: each is decided on in the protocol's order, and everything that follows is one transaction."""
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import repeat
 
 from halfmask.service import live
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.instants import Instant
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
-from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportRow, Transaction
+from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportTuple, Transaction
 
 CODES = (
     *("malformed", "unknown_setting", "outside_campaign", "future", "conflict", "closed", "implausible"),
@@ -19,21 +20,18 @@ CODES = (
 )
 
 
-class Report(NamedTuple):
-    """A report as it was sent and understood."""
-
-    time: Instant
-    steps: int
-    setting: str
-
-
 @dataclass(frozen=True)
 class Post:
-    """One request: reports, None for one that could not be understood; or why the whole could not be."""
+    """One request: its reports by columns, a time of None for one that could not be understood.
+
+    ``refusal`` is why the whole could not be; it is told once the token is known to be a producer's.
+    """
 
     token: str
-    reports: Sequence[Report | None]
     now: Instant
+    times: Sequence[Instant | None] = ()
+    steps: Sequence[int] = ()
+    settings: Sequence[str] = ()
     refusal: Refusal | None = None
 
 
@@ -111,6 +109,10 @@ class _Period:
     """Who added to it."""
 
 
+Found = list["_Period | str"]
+"""For each report of a post the period it is of, or the code of a refusal."""
+
+
 class _Batch:
     """What one transaction decides for one campaign. The campaign is locked, so that what is read here holds."""
 
@@ -123,69 +125,110 @@ class _Batch:
         self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
         self.plausible, self.span_of = campaign.plausible, campaign.calendar.span_of
         self.periods: dict[str, _Period] = {}
-        self.standing: dict[tuple[int, Instant], tuple[int, str, int]] = {}
-        self.rows: list[ReportRow] = []
-        self.entries: list[EntryRow] = []
+        self.standing: dict[int, dict[Instant, tuple[int, str, int]]] = {}
+        self.rows: list[ReportTuple] = []
+        self.earned: list[tuple[int, int, str, Instant]] = []
 
     def decide(self, posts: Sequence[tuple[int, Post, Identity]]) -> list[Results]:
-        seen = [[self._first(report, post.now) for report in post.reports] for _, post, _ in posts]
+        seen = [self._first(post) for _, post, _ in posts]
         for key in self.tx.closed_keys(self.campaign.key, self.periods):
             self.periods[key].closed = True
-        keys = [
-            (who.subject, report.time)
-            for (_, post, who), found in zip(posts, seen, strict=True)
-            for report, each in zip(post.reports, found, strict=True)
-            if report is not None and type(each) is not str
-        ]
-        self.standing = self.tx.standing(list(dict.fromkeys(keys)))
-        answers = [self._post(post, who, found) for (_, post, who), found in zip(posts, seen, strict=True)]
+        asked: dict[int, list[Instant]] = {}
+        for (_, post, who), found in zip(posts, seen, strict=True):
+            asked.setdefault(who.subject, []).extend(_understood(post, found))
+        self.standing = self.tx.standing(asked)
+        often = Counter(who.subject for _, _, who in posts)
+        answers = []
+        for (_, post, who), found in zip(posts, seen, strict=True):
+            whole = self._whole(post, found, who.subject) if often[who.subject] == 1 else None
+            answers.append(self._each(post, found, who.subject) if whole is None else whole)
         self._store()
         return answers
 
-    def _first(self, report: Report | None, now: Instant) -> _Period | str:
-        """What can be said without the store: the code of a refusal, or the period."""
-        if report is None:
+    def _first(self, post: Post) -> "_Period | Found":
+        """What can be said without the store: the one period that all reports are of, or what is of each."""
+        times = post.times
+        if times and None not in times and self.plausible.keys() >= set(post.settings):
+            first, last = min(times), max(times)  # type: ignore[type-var]
+            if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
+                span = self.span_of(first)  # type: ignore[arg-type]
+                if last < span.ends:  # type: ignore[operator]
+                    return self._period(span)
+        return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
+
+    def _place(self, time: Instant | None, setting: str, now: Instant) -> _Period | str:
+        if time is None:
             return "malformed"
-        time, _, setting = report
         if setting not in self.plausible:
             return "unknown_setting"
         if not self.begins <= time < self.ends:
             return "outside_campaign"
         if time > now + self.skew:
             return "future"
-        span = self.span_of(time)
-        return self.periods.get(span.key) or self._period(span)
+        return self._period(self.span_of(time))
 
     def _period(self, span: Span) -> _Period:
         """Rewards are by the last schedule that began no later than the period."""
-        rewards: dict[str, int] = {}
-        for begins, scheduled in self.schedule:
-            if begins <= span.begins:
-                rewards = scheduled
-        made = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
-        return made
+        found = self.periods.get(span.key)
+        if found is None:
+            rewards: dict[str, int] = {}
+            for begins, scheduled in self.schedule:
+                if begins <= span.begins:
+                    rewards = scheduled
+            found = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
+        return found
 
-    def _post(self, post: Post, who: Identity, seen: Sequence[_Period | str]) -> Results:
+    def _whole(self, post: Post, period: "_Period | Found", producer: int) -> Results | None:
+        """The usual case at once: new, plausible reports of one open period and setting that the budget can pay.
+
+        None where anything is unusual: then each report is looked at. Both ways come to the same.
+        """
+        times, steps, settings = post.times, post.steps, post.settings
+        if isinstance(period, list) or period.closed or post.now >= period.deadline or producer in self.standing:
+            return None
+        setting, number = settings[0], len(times)
+        if number > 1 and (settings.count(setting) != number or len(set(times)) != number):
+            return None
+        low, high = self.plausible[setting]
+        reward = period.rewards.get(setting, 0)
+        if min(steps) < low or max(steps) > high or reward * number > self.room:
+            return None
+        self.rows += zip(repeat(producer), times, steps, settings, repeat(reward))  # type: ignore[arg-type]
+        period.producers.add(producer)
+        if reward:
+            self.room -= reward * number
+            self.earned.append((producer, reward * number, period.span.key, post.now))
+        return [result("accepted", None, reward)] * number
+
+    def _each(self, post: Post, seen: "_Period | Found", producer: int) -> Results:
+        found: Found = seen if isinstance(seen, list) else [seen] * len(post.times)
         earned: dict[str, int] = {}
         results = [
             refused(str(period))
-            if report is None or isinstance(period, str)
-            else self._second(report, period, who.subject, post.now, earned)
-            for report, period in zip(post.reports, seen, strict=True)
+            if time is None or isinstance(period, str)
+            else self._second(time, steps, setting, period, producer, post.now, earned)
+            for time, steps, setting, period in zip(post.times, post.steps, post.settings, found, strict=True)
         ]
-        for period, amount in earned.items():
-            entry = EntryRow(secrets.token_hex(8), self.campaign.key, who.subject, amount, period, post.now)
-            self.entries.append(entry)
+        self.earned += [(producer, amount, period, post.now) for period, amount in earned.items()]
         return results
 
-    def _second(self, report: Report, period: _Period, producer: int, now: Instant, earned: dict[str, int]) -> Plain:
+    def _second(
+        self,
+        time: Instant,
+        steps: int,
+        setting: str,
+        period: _Period,
+        producer: int,
+        now: Instant,
+        earned: dict[str, int],
+    ) -> Plain:
         """What the store says: known or conflict, closed, implausible, accepted."""
-        time, steps, setting = report
         closed = period.closed or now >= period.deadline
         if closed and not self.keeps:
             return refused("closed")  # what stood is deleted, or will be before anyone looks
         due = period.rewards.get(setting, 0)
-        stands = self.standing.get((producer, time))
+        own = self.standing.setdefault(producer, {})
+        stands = own.get(time)
         if stands is not None:
             if stands[0] != steps or stands[1] != setting:
                 return refused("conflict")
@@ -200,14 +243,20 @@ class _Batch:
             self.room -= reward
             key = period.span.key
             earned[key] = earned.get(key, 0) + reward
-        self.standing[producer, time] = (steps, setting, reward)
-        self.rows.append(ReportRow(producer, time, steps, setting, reward))
+        own[time] = (steps, setting, reward)
+        self.rows.append((producer, time, steps, setting, reward))
         period.producers.add(producer)
         return result("accepted", "budget_spent" if due and not reward else None, reward)
 
     def _store(self) -> None:
         self.tx.add_reports(self.rows)
-        self.tx.add_entries(self.entries)
+        names, campaign = secrets.token_hex(8 * len(self.earned)), self.campaign.key
+        self.tx.add_entries(
+            [
+                EntryRow(names[16 * place : 16 * place + 16], campaign, producer, amount, period, now)
+                for place, (producer, amount, period, now) in enumerate(self.earned)
+            ]
+        )
         spent = self.before - self.room
         if spent and not self.tx.spend(self.campaign.key, spent):
             raise RuntimeError("the budget changed under a lock")
@@ -215,6 +264,13 @@ class _Batch:
             for period in self.periods.values():
                 if period.producers:
                     live.changed(self.tx, self.campaign, period.span, sorted(period.producers))
+
+
+def _understood(post: Post, found: "_Period | Found") -> Sequence[Instant]:
+    """The times of a post's reports that the store is asked for."""
+    if not isinstance(found, list):
+        return post.times  # type: ignore[return-value]
+    return [time for time, each in zip(post.times, found, strict=True) if time is not None and type(each) is not str]
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:

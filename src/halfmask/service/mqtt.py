@@ -19,8 +19,7 @@ from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import OptionError
 from halfmask.service.http.bodies import LONGEST_TOKEN, too_large
-from halfmask.service.http.reports import parse_reports
-from halfmask.service.ingest import Post
+from halfmask.service.http.reports import parse_post
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
 from halfmask.service.storage.base import Plain, StoreFullError, StoreGoneError
@@ -179,11 +178,7 @@ class Intake:
         now = self.service.clock()
         self.service.requests.take(token, "this message and its reports were not taken")
         await run_in_threadpool(self._check_topic, producer, token)
-        try:
-            post = Post(token, parse_reports(raw), now)
-        except Refusal as refusal:
-            post = Post(token, (), now, refusal)
-        return await self.writer.submit(post)
+        return await self.writer.submit(parse_post(raw, token, now))
 
     def _check_topic(self, producer: str, token: str) -> None:
         """A producer speaks on its own topic alone; who else the token may be is `ingest`'s to say."""

@@ -136,6 +136,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
         "log_config": None,
         "access_log": False,
         "server_header": False,
+        "proxy_headers": False,
         "timeout_graceful_shutdown": PATIENCE,
         "timeout_keep_alive": 75,
         "backlog": 4096,

@@ -99,7 +99,7 @@ class Writer:
             item = self._waiting.popleft()
             batch.append(item)
             if isinstance(item[0], Post):
-                reports += len(item[0].reports)
+                reports += len(item[0].times)
         return batch
 
     def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:

@@ -15,12 +15,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
+from starlette.routing import Route as Starlette
 
 from halfmask import __version__
 from halfmask.service.call import Request
 from halfmask.service.http.bodies import read_request
 from halfmask.service.http.metrics import Metrics
-from halfmask.service.http.reports import make_endpoint
+from halfmask.service.http.reports import PATH, PostReports
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
 from halfmask.service.http.stream import make_stream
 from halfmask.service.refusal import Refusal
@@ -39,7 +40,19 @@ Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
 """What runs beside the application as long as it does: a broker's client, a gateway's sender."""
 
 
-def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside: Sequence[Beside] = ()) -> FastAPI:
+class Application(FastAPI):
+    """FastAPI, with the hot path answered before its layers."""
+
+    hot: Starlette
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
+            await self.hot.app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside: Sequence[Beside] = ()) -> Application:
     """The application for a service. ``close_every`` None leaves closing to requests: for tests with own clocks."""
     writer = Writer(service)
     metrics = Metrics(service, writer)
@@ -57,7 +70,7 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
         finally:
             await run_in_threadpool(writer.stop)
 
-    app = FastAPI(
+    app = Application(
         title="halfmask", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.service, app.state.writer = service, writer
@@ -75,8 +88,8 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
     app.add_api_route("/v1/health", _health(service), methods=["GET"], response_class=Response)
     app.add_api_route("/v1/campaigns/{c}/stream", make_stream(service), methods=["GET"], response_class=Response)
     app.add_api_route("/metrics", metrics.endpoint, methods=["GET"], response_class=Response)
-    post_reports = make_endpoint(service, writer)
-    app.router.add_route("/v1/reports", post_reports, methods=["POST"])
+    app.hot = Starlette(PATH, PostReports(service, writer, metrics, _answer_to), methods=["POST"])
+    app.router.routes.append(app.hot)
     _describe_reports(app)
     _handle_errors(app)
     app.add_middleware(_Timed, metrics=metrics)
@@ -162,39 +175,30 @@ def _refused(refusal: Refusal) -> Response:
     return Response(_encode(refusal.body()), refusal.status, headers, "application/json")
 
 
-def _handle_errors(app: FastAPI) -> None:
-    """Every error in the protocol's form; FastAPI's own would repeat what was sent."""
-
-    async def on_refusal(_: HttpRequest, error: Exception) -> Response:
-        return _refused(error if isinstance(error, Refusal) else Refusal(500, "failed", "the service failed"))
-
-    async def on_http(_: HttpRequest, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
-        code, message = words.get(status, ("refused", "the request was refused"))
-        answer = _refused(Refusal(status, code, message))
-        answer.headers.update(getattr(error, "headers", None) or {})  # a 405 names the methods that there are
-        return answer
-
-    async def on_validation(_: HttpRequest, __: Exception) -> Response:
+def _answer_to(error: Exception) -> Response:
+    """An error in the protocol's form; FastAPI's own would repeat what was sent."""
+    if isinstance(error, Refusal):
+        return _refused(error)
+    if isinstance(error, StoreGoneError | StoreFullError):
+        return _refused(gone() if isinstance(error, StoreGoneError) else full())
+    if isinstance(error, RequestValidationError):
         return _refused(Refusal(422, "unfit", "the request does not fit"))
+    if isinstance(error, HTTPException):
+        words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
+        code, message = words.get(error.status_code, ("refused", "the request was refused"))
+        answer = _refused(Refusal(error.status_code, code, message))
+        answer.headers.update(error.headers or {})  # a 405 names the methods that there are
+        return answer
+    log.error("a request failed", extra={"kind": type(error).__name__})
+    return _refused(Refusal(500, "failed", "the service failed; its log says where"))
 
-    async def on_gone(_: HttpRequest, __: Exception) -> Response:
-        return _refused(gone())
 
-    async def on_full(_: HttpRequest, __: Exception) -> Response:
-        return _refused(full())
+def _handle_errors(app: FastAPI) -> None:
+    async def on_error(_: HttpRequest, error: Exception) -> Response:
+        return _answer_to(error)
 
-    async def on_bug(_: HttpRequest, error: Exception) -> Response:
-        log.error("a request failed", extra={"kind": type(error).__name__})
-        return _refused(Refusal(500, "failed", "the service failed; its log says where"))
-
-    app.add_exception_handler(Refusal, on_refusal)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(RequestValidationError, on_validation)
-    app.add_exception_handler(StoreGoneError, on_gone)
-    app.add_exception_handler(StoreFullError, on_full)
-    app.add_exception_handler(Exception, on_bug)
+    for kind in (Refusal, HTTPException, RequestValidationError, StoreGoneError, StoreFullError, Exception):
+        app.add_exception_handler(kind, on_error)
 
 
 def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Plain:
@@ -243,4 +247,6 @@ class _Timed:
         try:
             await self.app(scope, receive, noting)
         finally:
-            self.metrics.note(scope, status, time.perf_counter() - began)
+            route = getattr(scope.get("route"), "path", None)
+            method = scope["method"] if route else "any"
+            self.metrics.note(method, route or "none", status, time.perf_counter() - began)

@@ -1,7 +1,6 @@
 """Numbers for Prometheus. Anyone sees that the service is up; counts are for the operator: they tell of cohorts."""
 
 from collections import Counter
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
@@ -19,13 +18,11 @@ class Metrics:
     def __init__(self, service: Service, writer: Writer) -> None:
         self.service, self.writer = service, writer
         self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.seconds: Counter[tuple[str, str]] = Counter()
+        self.seconds: dict[str, float] = {}
 
-    def note(self, scope: Any, status: int, seconds: float) -> None:
-        route = scope.get("route")
-        path = getattr(route, "path", "none")
-        self.requests[scope["method"] if path != "none" else "any", path, status] += 1
-        self.seconds["any", path] += seconds  # type: ignore[assignment]
+    def note(self, method: str, route: str, status: int, seconds: float) -> None:
+        self.requests[method, route, status] += 1
+        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
     async def endpoint(self, request: HttpRequest) -> Response:
         asked = await read_request(request, self.service.clock())
@@ -55,6 +52,6 @@ class Metrics:
         for (method, path, answer), count in sorted(self.requests.items()):
             lines.append(f'halfmask_requests_total{{method="{method}",route="{path}",status="{answer}"}} {count}')
         lines.append("# TYPE halfmask_request_seconds_total counter")
-        for (_, path), seconds in sorted(self.seconds.items()):
+        for path, seconds in sorted(self.seconds.items()):
             lines.append(f'halfmask_request_seconds_total{{route="{path}"}} {seconds:.6f}')
         return "\n".join(lines) + "\n"

@@ -63,6 +63,10 @@ class ReportRow(NamedTuple):
     reward: int
 
 
+ReportTuple = tuple[int, Instant, int, str, int]
+"""A ReportRow without its names."""
+
+
 class EntryRow(NamedTuple):
     """One booking: ``amount`` is positive, a reversal's is negative and names the entry that it takes back."""
 
@@ -165,11 +169,13 @@ class Transaction(ABC):
 
     # reports
     @abstractmethod
-    def standing(self, keys: Sequence[tuple[int, Instant]]) -> dict[tuple[int, Instant], tuple[int, str, int]]:
-        """Steps, setting and reward of those reports (producer, time) that are there."""
+    def standing(self, asked: Mapping[int, Sequence[Instant]]) -> dict[int, dict[Instant, tuple[int, str, int]]]:
+        """Of the times asked for, by producer, steps, setting and reward of the reports that are there; others may be
+        among them. A producer of whom there is nothing is left out.
+        """
 
     @abstractmethod
-    def add_reports(self, rows: Sequence[ReportRow]) -> None: ...
+    def add_reports(self, rows: Sequence[ReportTuple]) -> None: ...
     @abstractmethod
     def reports(self, campaign: int, begins: Instant, ends: Instant) -> Iterator[ReportRow]:
         """The reports of a campaign with begins <= time < ends, by producer and time."""

@@ -1,6 +1,7 @@
 """The store on SQLAlchemy Core: SQLite, PostgreSQL and MySQL or MariaDB by one set of statements."""
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,10 +54,9 @@ def _plainly() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        told = f"{getattr(error.orig, 'sqlstate', '')} {error.orig}".lower()
-        if any(word in told for word in _FULL):
-            raise StoreFullError(type(error.orig).__name__) from error
-        raise StoreGoneError(type(error.orig).__name__) from error
+        raise _told(error.orig) from error
+    except sqlite3.OperationalError as error:  # of a cursor of its own, see `bulk`
+        raise _told(error) from error
     except DBAPIError as error:
         if error.connection_invalidated or type(error).__name__ == "InterfaceError":
             raise StoreGoneError(type(error.orig).__name__) from error
@@ -65,3 +65,8 @@ def _plainly() -> Iterator[None]:
         if type(error).__name__ == "TimeoutError":  # the pool has no connection to give
             raise StoreGoneError("no connection is free") from error
         raise
+
+
+def _told(error: BaseException | None) -> Exception:
+    text = f"{getattr(error, 'sqlstate', '')} {error}".lower()
+    return (StoreFullError if any(word in text for word in _FULL) else StoreGoneError)(type(error).__name__)

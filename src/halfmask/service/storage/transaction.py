@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from halfmask.service.instants import Instant
 from halfmask.service.storage import schema as s
@@ -21,43 +20,19 @@ from halfmask.service.storage.base import (
     Plain,
     ProducerRow,
     ReportRow,
+    ReportTuple,
     Role,
     Transaction,
 )
+from halfmask.service.storage.bulk import bulk_of
 
 CHUNK = 512
 """Keys a statement asks for at once."""
-SIZES = (1, 8, 64, CHUNK)
 FETCH = 10_000
 
 
 def _dump(value: Mapping[Any, Any]) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-@lru_cache(maxsize=64)
-def _insert_text(table: Table, dialect: Dialect) -> str:
-    """The driver's own text of an insert: rows go to it as tuples, without a dictionary for each."""
-    columns = [column.name for column in table.c if column.autoincrement is not True]
-    mark = "?" if dialect.paramstyle == "qmark" else "%s"
-    named = ", ".join(map(dialect.identifier_preparer.quote, columns))
-    return f"INSERT INTO {table.name} ({named}) VALUES ({', '.join([mark] * len(columns))})"
-
-
-@lru_cache(maxsize=64)
-def _standing_text(kind: str, keys: int) -> str:
-    """Reports by so many keys (producer, time), found by the primary key on each kind of database.
-
-    SQLite reads the whole table for a pair that is IN a list, and none of the kinds has all of the others' ways.
-    """
-    wanted = "SELECT r.producer, r.time, r.steps, r.setting, r.reward FROM"
-    if kind == "sqlite":
-        values = ", ".join(["(?, ?)"] * keys)
-        return f"{wanted} (VALUES {values}) AS k JOIN reports AS r ON r.producer = k.column1 AND r.time = k.column2"
-    if kind == "postgresql":
-        values = ", ".join(["(%s::bigint, %s::bigint)"] * keys)
-        return f"{wanted} (VALUES {values}) AS k(p, t) JOIN reports AS r ON r.producer = k.p AND r.time = k.t"
-    return f"{wanted} reports AS r WHERE (r.producer, r.time) IN ({', '.join(['(%s, %s)'] * keys)})"
 
 
 class SqlTransaction(Transaction):
@@ -66,6 +41,7 @@ class SqlTransaction(Transaction):
     def __init__(self, connection: Connection) -> None:
         self._do = connection.execute
         self._connection = connection
+        self._bulk = bulk_of(connection)
 
     def _key_of(self, statement: Any) -> int:
         (key,) = self._do(statement).inserted_primary_key or (0,)
@@ -157,19 +133,11 @@ class SqlTransaction(Transaction):
 
     # reports
 
-    def standing(self, keys: Sequence[tuple[int, Instant]]) -> dict[tuple[int, Instant], tuple[int, str, int]]:
-        found: dict[tuple[int, Instant], tuple[int, str, int]] = {}
-        for part in _chunks(keys):
-            size = next(size for size in SIZES if size >= len(part))
-            padded = [*part, *[part[-1]] * (size - len(part))]  # few texts, so that drivers keep them prepared
-            text = _standing_text(self._connection.dialect.name, size)
-            rows = self._connection.exec_driver_sql(text, tuple(number for key in padded for number in key))
-            found |= {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
-        return found
+    def standing(self, asked: Mapping[int, Sequence[Instant]]) -> dict[int, dict[Instant, tuple[int, str, int]]]:
+        return self._bulk.standing(asked)
 
-    def add_reports(self, rows: Sequence[ReportRow]) -> None:
-        if rows:
-            self._connection.exec_driver_sql(_insert_text(s.reports, self._connection.dialect), list(rows))
+    def add_reports(self, rows: Sequence[ReportTuple]) -> None:
+        self._bulk.insert(s.reports, rows)
 
     def reports(self, campaign: int, begins: Instant, ends: Instant) -> Iterator[ReportRow]:
         r, p = s.reports.c, s.producers.c
@@ -199,8 +167,7 @@ class SqlTransaction(Transaction):
     # rewards
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
-        if rows:
-            self._connection.exec_driver_sql(_insert_text(s.entries, self._connection.dialect), list(rows))
+        self._bulk.insert(s.entries, rows)
 
     def ledger_of_producer(self, producer: int) -> list[EntryRow]:
         return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.producer == producer))]
