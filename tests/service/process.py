@@ -5,7 +5,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,19 @@ def init(url: str) -> str:
     return str(json.loads(done.stdout)["token"])
 
 
-class Served:
-    """A running service."""
+def children(process: int) -> list[int]:
+    """The processes that a process has started, without the one that tracks resources for them."""
+    found = [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [each for each in found if b"resource_tracker" not in Path(f"/proc/{each}/cmdline").read_bytes()]
 
-    def __init__(self, url: str, log: Path, *options: str) -> None:
+
+class Served:
+    """A running service; ``before`` stands before its command, like a tracer."""
+
+    def __init__(self, url: str, log: Path, *options: str, port: int = 0, before: Sequence[str] = ()) -> None:
         self.log = log
         with log.open("ab") as errors:
-            words = [*COMMAND, "serve", "--db", url, "--port", "0", *options]
+            words = [*before, *COMMAND, "serve", "--db", url, "--port", str(port), *options]
             self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()
@@ -61,10 +67,9 @@ class Served:
 
 
 @contextmanager
-def served(url: str, log: Path, *options: str) -> Iterator[Served]:
-    made = Served(url, log, *options)
+def served(url: str, log: Path, *options: str, port: int = 0, before: Sequence[str] = ()) -> Iterator[Served]:
+    made = Served(url, log, *options, port=port, before=before)
     try:
         yield made
     finally:
-        if made.process.poll() is None:
-            made.stop(signal.SIGKILL)
+        made.stop(signal.SIGKILL)  # nothing happens to one that has ended

@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -35,35 +36,53 @@ def wait_for_port(port: int, server: "subprocess.Popen[Any]") -> None:
     raise AssertionError("the server does not listen")
 
 
-@contextmanager
-def postgres_server() -> Iterator[str]:
-    """The address of a PostgreSQL server with its own settings for durability, which the service insists on."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if not found:
-        pytest.skip("no PostgreSQL server on this machine: `make system` installs it")
-    # The server refuses to run as root, and its own user could not reach into pytest's folders.
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    with tempfile.TemporaryDirectory(prefix="halfmask-postgres-") as folder:
+class Postgres:
+    """A PostgreSQL server with its own settings for durability, which the service insists on."""
+
+    def __init__(self, folder: str) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+        if not found:
+            pytest.skip("no PostgreSQL server on this machine: `make system` installs it")
+        # The server refuses to run as root, and its own user could not reach into pytest's folders.
+        as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if as_user:
             shutil.chown(folder, "postgres")
-        data, port = Path(folder) / "data", free_port()
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-        subprocess.run(
-            [*as_user, found[-1], "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"], check=True, **quiet
-        )
-        options = [
-            f"-cport={port}",
-            "-clisten_addresses=127.0.0.1",
-            "-cunix_socket_directories=",
-            "-cmax_connections=200",
-        ]
-        server = subprocess.Popen([*as_user, found[-1].parent / "postgres", "-D", data, *options], **quiet)
-        try:
-            wait_for_port(port, server)
-            yield f"postgresql://postgres:secret@127.0.0.1:{port}/postgres"
-        finally:
-            server.terminate()
-            server.wait(PATIENCE)
+        data, self.port = Path(folder) / "data", free_port()
+        self.address = f"postgresql://postgres:secret@127.0.0.1:{self.port}/postgres"
+        self._quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        make = [*as_user, found[-1], "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"]
+        subprocess.run(make, check=True, **self._quiet)
+        options = (f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories=")
+        self._words = [*as_user, found[-1].parent / "postgres", "-D", data, "-cmax_connections=200"]
+        self._words += [f"-c{option}" for option in options]
+        self._pid = data / "postmaster.pid"
+
+    def start(self) -> None:
+        self._server = subprocess.Popen(self._words, **self._quiet)
+        wait_for_port(self.port, self._server)
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """SIGINT ends its sessions and then itself; SIGQUIT ends at once, as a crash would."""
+        os.kill(int(self._pid.read_text().split()[0]), how)
+        self._server.wait(PATIENCE)
+
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator["Postgres"]:
+        with tempfile.TemporaryDirectory(prefix="halfmask-postgres-") as folder:
+            server = cls(folder)
+            server.start()
+            try:
+                yield server
+            finally:
+                server.stop()
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server."""
+    with Postgres.running() as server:
+        yield server.address
 
 
 @contextmanager

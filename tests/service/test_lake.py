@@ -72,6 +72,7 @@ def test_spark_makes_the_same_cells(world: World, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+@pytest.mark.slow
 def test_a_spark_stream_takes_in_each_file_once(world: World, tmp_path: Path) -> None:
     """Run again after it ended, and after its last batch was repeated as after a kill: the total stays."""
     first = shared(world)

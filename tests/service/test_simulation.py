@@ -15,7 +15,7 @@ import pytest
 
 from halfmask.service.instants import DAY, MINUTE, Instant, instant_text
 from halfmask.service.serve import initialise
-from halfmask.service.storage.base import ReportRow, Store, StoreGoneError, Transaction
+from halfmask.service.storage.base import Store, StoreGoneError, Transaction
 from halfmask.service.storage.open import open_store
 from halfmask.service.storage.transaction import SqlTransaction
 from tests.service.world import Clock, World, instant, sqlite_url

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cell, Cells
 from halfmask.service.noise import LatticeNoise, cell_width
@@ -54,6 +52,8 @@ def total_noise(counts: Mapping[LatticeNoise, int]) -> TotalNoise:
 
 @lru_cache(maxsize=256)
 def _reach(noisy: tuple[tuple[LatticeNoise, int], ...], deviation: float) -> float:
+    import numpy as np  # a service starts without it
+
     width = cell_width(deviation / CELLS_PER_DEVIATION)
     half = max(2, math.ceil(DEVIATIONS * deviation / width))
     size = 1 << (2 * half + 1).bit_length()

@@ -3,15 +3,18 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from halfmask.errors import SettingError
 from halfmask_device.laws import FURTHEST, law
 from halfmask_device.setting import DeviceSetting
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:  # a service starts without numpy, and loads it when a period closes
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
 IMPLAUSIBLE = 1e-12
 """A report that the noise reaches with a smaller chance, from the nearer end of the range, is refused."""
 NEGLIGIBLE = 1e-16
@@ -26,11 +29,13 @@ class LatticeNoise:
         self.variance, self.fourth = self.law.variance, self.law.fourth
 
     @lru_cache(maxsize=64)  # noqa: B019 - laws are few and live as long as the process
-    def masses(self, width: int) -> Floats:
+    def masses(self, width: int) -> "Floats":
         """P(K in cell j) for j = 0, 1, ...; cell j holds the ``width`` (odd) integers around j width.
 
         Cells end where what is left is below any rounding.
         """
+        import numpy as np
+
         first = (width + 1) // 2
         count = max(1, math.ceil(self.law.furthest(NEGLIGIBLE) / width) + 1)
         beyond = np.array([self.law.above(first + j * width) for j in range(count)] + [0.0])

@@ -4,11 +4,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from halfmask.errors import OptionError, RunError
@@ -16,22 +12,33 @@ from halfmask.service.storage.engine import assert_durable, file_of, headline, o
 from halfmask.service.storage.sql import LEAST_ROOM, SqlStore
 
 
-def _config(connection: Any = None) -> Config:
+MIGRATIONS = resources.files("halfmask.service.storage") / "migrations"
+
+
+def upgrade(connection: Any, version: str = "head") -> None:
+    """Bring the tables to a version. Alembic is loaded here alone: a service that starts needs its verdict only."""
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
-    config.set_main_option("script_location", str(resources.files("halfmask.service.storage") / "migrations"))
+    config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
-    return config
+    command.upgrade(config, version)
 
 
 def newest_version() -> str:
-    return str(ScriptDirectory.from_config(_config()).get_current_head())
+    """The number that the last migration's file begins with."""
+    names = [each.name for each in (MIGRATIONS / "versions").iterdir()]
+    return max(name.partition("_")[0] for name in names if name[:1].isdigit())
 
 
 def version_of(engine: Engine) -> str | None:
-    """The version of a database's tables, None where there are none."""
+    """The version of a database's tables, as Alembic notes it, None where there are none."""
     try:
         with engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     except DBAPIError as error:
         raise RunError(f"cannot open the database: {headline(error)}; check `db`") from error
 
@@ -49,7 +56,7 @@ def prepare(url: str) -> tuple[SqlStore, str | None]:
     assert_durable(engine)
     try:
         with engine.execution_options(writes=True).begin() as connection:
-            command.upgrade(_config(connection=connection), "head")
+            upgrade(connection)
     except DBAPIError as error:
         raise RunError(f"cannot make the tables: {headline(error)}") from error
     return SqlStore(engine), before
