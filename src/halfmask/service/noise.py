@@ -10,10 +10,7 @@ from halfmask_device.laws import FURTHEST, law
 from halfmask_device.setting import DeviceSetting
 
 if TYPE_CHECKING:  # a service starts without numpy, and loads it when a period closes
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from halfmask.arrays import FloatArray
 
 IMPLAUSIBLE = 1e-12
 """A report that the noise reaches with a smaller chance, from the nearer end of the range, is refused."""
@@ -29,7 +26,7 @@ class LatticeNoise:
         self.variance, self.fourth = self.law.variance, self.law.fourth
 
     @lru_cache(maxsize=64)  # noqa: B019 - laws are few and live as long as the process
-    def masses(self, width: int) -> "Floats":
+    def masses(self, width: int) -> "FloatArray":
         """P(K in cell j) for j = 0, 1, ...; cell j holds the ``width`` (odd) integers around j width.
 
         Cells end where what is left is below any rounding.
@@ -39,7 +36,7 @@ class LatticeNoise:
         first = (width + 1) // 2
         count = max(1, math.ceil(self.law.furthest(NEGLIGIBLE) / width) + 1)
         beyond = np.array([self.law.above(first + j * width) for j in range(count)] + [0.0])
-        result: Floats = np.concatenate([[1 - 2 * beyond[0]], beyond[:-1] - beyond[1:]])
+        result: FloatArray = np.concatenate([[1 - 2 * beyond[0]], beyond[:-1] - beyond[1:]])
         return np.maximum(result, 0.0)
 
 

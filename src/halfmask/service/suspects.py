@@ -14,7 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from halfmask.service.noise import Floats, LatticeNoise, cell_width
+from halfmask.arrays import FloatArray
+from halfmask.service.noise import LatticeNoise, cell_width
 from halfmask.service.storage.base import ReportRow
 
 FALSE_ALARM = 1e-3
@@ -114,8 +115,8 @@ def _logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
     return tuple((rate, rate + math.log(float(law @ np.exp(rate * (weight - 1))))) for rate in RATES)
 
 
-def _two_sided(side: Floats) -> Floats:
-    result: Floats = np.concatenate([side[:0:-1], side])
+def _two_sided(side: FloatArray) -> FloatArray:
+    result: FloatArray = np.concatenate([side[:0:-1], side])
     return result
 
 

@@ -11,7 +11,6 @@ from halfmask.errors import OptionError, RunError
 from halfmask.service.storage.engine import assert_durable, file_of, headline, open_engine, read_url
 from halfmask.service.storage.sql import LEAST_ROOM, SqlStore
 
-
 MIGRATIONS = resources.files("halfmask.service.storage") / "migrations"
 
 
