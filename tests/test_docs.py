@@ -14,12 +14,16 @@ ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS]
 COMMANDS = sorted(name for name in app if not name.startswith("-"))
+PARTS = {name: sorted(part for part in app[name] if not part.startswith("-")) for name in COMMANDS}
+"""The commands below a command: 'reward' has 'fit' and 'design'."""
 
 
 def options(command: str) -> dict[str, bool]:
     """Every name an option of the command goes by, and whether a value follows it."""
     found = {}
-    for argument in app[command].assemble_argument_collection():
+    name, *part = command.split()
+    of = app[name][part[0]] if part else app[name]
+    for argument in of.assemble_argument_collection():
         for name in argument.names if argument.show else ():  # a group of options is itself none
             found[name] = argument.hint is not bool and name not in argument.negatives
     return found
@@ -33,7 +37,8 @@ def section(text: str, heading: str) -> str:
 
 def undocumented(text: str, command: str) -> set[str]:
     """Options of a command that its section does not name in code style."""
-    words = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(re.findall(r"`([^`]+)`", section(text, command)))))
+    told = section(text, command.split()[0])
+    words = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(re.findall(r"`([^`]+)`", told))))
     return options(command).keys() - words
 
 
@@ -42,6 +47,8 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     assert section(text, command), f"docs/commands.md has no section '## {command}'"
     assert undocumented(text, command) == set()
+    for part in PARTS[command]:
+        assert undocumented(text, f"{command} {part}") == set()
     assert f"`halfmask {command}" in (ROOT / "README.md").read_text()
 
 
@@ -142,6 +149,8 @@ def wrong_with(line: str) -> str:
         return ""
     if command not in COMMANDS:
         return f"{command} is no command"
+    if words and words[0] in PARTS[command]:
+        command = f"{command} {words.pop(0)}"
     known, rest = options(command), iter(words)
     for word in rest:
         if word.startswith("-"):
@@ -165,6 +174,7 @@ def test_a_wrong_command_line_would_be_noticed() -> None:
     assert wrong_with("halfmask optimize study.parquet --omege 0.1") == "optimize has no option --omege"
     assert wrong_with("halfmask mix a b --keep") == "--keep is without a value"
     assert wrong_with("halfmask choose menu.json --from C --c -0.05") == ""
+    assert wrong_with("halfmask reward fit choices.csv --budget 3") == "reward fit has no option --budget"
 
 
 def test_the_example_of_the_readme_runs(

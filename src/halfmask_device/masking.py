@@ -107,8 +107,9 @@ def mask(
     ``past`` are channels that the same readings may have been reported by before: their reports stand.
     """
     drawn = channel.drawn(looks)
+    earlier = [slot for each in past for slot, _, _ in each.drawn(looks)] if gate is None else []
     with state.memory() as memory:
-        if not past and gate is None and len({slot for slot, _, _ in drawn}) == len(drawn):
+        if gate is None and len({slot for slot, _, _ in drawn}) == len(drawn) and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
             rows = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted((s, t) for s, t, _ in drawn))
             if rows.rowcount == len(drawn):

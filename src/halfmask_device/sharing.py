@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -267,9 +268,13 @@ class _Lane:
             self._queued.notes.append(text)
 
     def put(self, batch: list[tuple[str, Value]], first: int) -> None:
-        looks, times = [], []
+        looks, times, zone = [], [], self._campaign.time_zone
         for row, (time, value) in enumerate(batch, first):
-            when = self._instant(time, f"row {row}, column time: the time")
+            try:
+                when, text, canonical, day = _read(time, zone)
+            except ReadingError:
+                _instant(time, zone, f"row {row}, column time: the time")  # the same error, with its place
+                raise
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
             if steps in self._ends and self._beyond(value):
                 self._note(BEYOND)
@@ -278,9 +283,8 @@ class _Lane:
             elif not self._campaign.begins <= when < self._campaign.ends:
                 self._queued.refused["outside_campaign"] += 1
             else:
-                canonical, day = moment(instant_text(when))
                 looks.append(("", canonical, day, self._state.keys.of(day), steps))
-                times.append(instant_text(when))
+                times.append(text)
         if looks:
             self._queue(looks, times)
 
@@ -301,22 +305,31 @@ class _Lane:
             memory.executemany("INSERT OR IGNORE INTO queue (campaign, time, steps, setting) VALUES (?, ?, ?, ?)", rows)
         self._queued.reports += len(rows)
 
-    def _instant(self, time: str, place: str) -> int:
-        """Microseconds since 1970; a time without an offset is one of the campaign's time zone."""
-        text, day = moment(time, place)
-        found = datetime.fromisoformat(text) if day >= 0 else None
-        if found is None:
-            raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
-        if found.tzinfo is None:
-            found = self._local(found, place)
-        return instant(found.astimezone(UTC).isoformat())
 
-    def _local(self, found: datetime, place: str) -> datetime:
-        try:
-            zone = ZoneInfo(self._campaign.time_zone)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ReadingError(f"{place} has no offset, and this device has no time zones: add one, like Z") from error
-        either = [found.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-        if either[0].utcoffset() != either[1].utcoffset():
-            raise ReadingError(f"{place} is one that comes twice or never, as clocks change: add its offset")
-        return either[0]
+@lru_cache(maxsize=4096)
+def _read(time: str, zone: str) -> tuple[int, str, str, int]:
+    """A time as an instant, as it is sent, in the one spelling that noise is drawn for, and its day."""
+    when = _instant(time, zone, "the time")
+    return when, instant_text(when), *moment(instant_text(when))
+
+
+def _instant(time: str, zone: str, place: str) -> int:
+    """Microseconds since 1970; a time without an offset is one of the campaign's time zone."""
+    text, day = moment(time, place)
+    found = datetime.fromisoformat(text) if day >= 0 else None
+    if found is None:
+        raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
+    if found.tzinfo is None:
+        found = _local(found, zone, place)
+    return instant(found.astimezone(UTC).isoformat())
+
+
+def _local(found: datetime, zone: str, place: str) -> datetime:
+    try:
+        of = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ReadingError(f"{place} has no offset, and this device has no time zones: add one, like Z") from error
+    either = [found.replace(tzinfo=of, fold=fold) for fold in (0, 1)]
+    if either[0].utcoffset() != either[1].utcoffset():
+        raise ReadingError(f"{place} is one that comes twice or never, as clocks change: add its offset")
+    return either[0]

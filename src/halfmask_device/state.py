@@ -104,6 +104,12 @@ class State:
         with self._plainly():
             self._open().execute("PRAGMA synchronous = FULL")
 
+    def fleeting(self) -> None:
+        """From here on nothing is waited for: for simulated devices, whose power does not fail."""
+        with self._plainly():
+            self._open().execute("PRAGMA synchronous = OFF")
+            self._open().execute("PRAGMA journal_mode = MEMORY")
+
     def close(self) -> None:
         """Give the store back; it opens again when it is needed."""
         if self._connection is not None and self._process == os.getpid():

@@ -5,7 +5,7 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.rewards.design import designed
-from halfmask.rewards.fit import OUT, Choices, Fit, fit
+from halfmask.rewards.fit import OUT, Choices, Fit, fit, grouped
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 TRUE = {"take": -2.0, "worth": 3.0, "money": 0.8}
@@ -58,7 +58,8 @@ def test_producers_who_differ_are_found_to_differ() -> None:
 
 def test_clustered_errors_are_larger_where_producers_repeat_themselves() -> None:
     once = chosen(500, 1)
-    same = Choices(*(np.repeat(each, 6, axis=0) for each in vars(once).values()))
+    fields = (once.producer, once.chosen, once.offered, once.privacy, once.reward)
+    same = Choices(*(np.repeat(each, 6, axis=0) for each in fields))
     apart = Choices(np.arange(len(same.chosen)), same.chosen, same.offered, same.privacy, same.reward)
     assert np.allclose(fit(same).errors, fit(once).errors, rtol=1e-3)
     assert np.all(np.array(fit(apart).errors) < 0.5 * np.array(fit(same).errors))
@@ -125,3 +126,48 @@ def test_a_designed_schedule_tells_them_apart() -> None:
     best = np.where(value.max(axis=1) > rng.gumbel(size=len(reward)), value.argmax(axis=1), OUT)
     found = fit(Choices(producer, best, np.ones(reward.shape, bool), np.tile(PRIVACY, (len(reward), 1)), reward))
     assert (standardised(found) < 5).all()
+
+
+def counted(people: int, periods: int, seed: int) -> Choices:
+    """What a service tells of producers who choose once and for all: how many take each setting at which rewards."""
+    rng = np.random.default_rng(seed)
+    own = TRUE["take"] + TRUE["worth"] * PRIVACY + rng.gumbel(size=(people, len(PRIVACY)))
+    out, rewards = rng.gumbel(size=people), designed(len(PRIVACY), periods, 0, 5, rng)
+    taken = []
+    for paid in rewards:
+        value = own + TRUE["money"] * paid
+        best = value.argmax(axis=1)[value.max(axis=1) > out]
+        taken.append(np.bincount(best, minlength=len(PRIVACY)))
+    return grouped(rewards, np.array(taken), PRIVACY, people)
+
+
+def test_counts_are_fitted_as_the_choices_behind_them_are() -> None:
+    made = counted(200, 6, seed=1)
+    assert made.count is not None
+    each = made.count.astype(int)
+    single = Choices(
+        np.arange(each.sum()), *(np.repeat(of, each, axis=0) for of in (made.chosen, made.offered, made.privacy)),
+        np.repeat(made.reward, each, axis=0),
+    )  # fmt: skip
+    one, other = fit(made), fit(single)
+    assert np.allclose(
+        [one.model.take, one.model.worth, one.model.money],
+        [other.model.take, other.model.worth, other.model.money],
+        rtol=1e-4,
+    )
+    assert np.allclose(one.errors, np.sqrt(6) * np.array(other.errors), rtol=1e-3)
+    assert (one.producers, one.occasions) == (200, 1200)
+
+
+def test_errors_from_counts_are_never_too_small_though_the_same_people_choose_each_time() -> None:
+    fits = [fit(counted(300, 8, seed)) for seed in range(40)]
+    spread = np.std([[each.model.take, each.model.worth, each.model.money] for each in fits], axis=0)
+    said = np.mean([each.errors for each in fits], axis=0)
+    assert (said >= spread * 0.85).all()  # the deviation of 40 is 11 % uncertain
+    alone = said / np.sqrt(8)
+    assert (alone < spread * 0.85).any()  # as if all choices were independent: too small
+
+
+def test_more_who_take_part_than_were_invited_are_refused() -> None:
+    with pytest.raises(OptionError, match="only 10 are said to be invited"):
+        grouped(np.ones((2, 2)), np.array([[6, 5], [1, 1]]), np.array([0.1, 0.5]), 10)

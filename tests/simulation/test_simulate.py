@@ -1,59 +1,156 @@
 """Agents with the real client against the real service: what is published holds the truth, and liars are found."""
 
+import asyncio
 import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import halfmask
-from halfmask.commands.simulate import Simulated
-from halfmask.errors import OptionError
+from halfmask.commands.simulate import Simulate, panel, suspected, world_of
+from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
+from halfmask.rewards.model import ChoiceModel
 from halfmask.service.instants import system_clock
-from halfmask.simulation.host import hosted
+from halfmask.simulation.host import Host, hosted
+from halfmask.simulation.model import FIRST_DAY, Result, Row, Simulation
+from halfmask_device.protocol import instant
+from halfmask_device.transport import Service
+from tests.choice.cases import menu
+from tests.cli.program import halfmask as run
+
+ASKED = Simulate(producers=60, days=8, liars=0.1, offline=0.2, loses=0.1, budget=400_000, leaves=0.0, seed=3)
+
+
+@dataclass
+class Ran:
+    """A simulation that has ended, and its service, which still runs."""
+
+    host: Host
+    token: str
+    result: Result
+    watched: list[Row]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulated, Path]:
-    """Fifty producers over seven days, some of whom lie, are offline, or have a network that loses messages."""
-    output = tmp_path_factory.mktemp("simulation") / "days.csv"
-    made = halfmask.simulate(
-        producers=50, days=7, liars=0.1, offline=0.2, loses=0.1, budget=400_000, output=output, seed=3
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    """Sixty producers over eight days, some of whom lie, are offline, or have a network that loses messages."""
+    folder, watched = tmp_path_factory.mktemp("simulation"), list[Row]()
+    _, readings = panel(folder, ASKED, FIRST_DAY)
+    with hosted(folder, instant("1971-01-01T00:00:00Z")) as host:
+        world = world_of(ASKED, menu(), readings, FIRST_DAY)
+        simulation = Simulation(world, host, folder, lambda _: None, watched.append)
+        result = asyncio.run(simulation.run())
+        yield Ran(host, simulation.consumer_token, result, watched)
+
+
+def test_published_intervals_hold_the_truth(ran: Ran) -> None:
+    held, published = ran.result.held
+    assert published == 8
+    assert held >= 5  # fewer has a chance of 2e-5 where each holds it 95 times of 100
+    masked = [row for row in ran.result.rows if row.high is not None and row.low is not None and row.high != row.low]
+    assert masked
+    assert not all(row.low <= 1.5 * row.truth <= row.high for row in masked)  # type: ignore[operator]
+
+
+def test_rewards_are_paid_within_the_budget_and_move_producers(ran: Ran) -> None:
+    assert ran.result.rows[-1].spent <= 400_000
+    assert any(one.producers != other.producers for one, other in pairwise(ran.result.rows))
+    assert ran.result.learned is not None
+    assert ran.result.learned.money > 0
+
+
+def test_those_who_lie_under_a_masked_setting_are_found_and_nobody_else(ran: Ran) -> None:
+    assert ran.host.db is not None
+    suspects = suspected(ran.host.db, ran.result.campaign)
+    assert suspects <= ran.result.liars
+    assert suspects
+
+
+def test_each_day_is_seen_when_it_is_closed(ran: Ran) -> None:
+    assert ran.watched == list(ran.result.rows)
+    assert [row.day for row in ran.watched] == list(range(8))
+
+
+def away(model: ChoiceModel, wrong: float = 1.0) -> np.ndarray:
+    """How many standard errors each parameter is from what the agents have, times ``wrong``."""
+    true = wrong * np.array([ASKED.take, ASKED.worth, ASKED.money])
+    return np.abs(np.array([model.take, model.worth, model.money]) - true) / np.sqrt(
+        np.diag(np.array(model.covariance))[:3]
     )
-    return made, output
 
 
-def test_published_intervals_hold_the_truth(found: tuple[Simulated, Path]) -> None:
-    made, _ = found
-    held, published = made.result.held
-    assert published == 7
-    assert held >= 4  # fewer has a chance of 6e-5 where each holds it 95 times of 100
-    masked = [row for row in made.result.rows if row.high != row.low]
-    wrong = [row for row in masked if row.low is not None and row.high is not None]
-    assert not all(row.low <= 1.5 * row.truth <= row.high for row in wrong)  # type: ignore[operator]
+def test_a_service_tells_the_model_that_its_producers_choose_by(ran: Ran, tmp_path: Path) -> None:
+    asked = {"service": ran.host.address, "token": ran.token, "campaign": ran.result.campaign, "menu": menu()}
+    found = halfmask.reward_fit(invited=60, **asked)
+    assert (found.producers, found.occasions) == (60, 480)
+    assert (away(found.model) < 4).all()
+    assert (away(found.model, wrong=3) > 4).any()
+    menu().write(tmp_path / "menu.json")
+    told = run(
+        *("reward", "fit", "--service", ran.host.address, "--token", ran.token, "--invited", 60),
+        *("--menu", tmp_path / "menu.json", "-o", tmp_path / "model.json"),
+    )
+    assert told.returncode == 0, told.stderr
+    assert "480 choices of 60 producers" in told.stdout
+    assert (tmp_path / "model.json").exists()
+    with pytest.raises(OptionError, match="only 10 are said to be invited"):
+        halfmask.reward_fit(invited=10, **asked)
+    with pytest.raises(OptionError, match="invited"):
+        halfmask.reward_fit(**asked)
+    with pytest.raises(OptionError, match="does not tell its settings' privacy"):
+        halfmask.reward_fit(invited=60, **(asked | {"menu": None}))
 
 
-def test_rewards_are_paid_within_the_budget_and_move_producers(found: tuple[Simulated, Path]) -> None:
-    made, _ = found
-    assert made.result.rows[-1].spent <= 400_000
-    assert any(one.producers != other.producers for one, other in pairwise(made.result.rows))
-    assert made.result.learned is not None
-    assert made.result.learned.money > 0
+def test_a_campaign_without_closed_periods_tells_nothing_yet(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HALFMASK_TOKEN", raising=False)
+    with pytest.raises(OptionError, match="HALFMASK_TOKEN"):
+        halfmask.reward_fit(service=ran.host.address, invited=60, menu=menu())
+    with pytest.raises(SourceError, match="closed period"):
+        halfmask.reward_fit(
+            service=ran.host.address, token=ran.token, invited=60, menu=menu(), campaign=later_campaign(ran)
+        )
 
 
-def test_those_who_lie_under_a_masked_setting_are_found_and_nobody_else(found: tuple[Simulated, Path]) -> None:
-    made, _ = found
-    assert made.suspects is not None
-    assert made.suspects <= made.result.liars
-    assert made.suspects
+def later_campaign(ran: Ran) -> str:
+    """The same offer again, to begin after all that was simulated."""
+    service = Service(ran.host.address)
+    offer = service.ask("GET", f"/v1/campaigns/{ran.result.campaign}")
+    drop = ("campaign", "later_rewards")
+    again = {name: value for name, value in offer.items() if name not in drop}
+    again |= {"begins": "1971-03-01T00:00:00Z", "ends": "1971-03-09T00:00:00Z"}
+    return str(service.ask("POST", "/v1/campaigns", ran.token, again)["campaign"])
 
 
-def test_there_is_a_row_for_each_day(found: tuple[Simulated, Path]) -> None:
-    made, output = found
-    with output.open() as file:
+def test_a_service_that_runs_already_serves_as_well_and_days_are_written_and_drawn(tmp_path: Path) -> None:
+    """Here one with a clock of its own, as far as the simulation knows."""
+    days, figure = tmp_path / "simulation.csv", tmp_path / "days.svg"
+    menu().write(tmp_path / "menu.json")
+    with hosted(tmp_path, system_clock()) as host:
+        told = run(
+            *("simulate", "--producers", 30, "--days", 2, "--service", host.address, "--operator", host.operator),
+            *("--menu", tmp_path / "menu.json", "--spread", 0, "-o", days, "--figure", figure),
+        )
+    assert told.returncode == 0, told.stderr
+    assert "of 2 published intervals hold the truth" in told.stdout
+    assert "<svg" in figure.read_text()
+    with days.open() as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["day"]) for row in rows] == [1, 2, 3, 4, 5, 6, 7]
-    assert float(rows[0]["truth"]) == pytest.approx(made.result.rows[0].truth)
+    assert [int(row["day"]) for row in rows] == [1, 2]
+    assert sum(int(row["cost"]) for row in rows) == int(rows[-1]["spent"])
+    read = read_days(days)
+    assert read is not None
+    assert read.published == 2
+    assert f"after 2 days the utility is {float(rows[-1]['utility']):.2f}" in simulated_caption(read)
+    assert [trace["y"] for trace in simulated_figure(read, "").traces][2] == [float(row["cost"]) for row in rows]
+    days.write_text("day,utility\n1,x\n")
+    with pytest.raises(FileFormatError, match="no simulated days"):
+        read_days(days)
+    assert read_days(tmp_path / "none.csv") is None
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
@@ -61,14 +158,6 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         halfmask.simulate(producers=10, days=1)
     with pytest.raises(OptionError, match="share from 0"):
         halfmask.simulate(producers=10, days=3, liars=1.0)
-
-
-def test_a_service_that_runs_already_serves_as_well(tmp_path: Path) -> None:
-    """Here one with a clock of its own, as far as the simulation knows."""
-    with hosted(tmp_path, system_clock()) as host:
-        made = halfmask.simulate(producers=30, days=2, service=host.address, operator=host.operator, spread=0.0)
-    assert made.result.held[1] == 2
-    assert made.suspects is None
 
 
 @pytest.mark.slow

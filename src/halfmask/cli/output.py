@@ -74,6 +74,33 @@ def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, all_: shown.update(task, completed=done, total=all_)
 
 
+@contextmanager
+def live_rows(headings: Sequence[str], total: int) -> Iterator[Callable[[Sequence[str]], None]]:
+    """A table on standard error that grows while the work goes on, the last rows of it; silent where no terminal is."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+    console, rows = Console(stderr=True), list[Sequence[str]]()
+
+    def table() -> Table:
+        made = Table(*headings, box=None, pad_edge=False, header_style="dim", caption=f"{len(rows)} of {total}")
+        for row in rows[-max(console.height - 4, 1) :]:
+            made.add_row(*row)
+        return made
+
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with Live(table(), console=console, transient=True, auto_refresh=False) as live:
+
+        def add(row: Sequence[str]) -> None:
+            rows.append(row)
+            live.update(table(), refresh=True)
+
+        yield add
+
+
 NUMBER = 8
 """Characters of a cell that are kept on one line where a terminal is narrow."""
 

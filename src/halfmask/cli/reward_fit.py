@@ -1,20 +1,27 @@
 """``halfmask reward fit``."""
 
+from dataclasses import replace
+
 from halfmask.cli.output import note, print_rows
 from halfmask.commands.reward_fit import RewardFit
 from halfmask.commands.reward_fit import reward_fit as learn
 
+DEFAULTS = RewardFit()
 
-def reward_fit(options: RewardFit) -> None:
+
+def reward_fit(options: RewardFit = DEFAULTS) -> None:
     """What producers choose at which rewards, learned from what they chose."""
-    found = learn(options)
+    found = learn(replace(options, tell=note))
     model = found.model
     values = {"taking part": model.take, "a unit of privacy": model.worth, "a unit of money": model.money}
     if options.mixed:
         values["how much privacy's worth differs"] = model.spread
     rows = [["value to a producer of", "estimate", "standard error"]]
     rows += [[name, f"{value:.4g}", f"{e:.2g}"] for (name, value), e in zip(values.items(), found.errors, strict=True)]
-    print_rows(rows, f"{found.occasions:,} choices of {found.producers:,} producers; errors are clustered by producer")
+    errors = "are clustered by producer"
+    if options.service is not None:
+        errors = "hold whatever hangs together in one producer's choices, which a service does not tell"
+    print_rows(rows, f"{found.occasions:,} choices of {found.producers:,} producers; errors {errors}")
     price, low, high = model.price_of_privacy()
     print(f"A unit of privacy is worth {price:.4g} in money, from {low:.4g} to {high:.4g} in 95 of 100 such studies.")
     if options.output is not None:

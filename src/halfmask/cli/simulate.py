@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from halfmask.cli.output import bar, note, print_rows
+from halfmask.cli.output import live_rows, note, print_rows
 from halfmask.commands.simulate import Simulate
 from halfmask.commands.simulate import simulate as run
 
@@ -15,16 +15,14 @@ DEFAULTS = Simulate()
 
 def simulate(options: Simulate = DEFAULTS) -> None:
     """A population of producers and a consumer against a live service: what was worked out, put to the proof."""
-    with bar("days", options.days) as advance:
-        found = run(replace(options, advance=advance, tell=note))
+    heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
+    with live_rows(heads, options.days) as add:
+        found = run(replace(options, watch=lambda row: add(_shown(row)), tell=note))
     ids, result = found.menu.ids, found.result
-    rows = [["day", *ids, "take part", "spent so far", "truth", "published", "error", "inside"]]
+    rows = [[heads[0], *ids, *heads[1:]]]
     for row in result.rows:
-        taking, inside = sum(row.producers.values()), {None: "", True: "yes", False: "no"}[row.inside]
-        shown = [f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids]
-        error = "" if row.error is None else f"{row.error:.1%}"
-        numbers = [f"{taking:,}", f"{row.spent:,}", f"{row.truth:,.0f}", _published(row), error, inside]
-        rows.append([str(row.day + 1), *shown, *numbers])
+        day, *rest = _shown(row)
+        rows.append([day, *(f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids), *rest])
     print_rows(rows, "Producers by setting, at its reward per report; the published total beside the true one")
     held, published = result.held
     print(f"{held} of {published} published intervals hold the truth; 95 of 100 are meant to.")
@@ -35,8 +33,18 @@ def simulate(options: Simulate = DEFAULTS) -> None:
     if options.liars and found.suspects is not None:
         caught, wrongly = len(found.suspects & result.liars), len(found.suspects - result.liars)
         print(f"Of {len(result.liars)} who lied {caught} are proven to; of the others {wrongly} are suspected.")
-    if options.output is not None:
-        note(f"wrote {options.output}")
+    for written in (options.output, options.figure):
+        if written is not None:
+            note(f"wrote {written}")
+
+
+def _shown(row: "Row") -> list[str]:
+    """A day as the table shows it."""
+    error = "" if row.error is None else f"{row.error:.1%}"
+    privacy = "" if row.privacy is None else f"{row.privacy:.2f}"
+    inside = {None: "", True: "yes", False: "no"}[row.inside]
+    taking = f"{sum(row.producers.values()):,}"
+    return [str(row.day + 1), taking, f"{row.spent:,}", privacy, f"{row.truth:,.0f}", _published(row), error, inside]
 
 
 def _published(row: "Row") -> str:

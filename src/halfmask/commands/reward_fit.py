@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Flag, Options, OutputIfAny, command
-from halfmask.errors import SourceError
+from halfmask.commands._options import AnyMenu, AnyPath, Flag, Options, OutputIfAny, Teller, command, held
+from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.fit import Choices, Fit
+    from halfmask_device.transport import Service
 
 COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 
@@ -17,23 +18,48 @@ COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RewardFit(Options):
-    """Options of `reward_fit`.
+    """Options of `reward_fit`. Choices come from a table, or from a service's own history.
 
     Parameters
     ----------
     choices
         A CSV with the columns producer, occasion, setting, privacy, reward, chosen: one row for each setting that a
         producer was offered on an occasion; chosen is 1 for the one it took, and 0 in all rows of one who declined.
+    service
+        The address of a running service, whose closed periods tell how many took each setting at which rewards.
+    token
+        The token of the campaign's consumer; else HALFMASK_TOKEN of the environment.
+    campaign
+        The campaign of that service; its only one where not given.
+    invited
+        How many producers were asked to take part in it, which no service knows.
+    menu
+        The menu or offer with the settings' privacy, where the campaign's own menu does not tell it.
     mixed
         Let what privacy is worth differ between producers.
     output
         The model to write (JSON).
     """
 
-    choices: AnyPath
+    choices: AnyPath | None = None
     _: KW_ONLY
+    service: str | None = None
+    token: str | None = None
+    campaign: str | None = None
+    invited: int | None = None
+    menu: AnyMenu | None = None
     mixed: Flag = False
     output: OutputIfAny = None
+    tell: Teller = None
+
+    def check(self) -> None:
+        super().check()
+        if (self.choices is None) == (self.service is None):
+            raise OptionError("name a table of choices or a `service`, one of the two")
+        if self.service is not None and self.invited is None:
+            raise OptionError(
+                "name how many producers were `invited`: a service counts those who take part, and not those who do not"
+            )
 
 
 @command(RewardFit)
@@ -42,10 +68,73 @@ def reward_fit(options: RewardFit) -> "Fit":
     from halfmask.files import write_page
     from halfmask.rewards.fit import fit
 
-    found = fit(read_choices(options.choices), mixed=options.mixed)
+    choices = history(options) if options.choices is None else read_choices(options.choices)
+    found = fit(choices, mixed=options.mixed)
     if options.output is not None:
         write_page(found.model.to_json(), options.output)
     return found
+
+
+def history(options: RewardFit) -> "Choices":
+    """What a service published of a campaign: in each closed period, how many took each setting at which rewards."""
+    import os
+
+    import numpy as np
+
+    from halfmask.rewards.fit import grouped
+    from halfmask_device.transport import Service
+
+    service, token = Service(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
+    if not token:
+        raise OptionError("the campaign's consumer is known by its `token`: name it, or set HALFMASK_TOKEN")
+    offer = _campaign(service, options.campaign)
+    privacy = _privacy(options, offer)
+    told = service.ask("GET", f"/v1/campaigns/{offer['campaign']}/periods", token)["periods"]
+    shown = [each for each in told if each["state"] == "closed" and each["settings"] is not None]
+    if options.tell and len(shown) < len(told):
+        options.tell(f"{len(told) - len(shown)} of {len(told)} periods are open or withheld, and left out")
+    if len(shown) < 2:
+        raise SourceError(f"{len(shown)} closed period(s) with counts cannot show what rewards do: 2 are needed")
+    ids, paid = list(privacy), [_paid(offer, each["period"]) for each in shown]
+    rewards = np.array([[float(row.get(id, 0)) for id in ids] for row in paid])
+    taken = np.array([[each["settings"].get(id, {}).get("producers", 0) for id in ids] for each in shown])
+    return grouped(rewards, taken, np.array(list(privacy.values())), options.invited or 0)
+
+
+def _campaign(service: "Service", name: str | None) -> dict[str, Any]:
+    if name is not None:
+        return dict(service.ask("GET", f"/v1/campaigns/{name}"))
+    offers = service.ask("GET", "/v1/campaigns")["campaigns"]
+    if len(offers) != 1:
+        named = ", ".join(f"{each['campaign']} ({each['name']})" for each in offers) or "none"
+        raise OptionError(f"name a `campaign` of {service.address}: it has {named}")
+    return dict(offers[0])
+
+
+def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
+    """The median privacy of each setting of the campaign, from the menu in hand or the campaign's own."""
+    from halfmask.menus.menu import Menu
+
+    settings = offer["menu"]["settings"]
+    if options.menu is not None:
+        menu = held(Menu, options.menu)
+        other = [each["id"] for each in settings if each["id"] not in menu.ids]
+        other += [e["id"] for e in settings if e["id"] in menu.ids and str(menu[e["id"]].setting) != e["setting"]]
+        if other:
+            raise OptionError(
+                f"setting {other[0]} of the campaign is not that of the menu: name the menu it was made from"
+            )
+        return {each["id"]: menu[each["id"]].privacy.median for each in settings}
+    try:
+        return {each["id"]: float(each["privacy"]["median"]) for each in settings}
+    except (KeyError, TypeError, ValueError) as error:
+        raise OptionError("the campaign's menu does not tell its settings' privacy: name the `menu`") from error
+
+
+def _paid(offer: dict[str, Any], period: str) -> dict[str, int]:
+    """The rewards of a period: the latest that were set from it or from an earlier one."""
+    later = [each for each in offer["later_rewards"] if each["from"] <= period]
+    return dict(max(later, key=lambda each: each["from"])["rewards"] if later else offer["rewards"])
 
 
 def read_choices(path: "AnyPath") -> "Choices":

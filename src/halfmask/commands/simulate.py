@@ -1,19 +1,24 @@
 """A population of agents against a live service."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, Progress, Teller, command, held
+from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, Teller, command, has_a_place, held
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.simulation.model import Result
+    from halfmask.simulation.model import Result, Row, World
+
+    Readings = list[list[list[tuple[str, str]]]]
+else:
+    Row = Any  # what watches is no option of the command line
 
 STEP, HIGH = "0.001", "100"
 
@@ -30,7 +35,8 @@ class Simulate(Options):
     days
         How many days they share.
     panel
-        A Parquet file with user, time and value whose first producers and days are taken; a synthetic one if not given.
+        A Parquet file with user, time and value: its first days, and producers who have readings on most of them; a
+        synthetic one if not given.
     menu
         The menu they choose from; an offer made from their own readings where none is given.
     budget
@@ -60,7 +66,10 @@ class Simulate(Options):
     folder
         Where devices keep their state; a temporary one where not given.
     output
-        One row per day (CSV).
+        One row per day (CSV): rewards, who takes what, cost, utility and privacy; simulation.csv in a report's folder
+        is drawn there.
+    figure
+        The same as a figure (PNG, SVG or PDF).
     seed
         The same seed gives the same producers and consumer; the devices' noise is never the same.
     """
@@ -84,12 +93,15 @@ class Simulate(Options):
     operator: str | None = None
     folder: AnyPath | None = None
     output: OutputIfAny = None
+    figure: AnyPath | None = None
     seed: int = 7
-    advance: Progress = None
+    watch: Annotated[Callable[[Row], None] | None, Parameter(parse=False, show=False)] = None
     tell: Teller = None
 
     def check(self) -> None:
         super().check()
+        if self.figure is not None:
+            has_a_place(Path(self.figure))
         if self.producers < 1 or self.days < 2:
             raise OptionError("a simulation needs a producer and two days or more")
         for name in ("leaves", "offline", "loses", "liars"):
@@ -116,12 +128,9 @@ def simulate(options: Simulate) -> Simulated:
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
-    from halfmask.rewards.model import ChoiceModel
-    from halfmask.simulation.agents import Behaviour
     from halfmask.simulation.host import existing, hosted
-    from halfmask.simulation.model import FIRST_DAY, World
+    from halfmask.simulation.model import FIRST_DAY, frame
     from halfmask.simulation.model import simulate as run
-    from halfmask_device.lattice import Lattice
     from halfmask_device.protocol import instant
 
     with ExitStack() as stack:
@@ -130,54 +139,69 @@ def simulate(options: Simulate) -> Simulated:
         first = FIRST_DAY if options.service is None else date.today() - timedelta(days=options.days)
         profile, readings = panel(folder, options, first)
         menu = chosen_menu(options, profile)
-        world = World(
-            menu,
-            readings,
-            ChoiceModel(options.take, options.worth, options.money, options.spread),
-            Behaviour(options.leaves, options.offline, options.loses),
-            options.liars,
-            options.budget,
-            options.most_reward,
-            Lattice(STEP, "0", HIGH),
-            "kWh",
-            options.seed,
-            first,
-        )
+        world = world_of(options, menu, readings, first)
         if options.service is not None and options.operator is not None:
             host = existing(options.service, options.operator)
         else:
-            host = stack.enter_context(hosted(folder, instant("2025-12-31T00:00:00Z")))
-        result = run(world, host, folder, tell=options.tell or (lambda _: None), done=options.advance)
+            host = stack.enter_context(hosted(folder, instant(f"{first - timedelta(days=1)}T00:00:00Z")))
+        result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
         found = None if host.db is None else suspected(host.db, result.campaign)
+    rows = frame(result.rows, menu)
     if options.output is not None:
-        write_rows(result, menu, options.output)
+        write_rows(rows, options.output)
+    if options.figure is not None:
+        from halfmask.figures.simulated import draw_simulated, simulated_data
+        from halfmask.figures.style import save
+
+        save(draw_simulated(simulated_data(rows), 2), options.figure)
     return Simulated(result, menu, result.utility(menu), mixed_utility(profile, menu, result), found)
 
 
-def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, list[list[list[tuple[str, str]]]]]":
+def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
+    """The world of a simulation, as the options have it."""
+    from halfmask.rewards.model import ChoiceModel
+    from halfmask.simulation.agents import Behaviour
+    from halfmask.simulation.model import World
+    from halfmask_device.lattice import Lattice
+
+    return World(
+        menu,
+        readings,
+        ChoiceModel(options.take, options.worth, options.money, options.spread),
+        Behaviour(options.leaves, options.offline, options.loses),
+        options.liars,
+        options.budget,
+        options.most_reward,
+        Lattice(STEP, "0", HIGH),
+        "kWh",
+        options.seed,
+        first,
+    )
+
+
+def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readings]":
     """Each producer's readings by day, as texts, moved to begin on ``first``; and the profile of all of them."""
     import duckdb
 
     import halfmask
 
     path = Path(options.panel or folder / "panel.parquet")
-    if options.panel is None:
-        halfmask.synth(output=path, users=options.producers, days=options.days, seed=options.seed)
-    profile = halfmask.profile(path)
-    profile = profile.subset(profile.labels[: options.producers])
+    if options.panel is None:  # more than are needed: those with readings on every day are taken first
+        halfmask.synth(output=path, users=options.producers * 5 // 4, days=options.days, seed=options.seed)
     query = (
-        'WITH kept AS (SELECT "user", time, value, min(time::DATE) OVER () AS begins FROM read_parquet(?) '
-        'WHERE "user" IN (SELECT DISTINCT "user" FROM read_parquet(?) ORDER BY 1 LIMIT ?)) '
+        "WITH all_days AS (SELECT *, min(time::DATE) OVER () AS begins FROM read_parquet(?) WHERE value IS NOT NULL), "
+        "days AS (SELECT * FROM all_days WHERE time < begins + INTERVAL 1 DAY * ?), "
+        'who AS (SELECT "user", count(DISTINCT time::DATE) AS present FROM days GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?) '
         f"SELECT \"user\"::VARCHAR, strftime(time + INTERVAL 1 DAY * date_diff('day', begins, DATE '{first}'), "
-        "'%Y-%m-%dT%H:%M:%SZ'), value FROM kept WHERE value IS NOT NULL "
-        "AND time < begins + INTERVAL 1 DAY * ? ORDER BY 1, 2"
+        "'%Y-%m-%dT%H:%M:%SZ'), printf('%.3f', value) FROM days SEMI JOIN who USING (\"user\") ORDER BY 1, 2"
     )
     days: dict[str, dict[str, list[tuple[str, str]]]] = {}
     with duckdb.connect() as connection:
-        asked = [str(path), str(path), options.producers, options.days]
-        for user, time, value in connection.execute(query, asked).fetchall():
-            days.setdefault(str(user), {}).setdefault(time[:10], []).append((time, f"{value:.3f}"))
+        for user, time, value in connection.execute(query, [str(path), options.days, options.producers]).fetchall():
+            days.setdefault(user, {}).setdefault(time[:10], []).append((time, value))
     keys = [(first + timedelta(days=day)).isoformat() for day in range(options.days)]
+    profile = halfmask.profile(path)
+    profile = profile.subset([label for label in profile.labels if str(label) in days])
     return profile, [[own.get(key, []) for key in keys] for own in days.values()]
 
 
@@ -214,13 +238,15 @@ def suspected(db: str, campaign: str) -> frozenset[str]:
     return frozenset(names[each.producer] for each in found.suspects if each.chance is not None)
 
 
-def write_rows(result: "Result", menu: "Menu", output: "AnyPath") -> None:
+def silent(_: object) -> None:
+    """Nobody listens."""
+
+
+def write_rows(rows: "list[dict[str, Any]]", output: "AnyPath") -> None:
     import csv
 
     from halfmask.files import whole_file
-    from halfmask.simulation.model import frame
 
-    rows = frame(result.rows, menu.ids)
     with whole_file(output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()

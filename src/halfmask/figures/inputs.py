@@ -10,6 +10,7 @@ from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.menu import MenuSamples, menu_samples
 from halfmask.figures.samples import Samples, read_samples
+from halfmask.figures.simulated import Days, read_days
 from halfmask.files import read_page
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
@@ -48,6 +49,7 @@ class Inputs:
     card: dict[str, Any] | None = None
     offer: Menu | None = None
     schedule: Schedule | None = None
+    days: Days | None = None
     spell: Speller = by_name
 
     @property
@@ -104,7 +106,8 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     if card and menu:
         _check_menu(folder, card, menu)
     of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, schedule, spell)
+    days = read_days(folder / "simulation.csv")
+    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, schedule, days, spell)
 
 
 def _schedule(path: Path) -> Schedule:
@@ -135,4 +138,4 @@ def _check_same(folder: Path, marks: dict[str, str]) -> None:
     """One report is about one dataset."""
     if len(set(marks.values())) > 1:
         told = ", ".join(f"{file} {mark}" for file, mark in marks.items())
-        raise OptionError(f"{folder} mixes results of different data ({told}): make them anew from one profile")
+        raise OptionError(f"{folder} mixes results of different data ({told}): recreate them from one profile")

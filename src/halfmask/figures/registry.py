@@ -18,6 +18,7 @@ from halfmask.figures.equal_readings import (
     equal_readings_data,
     equal_readings_figure,
 )
+from halfmask.figures.equal_utility import draw_equal, equal_caption, equal_data, equal_figure
 from halfmask.figures.heatmaps import HeatMaps, draw_heatmaps, heatmap_data
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.interactive.algorithm import algorithm_figure
@@ -33,6 +34,7 @@ from halfmask.figures.noise import draw_noise, noise_data
 from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
 from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
+from halfmask.figures.simulated import draw_simulated, simulated_caption, simulated_figure
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
 from halfmask.profiles.show import ProfilePicture, picture_data
@@ -208,6 +210,15 @@ FIGURES = (
     FigureKind(
         "pay", "What money buys", "pay", lambda inputs: pay_data(inputs.schedule) if inputs.schedule else None,
         pay_caption, draw_pay, _twin(pay_figure),
+    ),
+    FigureKind(
+        "equal-utility", "More producers against less noise", "pay",
+        lambda inputs: equal_data(inputs.schedule) if inputs.schedule else None,
+        equal_caption, draw_equal, _twin(equal_figure),
+    ),
+    FigureKind(
+        "simulated", "A population, day by day", "pay", lambda inputs: inputs.days,
+        simulated_caption, draw_simulated, _twin(simulated_figure),
     ),
     FigureKind(
         "readings", "The readings", "data",

@@ -73,7 +73,7 @@ def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
         ),
         *(
             [Section("pay", "What to pay", joined([pay_section(inputs.schedule), *shown["pay"]]))]
-            if inputs.schedule
+            if inputs.schedule or inputs.days
             else []
         ),
         Section(

@@ -4,6 +4,10 @@ The likelihood of a producer's choices is the product over its occasions of its 
 averaged over Gauss-Hermite nodes of its worth of privacy where that differs between producers. Standard errors are
 clustered by producer: with H the Hessian of the negative log-likelihood and s_n a producer's score,
 H^-1 (sum_n s_n s_n^T) H^-1.
+
+A service tells how many chose each setting in a period, and not who they were (`grouped`). The same people chose in all
+T periods, so their choices hang together in a way that cannot be seen. But (sum_t s_nt)(sum_t s_nt)^T is at most
+T sum_t s_nt s_nt^T, whatever hangs together: standard errors from T times the sum over all choices are never too small.
 """
 
 from collections.abc import Sequence
@@ -29,7 +33,8 @@ class Choices:
     """What producers chose: one row an occasion, one column a setting.
 
     ``producer`` (R,) says whose occasion it is, ``chosen`` (R,) the column or `OUT`; ``offered`` (R, K) which settings
-    there were, ``privacy`` (R, K) and ``reward`` (R, K) what each gave.
+    there were, ``privacy`` (R, K) and ``reward`` (R, K) what each gave. ``count`` (R,) is how many producers chose so,
+    where they are not known one by one, and ``occasions`` how often each of them chose.
     """
 
     producer: IntArray
@@ -37,10 +42,14 @@ class Choices:
     offered: np.ndarray
     privacy: FloatArray
     reward: FloatArray
+    count: FloatArray | None = None
+    occasions: int = 1
 
     def __post_init__(self) -> None:
         if not len(self.chosen):
             raise OptionError("there are no choices to learn from")
+        if self.count is not None and len(np.unique(self.producer)) < len(self.chosen):
+            raise OptionError("choices with a count are of no known producers: each row is one of its own")
         taken = self.chosen >= 0
         if not self.offered[taken, self.chosen[taken]].all():
             raise OptionError("a producer chose a setting that it was not offered")
@@ -51,6 +60,23 @@ class Choices:
                 f"{'every' if taken.all() else 'no'} producer takes part on every occasion, so what makes them do so "
                 "cannot be told: randomise rewards, and record those who decline"
             )
+
+
+def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited: int) -> Choices:
+    """Choices of ``invited`` producers in T periods with rewards (T, K), of whom ``taken`` (T, K) took each setting."""
+    periods, settings = taken.shape
+    out = invited - taken.sum(axis=1)
+    if (out < 0).any():
+        most = int(taken.sum(axis=1).max())
+        raise OptionError(f"{most:,} producers took part in a period, but only {invited:,} are said to be invited")
+    count = np.column_stack([taken, out]).ravel()
+    chosen = np.tile(np.append(np.arange(settings), OUT), periods)
+    held = np.flatnonzero(count)
+    shape = (len(held), settings)
+    return Choices(
+        np.arange(len(held)), chosen[held], np.ones(shape, bool), np.broadcast_to(privacy, shape),
+        np.repeat(rewards, settings + 1, axis=0)[held], count[held].astype(float), periods,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,14 +98,14 @@ def fit(choices: Choices, *, mixed: bool = False) -> Fit:
     if mixed:
         start[3] = 1.0
     found = minimize(
-        likelihood.value, start, jac=likelihood.slope, method="BFGS", options={"gtol": 1e-7 * len(choices.chosen)}
+        likelihood.value, start, jac=likelihood.slope, method="BFGS", options={"gtol": 1e-7 * likelihood.weight.sum()}
     )
     theta = found.x
     hessian = _hessian(likelihood, theta)
     _check_told_apart(hessian, mixed)
     inverse = np.linalg.inv(hessian)
     scores = likelihood.scores(theta)
-    covariance = inverse @ (scores.T @ scores) @ inverse
+    covariance = inverse @ (scores.T @ (likelihood.weight[:, None] * scores)) @ inverse * choices.occasions
     unit = np.array([1.0, 1.0, scale, 1.0][: len(theta)])
     theta, covariance = theta / unit, covariance / np.outer(unit, unit)
     full = np.zeros((4, 4))
@@ -88,7 +114,10 @@ def fit(choices: Choices, *, mixed: bool = False) -> Fit:
     take, worth, money = map(float, theta[:3])
     model = ChoiceModel(take, worth, money, float(spread), tuple(map(tuple, full.tolist())))
     errors = tuple(float(e) for e in np.sqrt(np.diag(covariance)))
-    return Fit(model, errors, -float(found.fun), len(choices.chosen), len(likelihood.starts))
+    total = int(likelihood.weight.sum())
+    if choices.count is None:
+        return Fit(model, errors, -float(found.fun), len(choices.chosen), total)
+    return Fit(model, errors, -float(found.fun), total, total // choices.occasions)
 
 
 def _scale(choices: Choices) -> float:
@@ -102,7 +131,10 @@ def _scale(choices: Choices) -> float:
 
 
 class _Likelihood:
-    """Negative log-likelihood of (take, worth, money[, spread]), its slope, and each producer's score."""
+    """Negative log-likelihood of (take, worth, money[, spread]), its slope, and each producer's score.
+
+    ``weight`` is how many producers each one stands for.
+    """
 
     def __init__(self, choices: Choices, mixed: bool, scale: float) -> None:
         order = np.argsort(choices.producer, kind="stable")
@@ -113,16 +145,17 @@ class _Likelihood:
         self.taken = self.chosen >= 0
         self.columns = (np.ones_like(self.privacy), self.privacy, self.reward)
         self.got = np.column_stack([self._own(column) for column in self.columns])
-        self.nodes, self.weight = np.zeros(1), np.ones(1)
+        self.weight = np.ones(len(self.starts)) if choices.count is None else choices.count[order]
+        self.nodes, self.chance = np.zeros(1), np.ones(1)
         if mixed:
-            self.nodes, weight = np.polynomial.hermite_e.hermegauss(NODES)
-            self.weight = weight / weight.sum()
+            self.nodes, chance = np.polynomial.hermite_e.hermegauss(NODES)
+            self.chance = chance / chance.sum()
 
     def value(self, theta: FloatArray) -> float:
-        return -float(self._parts(theta)[0].sum())
+        return -float(self.weight @ self._parts(theta)[0])
 
     def slope(self, theta: FloatArray) -> FloatArray:
-        return np.asarray(-self.scores(theta).sum(axis=0))
+        return np.asarray(-self.weight @ self.scores(theta))
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """(N, P): the slope of each producer's log-likelihood."""
@@ -137,7 +170,7 @@ class _Likelihood:
                 slope = np.column_stack([slope, node * slope[:, 1]])
             logs.append(log)
             slopes.append(slope)
-        joint = np.array(logs) + np.log(self.weight)[:, None]
+        joint = np.array(logs) + np.log(self.chance)[:, None]
         top = joint.max(axis=0)
         total = top + np.log(np.exp(joint - top).sum(axis=0))
         posterior = np.exp(joint - total)

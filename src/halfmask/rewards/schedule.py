@@ -36,6 +36,7 @@ class Schedule:
     bound: float
     curve: tuple[CurvePoint, ...]
     equal: tuple[Isoline, ...]
+    noise: Mapping[str, float]
     arbitrage: tuple[str, ...]
     splitting: tuple[str, ...]
     dominated: tuple[str, ...]
@@ -56,12 +57,13 @@ class Schedule:
         offers = [each for each in (honest, free, whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
             raise ValueError("its offers are of different settings")
-        told = {name: tuple(plain[name]) for name in ("arbitrage", "splitting", "dominated")}
+        told: dict[str, Any] = {name: tuple(plain[name]) for name in ("arbitrage", "splitting", "dominated")}
         end, target = plain["end"]
         return cls(
             honest=honest, free=free, whole=whole, bound=float(plain["bound"]),
             curve=tuple(CurvePoint(**each) for each in plain["curve"]),
             equal=tuple(Isoline(**each) for each in plain["equal"]), **told,
+            noise={str(id): float(each) for id, each in plain["noise"].items()},
             producers=int(plain["producers"]), reports=float(plain["reports"]), end=(str(end), float(target)),
             about=dict(plain["about"]),
         )  # fmt: skip
@@ -105,6 +107,7 @@ def schedule(
         bound=WITHIN * min(least_error(market.panel, people, free), free.error),
         curve=market.curve(people),
         equal=market.equal(offer.utility),
+        noise={each.id: each.noise_std or 0.0 for each in menu.settings},
         arbitrage=tuple(
             f"{ids[each.instead_of]} for {each.price:.3g} is beaten by "
             + " + ".join(f"{count:,} x {ids[k]}" for k, count in each.counts.items())

@@ -12,14 +12,17 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.rewards.design import designed
-from halfmask.rewards.fit import OUT, Choices, fit
+from halfmask.rewards.fit import fit, grouped
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.search import Problem, best
 from halfmask.rewards.totals import Panel
+from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
-from halfmask_device.transport import Answer, Service, Transport, urllib_transport
+from halfmask_device.transport import Answer, Service, Transport
 
 STAY_OUT = ""
+LIE = 500
+"""The steps that a liar reports instead of a masked reading."""
 
 
 @dataclass
@@ -45,25 +48,30 @@ class ProducerAgent:
         model: ChoiceModel,
         privacy: Mapping[str, float],
         behaviour: Behaviour,
+        lattice: Lattice,
+        transport: Transport,
         rng: np.random.Generator,
     ) -> None:
+        self.lattice, self.transport = lattice, transport
         self.campaign, self.readings, self.behaviour, self.rng = campaign, readings, behaviour, rng
         self.appeal = {id: model.take + worth * q + float(rng.gumbel()) for id, q in privacy.items()}
         self.stays_out = float(rng.gumbel())
         self.money, self.privacy = model.money, privacy
         self.address, self.folder = address, folder
         self.setting, self.gone, self.sent = STAY_OUT, False, 0
-        self.truth: dict[int, tuple[str, ...]] = {}
+        self.truth: dict[int, int] = {}
+        self.lied_as: set[str] = set()
         self._sharer: Sharer | None = None
 
     @property
     def sharer(self) -> Sharer:
         if self._sharer is None:
             self._sharer = Sharer(self.folder, self._service)
+            self._sharer.state.fleeting()
         return self._sharer
 
     def _service(self, address: str) -> Service:
-        return Service(address, unreliable(urllib_transport, self.behaviour.loses, self.rng), 12, sleep=lambda _: None)
+        return Service(address, unreliable(self.transport, self.behaviour.loses, self.rng), 12, sleep=lambda _: None)
 
     def ballot(self, rewards: Mapping[str, float]) -> list[str]:
         """The settings it would rather have than stay out, best first."""
@@ -91,10 +99,10 @@ class ProducerAgent:
         if self.setting == STAY_OUT:
             return
         readings = self.readings[day]
-        self.truth[day] = tuple(value for _, value in readings)
         if self.behaviour.lies:
-            self._lie(readings)
+            self._lie(day, readings)
             return
+        self.truth[day] = sum(self.lattice.steps(value, "a reading") or 0 for _, value in readings)
         self.sharer.put(readings)
         if self.rng.random() >= self.behaviour.offline:
             self.catch_up()
@@ -105,12 +113,13 @@ class ProducerAgent:
             sent = self.sharer.send()
             self.sent += sent.outcomes["accepted"] + sent.outcomes["known"]
 
-    def _lie(self, readings: Sequence[tuple[str, str]]) -> None:
+    def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting and send one number all day, which no noise would give."""
         member = self.sharer.member(self.campaign)
-        reports = [{"time": time, "steps": 500, "setting": self.setting} for time, _ in readings]
+        reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
         self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
-        self.truth[max(self.truth)] = ("0.5",) * len(readings)
+        self.truth[day] = LIE * len(readings)
+        self.lied_as.add(member.producer)
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
@@ -158,24 +167,9 @@ class ConsumerAgent:
         rows = [(paid, seen) for paid, seen in zip(self.paid, self.seen, strict=True) if seen.sum()]
         if len(rows) < 2:
             return None
-        chosen, reward, who = [], [], []
-        for number, (paid, seen) in enumerate(rows):
-            out = max(self.panel.producers - int(seen.sum()), 0)
-            each = np.concatenate([np.repeat(np.arange(len(seen)), seen.astype(int)), np.full(out, OUT)])
-            chosen.append(each)
-            reward.append(np.tile(paid, (len(each), 1)))
-            who.append(np.full(len(each), number))
-        shape = (sum(map(len, chosen)), len(self.ids))
+        paid, seen = (np.array(each) for each in zip(*rows, strict=True))
         try:
-            found = fit(
-                Choices(
-                    np.concatenate(who),
-                    np.concatenate(chosen),
-                    np.ones(shape, bool),
-                    np.tile(self.privacy, (shape[0], 1)),
-                    np.concatenate(reward),
-                )
-            )
+            found = fit(grouped(paid, seen, self.privacy, self.panel.producers))
         except OptionError as error:
             self.tell(f"the consumer learns nothing yet: {error}")
             return None

@@ -22,6 +22,7 @@ from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.totals import Panel
 from halfmask.simulation.agents import STAY_OUT, Behaviour, ConsumerAgent, ProducerAgent
 from halfmask.simulation.host import Host
+from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
 from halfmask_device.laws import law
@@ -29,7 +30,8 @@ from halfmask_device.protocol import instant
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.transport import Service
 
-FIRST_DAY = date(2026, 1, 1)
+FIRST_DAY = date(1971, 1, 4)
+"""A Monday of the simulation's own calendar; early, because a device derives its keys day by day from 1970."""
 DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
 THREADS = 8
@@ -110,24 +112,31 @@ class Result:
 
     def utility(self, menu: Menu) -> float:
         """The paper's utility of the live system: of its global errors over the days."""
-        errors = [row.error for row in self.rows if row.error is not None]
-        if not errors:
-            return math.nan
-        found = summary(np.array(errors))
-        metrics = np.zeros((1, len(METRICS)))
-        metrics[0, 3:] = found
-        return float(utility(metrics, menu.largest, menu.weights)[0])
+        return utility_of(self.rows, menu)
+
+
+def utility_of(rows: Sequence[Row], menu: Menu) -> float:
+    """The paper's utility of the global errors of some days; nan where nothing was published."""
+    errors = [row.error for row in rows if row.error is not None]
+    if not errors:
+        return math.nan
+    metrics = np.zeros((1, len(METRICS)))
+    metrics[0, 3:] = summary(np.array(errors))
+    return float(utility(metrics, menu.largest, menu.weights)[0])
 
 
 class Simulation:
     """Producers and a consumer around one service. ``step`` is a day."""
 
-    def __init__(self, world: World, host: Host, folder: Path, tell: Callable[[str], None]) -> None:
-        self.world, self.host, self.tell = world, host, tell
+    def __init__(
+        self, world: World, host: Host, folder: Path, tell: Callable[[str], None], watch: Callable[[Row], None]
+    ) -> None:
+        self.world, self.host, self.watch = world, host, watch
         self.days = min(map(len, world.readings))
         self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
-        self.service = Service(host.address)
+        self.connections = Connections()
+        self.service = Service(host.address, self.connections)
         for each in world.menu.settings:
             law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.consumer_token, self.campaign = self._open()
@@ -187,26 +196,26 @@ class Simulation:
         behaviour = Behaviour(given.leaves, given.offline, given.loses, lies)
         state = folder / f"device-{n}"
         return ProducerAgent(
-            self.host.address, self.campaign, state, world.readings[n], worth, world.model, privacy, behaviour, rng
-        )
+            self.host.address, self.campaign, state, world.readings[n], worth, world.model, privacy, behaviour,
+            world.lattice, self.connections, rng,
+        )  # fmt: skip
 
-    async def run(self, done: Callable[[int, int], None] | None = None) -> Result:
+    async def run(self) -> Result:
         """All days, then what came of them."""
         with ThreadPoolExecutor(THREADS) as pool:
             for day in range(self.days):
                 await self.step(day, pool)
-                if done:
-                    done(day + 1, self.days)
             self.host.set_clock(self.start + (self.days + 1) * DAY)
             await self._each(pool, lambda agent: agent.catch_up())
             for day in range(len(self.rows), self.days):
                 self._close(day)
+        self.connections.close()
         last = self._paid(self.days - 1)
         return Result(
             tuple(self.rows),
             tuple(tuple(agent.ballot(last)) for agent in self.producers),
             self.consumer.model,
-            frozenset(a.sharer.member().producer for a in self.producers if a.behaviour.lies and a.setting != STAY_OUT),
+            frozenset(name for agent in self.producers for name in agent.lied_as),
             self.campaign,
             self.host.db,
         )
@@ -240,7 +249,8 @@ class Simulation:
         if day >= len(self.rewards):
             adapted = None
             if day % LEARN_EVERY == 0:
-                adapted = self.consumer.pay(self.consumer.budget - self._spent(), self.days - day)
+                spent = self.rows[-1].spent if self.rows else 0
+                adapted = self.consumer.pay(self.consumer.budget - spent, self.days - day)
             self.rewards.append(adapted if adapted is not None else self.rewards[-1])
         body = {"rewards": self._paid(day), "from": self._key(day)}
         self.service.ask("PUT", f"/v1/campaigns/{self.campaign}/rewards", self.consumer_token, body)
@@ -275,14 +285,12 @@ class Simulation:
                 float(taken @ privacy / taken.sum()) if taken.sum() else None,
             )
         )
+        self.watch(self.rows[-1])
 
     def _truth(self, day: int) -> float:
         """The sum of what was shared, on the lattice: readings of those who reported that day and did not leave."""
-        lattice, steps = self.world.lattice, 0
-        for agent in self.producers:
-            if agent.setting != STAY_OUT and day in agent.truth:
-                steps += sum(lattice.steps(value, "a reading") or 0 for value in agent.truth[day])
-        return float(steps * lattice.unit)
+        steps = sum(agent.truth.get(day, 0) for agent in self.producers if agent.setting != STAY_OUT)
+        return float(steps * self.world.lattice.unit)
 
 
 def simulate(
@@ -291,21 +299,21 @@ def simulate(
     folder: Path,
     *,
     tell: Callable[[str], None] = lambda _: None,
-    done: Callable[[int, int], None] | None = None,
+    watch: Callable[[Row], None] = lambda _: None,
 ) -> Result:
-    """Run a simulation to its end."""
-    return asyncio.run(Simulation(world, host, folder, tell).run(done))
+    """Run a simulation to its end; ``watch`` sees each day when it is closed."""
+    return asyncio.run(Simulation(world, host, folder, tell, watch).run())
 
 
-def frame(rows: Sequence[Row], ids: Sequence[str]) -> list[dict[str, Any]]:
-    """One plain row per day."""
+def frame(rows: Sequence[Row], menu: Menu) -> list[dict[str, Any]]:
+    """One plain row per day; ``utility`` is that of the days so far, ``cost`` what the day added to ``spent``."""
     made: list[dict[str, Any]] = []
-    for row in rows:
-        plain: dict[str, Any] = {"day": row.day + 1, "reports": row.reports, "spent": row.spent}
-        plain |= {f"reward_{id}": row.rewards.get(id, 0) for id in ids}
-        plain |= {f"producers_{id}": row.producers.get(id, 0) for id in ids}
-        plain |= {
-            name: getattr(row, name) for name in ("truth", "estimate", "low", "high", "error", "privacy", "inside")
-        }
+    for number, row in enumerate(rows):
+        before = rows[number - 1].spent if number else 0
+        plain: dict[str, Any] = {"day": row.day + 1, "reports": row.reports, "cost": row.spent - before}
+        plain |= {"spent": row.spent, "utility": utility_of(rows[: number + 1], menu)}
+        plain |= {f"reward_{id}": row.rewards.get(id, 0) for id in menu.ids}
+        plain |= {f"producers_{id}": row.producers.get(id, 0) for id in menu.ids}
+        plain |= {name: getattr(row, name) for name in COLLECTED}
         made.append(plain)
     return made

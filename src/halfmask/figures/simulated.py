@@ -1,0 +1,107 @@
+"""A simulated population day by day: utility, privacy, what it costs, and who takes which setting."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from halfmask.errors import FileFormatError
+from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
+from halfmask.figures.interactive.marks import line, plain
+from halfmask.figures.style import QUIET, look, panels, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TAKEN = "producers_"
+
+
+@dataclass(frozen=True)
+class Days:
+    """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
+
+    ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
+    """
+
+    day: list[float]
+    utility: list[float]
+    privacy: list[float]
+    cost: list[float]
+    producers: dict[str, list[float]]
+    inside: int
+    published: int
+
+
+def simulated_data(rows: Sequence[Mapping[str, Any]]) -> Days:
+    """The days of `halfmask simulate`, as it wrote them."""
+    inside = [str(row["inside"]) for row in rows if row["inside"] not in ("", None)]
+    day, utility, privacy, cost = (
+        [_number(row[name]) for row in rows] for name in ("day", "utility", "privacy", "cost")
+    )
+    taken = {name: [_number(row[name]) for row in rows] for name in rows[0] if name.startswith(TAKEN)}
+    producers = {name.removeprefix(TAKEN): values for name, values in taken.items()}
+    return Days(day, utility, privacy, cost, producers, inside.count("True"), len(inside))
+
+
+def read_days(path: Path) -> Days | None:
+    """The days in a file; None where there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return simulated_data(list(csv.DictReader(file)))
+    except (ValueError, KeyError, IndexError, UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(f"{path} holds no simulated days: recreate it with 'halfmask simulate -o'") from error
+
+
+def _number(cell: Any) -> float:
+    return float("nan") if cell in ("", None) else float(cell)
+
+
+def simulated_caption(data: Days) -> str:
+    """What is shown, and how the last day compares with the first."""
+    ids, last = list(data.producers), len(data.day) - 1
+    most = max(ids, key=lambda id: data.producers[id][last])
+    return (
+        "A simulated population against a running service, day by day: the paper's utility of the totals published so "
+        "far and the mean privacy of those who take part; what the day's rewards cost; and how many producers take "
+        f"each setting. What to see: after {len(data.day)} days the utility is {data.utility[last]:.2f} and the "
+        f"privacy {data.privacy[last]:.2f}; {most} is the setting that most take on the last day. "
+        f"{data.inside} of {data.published} published intervals hold the truth; 95 of 100 are meant to."
+    )
+
+
+def draw_simulated(data: Days, columns: int) -> "Figure":
+    """Three panels: scores, cost, and who takes what."""
+    with styled():
+        figure, (scores, cost, taken) = panels(3, columns, sharex=True)
+        for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
+            scores.plot(data.day, values, label=name, **look(place))
+        scores.set(title="utility so far, and privacy", ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
+        scores.legend(loc="lower right")
+        cost.bar(data.day, data.cost, color=QUIET)
+        cost.set(title="cost of the day", ylabel="money", xlabel="day")
+        cost.yaxis.set_major_formatter("{x:,.6g}")
+        for place, (id, values) in enumerate(data.producers.items()):
+            taken.plot(data.day, values, label=id, **look(place))
+        taken.set(title="who takes which setting", ylabel="producers", xlabel="day", ylim=(0, None))
+        taken.legend(title="setting", ncols=2)
+    return figure
+
+
+def simulated_figure(data: Days, caption: str) -> Interactive:
+    """The same three panels."""
+    days, traces = plain(data.day), list[Spec]()
+    for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
+        traces.append(line(0, name, days, plain(values), look(place), f"day %{{x}}: {name} %{{y:.3f}}"))
+    traces.append(line(1, "cost", days, plain(data.cost), {"color": QUIET}, "day %{x}: %{y:,}"))
+    for place, (id, values) in enumerate(data.producers.items()):
+        hover = f"day %{{x}}: %{{y:,}} producers take {id}"
+        traces.append(line(2, f"setting {id}", days, plain(values), look(place), hover))
+    made = [
+        Panel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
+        Panel("Cost of the day", axis("day"), axis("money", rangemode="tozero")),
+        Panel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
+    ]
+    return interactive(caption, traces, made, height=260)
