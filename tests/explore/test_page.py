@@ -15,7 +15,7 @@ from halfmask.pages.explore.server import ExploreServer
 from halfmask.profiles.store import load_profile
 
 FIGURES = (
-    *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+    *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
     *("protection", "guarantees", "limit", "readings"),
 )
 

@@ -92,7 +92,7 @@ def whole_folder(folder: Path) -> Path:
     made = small_profile(folder)
     tried = Experiment.on(made, sizes=SIZES, seed=SEED)
     write_study(evaluate_grid(made, grid(GRID), tried, threads=1), folder / "study.parquet")
-    menu = optimize(folder / "study.parquet").menu
+    menu = optimize(folder / "study.parquet", profile=made).menu
     write_menu(menu, folder / "menu.json")
     offer(made, folder / "offer.json", study=folder / "study.parquet", summary_epsilon=4.0)
     write_mix(mix(made, menu, step=0.5, repeats=2, seed=SEED), folder / "mix.parquet")

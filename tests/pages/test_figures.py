@@ -14,7 +14,7 @@ from halfmask.figures.registry import drawings
 from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
 
 NAMES = {
-    *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "protection", "guarantees", "limit"),
+    *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "protection", "guarantees", "limit"),
     *("trade-off", "equal-readings", "readings"),
 }
 

@@ -53,7 +53,7 @@ def test_every_drawn_figure_is_there_to_look_into(inputs: Inputs, figures: dict[
 @pytest.mark.parametrize(
     "name",
     [
-        *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+        *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
         *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
     ],
 )
@@ -211,7 +211,7 @@ def test_only_figures_asked_for_are_made(inputs: Inputs) -> None:
     follow, stay = (
         [each.name for each in interactive_figures(inputs, follows_menu=following)] for following in (True, False)
     )
-    assert follow == ["algorithm", "users", "trajectories", "noise", "mixes"]
+    assert follow == ["offer", "algorithm", "users", "trajectories", "noise", "mixes"]
     assert {*follow, *stay} == {kind.name for kind in FIGURES} - {"pay"}  # the folder holds no schedule
 
 

@@ -89,14 +89,14 @@ def test_the_report_has_every_section_and_every_figure(reported: Path) -> None:
     assert [name for name in page.ids if name.startswith("figure-")] == [
         f"figure-{name}"
         for name in (
-            *("algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
+            *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
             *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
         )
     ]
     assert "Left out" not in page.text
     assert "60 users, " in page.text
     assert "8 times out of 10" in page.text
-    assert "Figure 12. The readings." in page.text
+    assert "Figure 13. The readings." in page.text
 
 
 def test_the_report_refers_to_nothing_outside(reported: Path) -> None:

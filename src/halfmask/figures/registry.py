@@ -31,6 +31,7 @@ from halfmask.figures.interactive.readings import readings_figure
 from halfmask.figures.interactive.trajectories import trajectory_figure
 from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
 from halfmask.figures.noise import draw_noise, noise_data
+from halfmask.figures.offer import draw_offer, offer_caption, offer_data, offer_figure
 from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
 from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
@@ -158,6 +159,11 @@ def _readings(inputs: Inputs) -> ProfilePicture | None:
 
 
 FIGURES = (
+    FigureKind(
+        "offer", "The offer beside the paper's menu", "menu",
+        lambda inputs: offer_data(inputs.offer, inputs.menu), offer_caption, draw_offer, _twin(offer_figure),
+        follows_menu=True,
+    ),
     FigureKind(
         "algorithm", "How the menu is chosen", "menu", _algorithm, captions.algorithm_caption, draw_algorithm,
         _algorithm_twin, follows_menu=True,

@@ -135,8 +135,9 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
         middle = math.sqrt(low * high) if low else high / 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     scale = float(f"{high:.{DIGITS}g}")
+    last = 10.0 ** (math.floor(math.log10(scale)) + 1 - DIGITS)  # one more of the last digit
     while not reaches(scale):
-        scale = float(f"{scale * (1 + 10.0 ** (1 - DIGITS)):.{DIGITS}g}")
+        scale = float(f"{scale + last:.{DIGITS}g}")
     return PrivacySetting(REFERENCE, (scale,))
 
 
