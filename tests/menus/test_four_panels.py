@@ -55,7 +55,7 @@ def _offer(profile: Profile) -> Menu:
     size = float(profile.rows["sum_abs"].sum() / profile.readings)  # a small grid in the data's own scale
     settings = [PrivacySetting("laplace", (float(b * size),)) for b in np.geomspace(1e-3, 30, 60)]
     error = error_function("auto", profile)
-    tried = Experiment.on(profile, sizes="60,all", repeats=2, error=error)
+    tried = Experiment.on(profile, sizes="30,all", repeats=2, error=error)
     study = evaluate_grid(profile, Grid.from_settings(settings), tried)
     return offer(profile, study).menu
 
