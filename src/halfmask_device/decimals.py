@@ -2,9 +2,11 @@
 
 import math
 import re
+from decimal import ROUND_CEILING, Context, Decimal
 
 from halfmask_device.errors import SettingError
 
+SLACK = 1e-12
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -13,6 +15,17 @@ def number_text(value: float) -> str:
     mantissa, mark, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
+def upwards(value: float, digits: int = 3) -> str:
+    """So many digits of an upper bound, rounded up: what is printed is never below what was found.
+
+    What is above a shorter number by less than `SLACK` of itself is above it by the rounding of floats alone: 3 x 0.1.
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    kept = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value * (1 - SLACK)))
+    return f"{float(kept):.{max(digits, 6)}g}"
 
 
 def parse_number(text: str, place: str) -> float:

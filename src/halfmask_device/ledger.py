@@ -133,7 +133,7 @@ class Guard:
                 self._warn(spent, where, channel)
                 return channel
         if limit.then == "warn":
-            self._note(f"the ledger's limit of epsilon {limit.epsilon:g} is exceeded in {where}, and only warned of")
+            self._note(f"the ledger's limit is exceeded in {where}, and only warned of: {limit.words()}")
             return self._channels[0]
         return None
 
@@ -142,4 +142,4 @@ class Guard:
         if channel != self._channels[0]:
             self._note(f"in {where} the ledger's limit is near: readings are reported by {channel.setting.text}")
         elif spent > WARN_FROM * limit.epsilon:
-            self._note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit, epsilon {limit.epsilon:g}")
+            self._note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit: {limit.words()}")

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from halfmask_device.decimals import number_text
 from halfmask_device.errors import FileFormatError, OptionError
 from halfmask_device.lattice import exact_decimal
 from halfmask_device.private import replace
@@ -43,6 +44,13 @@ class Limit:
             raise OptionError("what follows a limit is warn, stop or coarser")
         if exact_decimal(self.change, "change") <= 0:
             raise OptionError("a limit's change must be above 0")
+
+    def words(self) -> str:
+        """The epsilon with its change, its window and its delta."""
+        return (
+            f"epsilon {number_text(self.epsilon)} for a change of {self.change} in every reading of a {self.window}, "
+            f"delta {self.delta:g}"
+        )
 
 
 def read_limit(state: State) -> Limit | None:

@@ -83,10 +83,13 @@ def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float
 
 
 def per_unit(reports: Mapping[tuple[str, str], int]) -> float:
-    """Metric privacy: pure epsilon for each unit by which each reading may change; infinite where a law has none."""
+    """Metric privacy: pure epsilon for each unit by which each reading may change; infinite where a law has none.
+
+    A unit is rounded up to whole steps of the lattice, as every change is.
+    """
     total = 0.0
-    for (text, _), count in reports.items():
+    for (text, step), count in reports.items():
         setting = DeviceSetting.parse(text)
         fits = setting.mechanism in ("laplace", "geometric")
-        total += count / float(setting.parameters[0]) if fits else math.inf if count else 0.0
+        total += count * pure(setting, "1", step) if fits else math.inf if count else 0.0
     return total

@@ -65,22 +65,29 @@ class Channel:
         """Slot, tag and noise of each look."""
         if len(looks) > PREPARE:
             self.law.prepare()
-        head, table = self.head, self.law.table or []
+        table, number, named = self.law.table or [], int.from_bytes, None
         last, found = len(table), []
         for sensor, time, day, key, steps in looks:
-            place = head + f"{len(sensor)}:{sensor}{len(time)}:{time}".encode("utf-8", "surrogateescape")
+            if sensor != named:
+                named, head = sensor, self.head + _written(sensor)
+            place = head + _written(time)
             slot = blake2s(place, key=key, person=b"slot", digest_size=8).digest()
             message = place + b"=%d" % steps
             block = blake2s(message + b"\0\0\0\0", key=key, person=b"noise").digest()
-            u = int.from_bytes(block[:8], "big")
+            u = number(block[:8], "big")
             size = bisect_right(table, u)
             if size == last or (size and u - table[size - 1] < GAP):
                 noise = self.law.draw(Bits(key, message))
             else:
                 noise = -size if block[8] & 128 else size
-            tag = int.from_bytes(block[24:], "big", signed=True)
-            found.append(((day << HASH) + (int.from_bytes(slot, "big") >> (64 - HASH)), tag, noise))
+            tag = number(block[24:], "big", signed=True)
+            found.append(((day << HASH) + (number(slot, "big") >> (64 - HASH)), tag, noise))
         return found
+
+
+def _written(text: str) -> bytes:
+    """Its length before it, so that no two pairs of texts are written alike."""
+    return f"{len(text)}:{text}".encode("utf-8", "surrogateescape")
 
 
 Gate = Callable[[sqlite3.Connection, int], Channel | None]

@@ -67,7 +67,8 @@ class Producer:
     def _batch(self, batch: list[Reading], first: int, time_column: str, value_column: str) -> list[int | None]:
         places, looks = [], []
         keys, days, lattice = self._state.keys, self._state.keys.days, self.lattice
-        for row, (time, value, *sensor) in enumerate(batch):
+        for row, reading in enumerate(batch):
+            time, value = reading[0], reading[1]
             try:
                 when, day = moment(time)
                 steps = lattice.steps(value)
@@ -78,7 +79,7 @@ class Producer:
                 key = keys.of(day, f"row {first + row}, column {time_column}: the time")
             if steps is not None:
                 places.append(row)
-                looks.append((sensor[0] if sensor else "", when, day, key, steps))
+                looks.append((reading[2] if len(reading) == 3 else "", when, day, key, steps))
                 if day == UNDATED:
                     self._note("some times have no date that can be read: they must never come again")
         reports: list[int | None] = [None] * len(batch)

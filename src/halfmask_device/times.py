@@ -13,6 +13,12 @@ UNDATED = -(1 << 15)
 """The day of times whose day cannot be read."""
 LAST = 1 << 16
 """Days that a device has keys for: to the year 2149."""
+_DATE = 10
+"""Characters of a date, 2026-11-16."""
+_MEMO = 1 << 17
+"""Clock times whose spelling is kept at hand while the program runs: a day has 86,400 seconds."""
+_days: dict[str, int] = {}
+_clocks: dict[str, str] = {}
 
 
 def moment(text: str, place: str = "the time") -> tuple[str, int]:
@@ -21,6 +27,9 @@ def moment(text: str, place: str = "the time") -> tuple[str, int]:
     ISO 8601 in all its spellings, and seconds or milliseconds since 1970 (10 or 13 digits). What has no readable date
     is taken as it is written, on the day `UNDATED`. A time of day names no single reading and is refused.
     """
+    day, clock = _days.get(text[:_DATE]), _clocks.get(text[_DATE:])
+    if day is not None and clock is not None:
+        return text[:_DATE] + clock, day
     stripped = text.strip()
     if stripped.isdigit() and stripped.isascii() and len(stripped) in (10, 13):
         seconds = int(stripped) / (1 if len(stripped) == 10 else 1000)
@@ -38,7 +47,19 @@ def moment(text: str, place: str = "the time") -> tuple[str, int]:
     day = found.toordinal() - _EPOCH
     if not 0 <= day < LAST:
         raise ReadingError(f"{place} lies before 1970 or after 2149, for which a device has no key: mend it")
+    _remember(text, found.isoformat(), day)
     return found.isoformat(), day
+
+
+def _remember(text: str, spelled: str, day: int) -> None:
+    """Keep a date and a clock time that are spelled apart: any such date with any such clock is then known.
+
+    So it is where the spelling has the text's own date, as it has without an offset or with that of UTC.
+    """
+    date_, clock = text[:_DATE], text[_DATE:]
+    apart = spelled[:_DATE] == date_ and clock[1:9] == spelled[_DATE + 1 :][:8] and clock[9:] in ("", "Z", "+00:00")
+    if apart and len(_days) < LAST and len(_clocks) < _MEMO:
+        _days[date_], _clocks[clock] = day, spelled[_DATE:]
 
 
 def _undated(stripped: str, place: str) -> tuple[str, int]:

@@ -28,12 +28,29 @@ def test_the_promise_is_kept_and_a_hundredth_less_noise_breaks_it(question: Ques
     found = least_noise(epsilon, question)
     assert {each.mechanism for each in found.solutions} == set(FAMILIES)
     for each in found.solutions:
-        kept = guarantee(each.setting, question.change, (question.window,)).epsilon_at(question.delta, question.window)
+        drawn = guarantee(each.setting, question.change, (question.window,), step=question.step)
+        kept = drawn.epsilon_at(question.delta, question.window)
         assert kept is not None
         assert kept == pytest.approx(each.window)
         assert kept <= epsilon
         broken = question.epsilon(_less(each.setting, 0.99))
         assert broken is None or broken > epsilon
+
+
+@pytest.mark.parametrize("step", [0.5, 4.0])
+def test_the_promise_is_of_the_noise_on_the_lattice(step: float) -> None:
+    """On a coarse lattice what is least for the continuous law is too little, and the notes say what was assumed."""
+    smooth, coarse = (least_noise(1.0, Question(2, 8, 1e-3, step=each)) for each in (None, step))
+    for each in coarse.solutions:
+        drawn = guarantee(each.setting, 2, (8,), step=step).epsilon_at(1e-3, 8)
+        assert drawn is not None
+        assert drawn <= 1
+    laplace = {each.mechanism: each.setting for each in smooth.solutions}["laplace"]
+    drawn = guarantee(laplace, 2, (8,), step=4.0).epsilon_at(1e-3, 8)
+    assert drawn is not None
+    assert drawn > 1, "the check can fail"
+    assert any(f"lattice of steps of {step:g}" in told for told in coarse.notes())
+    assert any("which no device draws" in told for told in smooth.notes())
 
 
 def test_one_report_of_laplace_noise_needs_the_change_over_epsilon() -> None:

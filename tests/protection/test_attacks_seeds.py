@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfmask.protection.attacks.seeds import decimals_of, draw, guessable_seed, implausibility, search
+from halfmask.protection.attacks.seeds import decimals_of, draw, draws, guessable_seed, implausibility, search, uniforms
 from halfmask.protection.evidence import evidence_from_profile
 from tests.evaluation.direct_cases import household
 from tests.protection.attack_cases import evidence_of, homes, setting
@@ -46,14 +46,27 @@ def test_the_seed_must_be_among_those_tried() -> None:
     assert search(noise, report, 0.001, usual, 70).tolist() != [77]
 
 
-def test_implausible_is_off_the_decimals_unusual_or_rough() -> None:
+def test_implausible_is_unusual_or_rough() -> None:
     usual = np.array([0.0, 5.0])
     smooth, rough = np.full((1, 8), 1.0), np.tile([1.0, 4.0], 4)[None]
-    off, unusual = smooth + 0.0004, smooth.copy()
+    unusual = smooth.copy()
     unusual[0, 3] = -1
-    both = np.concatenate([smooth, rough, off, unusual])
-    cost = implausibility(both, 0.001, usual)
-    assert np.argsort(cost).tolist() == [0, 1, 3, 2]
+    cost = implausibility(np.concatenate([unusual, rough, smooth]), usual)
+    assert np.argsort(cost).tolist() == [2, 1, 0]
+
+
+def test_the_generator_is_splitmix() -> None:
+    """Its published first output for the seed 0, 0xE220A8397B1DCDAF, as a number of 53 bits."""
+    assert uniforms(np.array([0]), 1)[0, 0] == pytest.approx((0xE220A8397B1DCDAF >> 11) / 2**53, abs=2.0**-53)
+
+
+@pytest.mark.parametrize("text", ["staircase:1,0.5,0.3", "tabulated:0.1,0.5,1,1"])
+def test_noise_without_a_written_quantile_is_drawn_through_a_table_of_its_law(text: str) -> None:
+    noise = setting(text)
+    psi = np.abs(draws(noise, np.arange(400), 48)).ravel()
+    at = np.quantile(psi, [0.2, 0.5, 0.9])
+    share = noise.law.cdf(np.array(noise.parameters)[None], at)[0]
+    assert share == pytest.approx([0.2, 0.5, 0.9], abs=0.01)
 
 
 def test_decimals() -> None:

@@ -42,7 +42,7 @@ def test_a_promise_names_change_window_and_delta() -> None:
         "an attacker who knows all but this reading guesses right at most 62 times of 100 (epsilon 0.5 for a change of "
         "1 in one reading, delta 0)"
     )
-    window = promise(found, 4, unit="kW")
+    window = promise(guarantee(LAPLACE, 1.0, (), unit="kW"), 4)
     assert window.delta == 1e-6
     assert window.epsilon == pytest.approx(2.0, rel=0.01)
     assert "for a change of 1 kW in each of 4 readings, delta 1e-06" in window.words()

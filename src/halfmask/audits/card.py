@@ -1,7 +1,10 @@
 """The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +31,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks import ATTACKS, Finding, attack
 from halfmask.protection.attacks.finding import plain
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
-from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, guarantee
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, drawn_guarantee
 from halfmask.protection.guarantees.units import (
     SMALL_DELTA,
     Promise,
@@ -38,7 +41,7 @@ from halfmask.protection.guarantees.units import (
     promise,
 )
 from halfmask.results import Result
-from halfmask_device.decimals import number_text
+from halfmask_device.decimals import number_text, upwards
 from halfmask_device.terms import STEP
 
 if TYPE_CHECKING:
@@ -94,12 +97,15 @@ class SettingCard:
 
     def lines(self) -> list[str]:
         """What is promised, a sentence for each window, in full."""
+        if self.typical.certain >= 1:
+            return []
         told = [f"{name}: {each.words()}" for name, each in self.promises.items() if each.words() not in self.sentence]
         if self.whole:
             told.append(f"whole range: {self.whole.words()}")
         if self.per_unit:
-            told.append(f"per unit: epsilon {self.per_unit:.2g} for a change of 1 in one reading, delta 0")
-        return told if self.guarantee.loss is not None else []
+            size = f"a change of 1 {self.guarantee.unit}".strip()
+            told.append(f"per unit: epsilon {upwards(self.per_unit, 2)} for {size} in one reading, delta 0")
+        return told
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the guarantee's keys stand at the top."""
@@ -130,6 +136,7 @@ class SettingCard:
             "told": {str(count): chance for count, chance in self.told.items()},
             "per_unit": self.per_unit,
             "sentence": self.sentence,
+            "lines": self.lines(),
             "warnings": list(self.warnings),
         }
 
@@ -241,9 +248,9 @@ def audit_menu(
     """A card for each setting of a menu; with a panel, attacks see readings, without one only totals by period.
 
     ``sensitivity`` is the largest change of a reading, its published range by default. ``step`` is that of the lattice
-    that devices draw on, theirs by default (`STEP`). ``window`` readings in a row, a day of them, and one are what
-    promises are for. ``advance(done, all)`` hears of attacks. Everything but the audit of the device's sampler, which
-    cannot be seeded, is the same for the same seed.
+    that devices draw on: by default the one that the menu was made for, else theirs (`STEP`). Promises are for one
+    reading, ``window`` in a row, a day, and everything. ``advance(done, all)`` hears of attacks. Everything but the
+    audit of the device's sampler, which cannot be seeded, is the same for the same seed.
     """
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
@@ -253,34 +260,37 @@ def audit_menu(
         raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
     reports = reports_of(profile)
     windows = {"one reading": 1, **({"window": window} if window else {}), "a day": reports["day"]}
-    drawn = float(STEP) if step is None else step
+    windows["everything"] = everything(profile, reports["day"])
+    drawn, drawn_by = _step(step, menu)
     scale = AllReadings(profile, menu)
-    bench = Bench(evidence, scale, range_, typical_reading(profile), reports, windows, drawn, seed)
-    cards = []
-    for number, entry in enumerate(menu.settings):
-        done = number * len(ATTACKS)
+    unit = profile.unit or (menu.question.unit if menu.question else "")
+    bench = Bench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
+    done = count(1)
 
-        def heard(part: int, _: int, done: int = done) -> None:
-            if advance:
-                advance(done + part, len(menu.settings) * len(ATTACKS))
+    def heard(_: int, __: int) -> None:
+        if advance:
+            advance(next(done), len(menu.settings) * len(ATTACKS))
 
-        cards.append(bench.card(entry, near[entry.id], heard))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # every attack has a stream of its own, so order changes nothing
+        known = pool.submit(noise_at_equal_utility, menu, profile)
+        best = pool.submit(bench.best_score, menu.settings, near)
+        cards = tuple(pool.map(lambda entry: bench.card(entry, near[entry.id], heard), menu.settings))
     about = {
         "halfmask": __version__,
         "fingerprint": profile.fingerprint(),
         "users": profile.users,
         "readings": profile.readings,
         "sensitivity": {"range": range_, "origin": origin, "typical": bench.typical},
-        "step": {"size": drawn, "origin": "the device's default" if step is None else GIVEN},
+        "step": {"size": drawn, "origin": drawn_by},
         "windows": windows,
         "delta": SMALL_DELTA,
+        "unit": unit,
         "reports": bench.reports,
         "evidence": evidence.what,
         "resolution": evidence.resolution,
         "seed": seed,
     }
-    best = bench.best_score(menu.settings, near)
-    return ReportCard(tuple(cards), best, noise_at_equal_utility(menu, profile), about)
+    return ReportCard(cards, best.result(), known.result(), about)
 
 
 @dataclass(frozen=True)
@@ -294,12 +304,12 @@ class Bench:
     reports: dict[str, int]
     windows: dict[str, int]
     step: float
+    unit: str
     seed: int
 
     def guarantee(self, setting: PrivacySetting, change: float, counts: Sequence[int] = ()) -> Guarantee:
         """Of the noise that a device draws on the lattice, or on the setting's own."""
-        own = setting.noise.law.lattice(setting.noise.parameters) if setting.noise.kind == "additive" else None
-        return guarantee(setting, change, counts, step=self.step if own is None else own)
+        return drawn_guarantee(setting, change, counts, self.step, self.unit)
 
     def card(self, entry: MenuSetting, near: Closeness, advance: Callable[[int, int], None]) -> SettingCard:
         """Guarantees, sampler and attacks of one setting."""
@@ -324,7 +334,7 @@ class Bench:
             promises=all_promises(typical, self.windows),
             whole=promise(whole),
             told=odds_by_readings(typical),
-            per_unit=per_unit(entry.setting),
+            per_unit=per_unit(entry.setting, typical.step),
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
@@ -352,15 +362,36 @@ class Bench:
 
     def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
         """delta at `CURVE` for one report and for a day of them."""
-        return {count: delta_curve(found, count) for count in (1, self.reports["day"])}
+        return {number: delta_curve(found, number) for number in (1, self.reports["day"])}
 
 
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
     """Upper bounds on delta at `CURVE` for so many reports; 1 where the setting guarantees nothing."""
-    if found.loss is None:
+    if found.losses is None:
         return (1.0,) * len(CURVE)
-    together = found.loss.composed(reports)
+    together = found.losses.composed(reports)
     return tuple(together.delta(epsilon) for epsilon in CURVE)
+
+
+def _step(given: float | None, menu: Menu) -> tuple[float, str]:
+    """The lattice's step, and who says so."""
+    if given is not None:
+        return given, GIVEN
+    if menu.question is not None and menu.question.step is not None:
+        return menu.question.step, "the menu's"
+    return float(STEP), "the device's default"
+
+
+def _typical(profile: Profile) -> float:
+    """A typical reading to three digits, so that what is printed is what was computed with."""
+    return float(f"{typical_reading(profile):.3g}")
+
+
+def everything(profile: Profile, day: int) -> int:
+    """All reports of one device over the time that the profile covers: the longest window there is."""
+    held = profile.rows["readings"] > 0
+    longest = int((profile.rows["last"][held] - profile.rows["first"][held]).max(initial=0))
+    return longest // (DAY // day) + 1
 
 
 def reports_of(profile: Profile) -> dict[str, int]:

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.base import Floats, Integers
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.protection.guarantees.guarantee import guarantee, pure_epsilon
-from halfmask.protection.guarantees.lattice import lattice_masses, rounded_up
+from halfmask.protection.guarantees.guarantee import pure_epsilon
+from halfmask.protection.guarantees.hockey_stick import Cells, cells, is_still
+from halfmask.protection.guarantees.lattice import lattice_cells, lattice_masses
 
 Draw = Callable[[int, int], Integers]
 """value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
@@ -184,15 +185,21 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
     reach = math.floor(bound / step + 0.5) if bounded else 0
     size = reach // 2 if bounded else round(math.sqrt(float(inner.law.moments(parameters)[0, 1])) / step)
     change = max(size, 1)
-    promised = guarantee(inner, rounded_up(change * step * (1 - 1e-12), step), (), step=step)
-    if promised.loss is None:
-        raise OptionError(f"{inner}: {promised.label}; there is no promise to audit")
+    promised = apart(inner, step, change)
     if not bounded:
-        return audit_delta(draw, 0, change, 0.5, promised.delta[0.5], n, confidence)
+        return audit_delta(draw, 0, change, 0.5, promised.delta(0.5), n, confidence)
     each = (1 + confidence) / 2
-    narrow = audit_delta(draw, 0, change, SURE, promised.delta[SURE], n, each)
+    narrow = audit_delta(draw, 0, change, SURE, promised.delta(SURE), n, each)
     wide = audit_certain(draw, 0, change, reach, promised.certain, n, each)
     return replace(max(wide, narrow, key=lambda one: one.bound - one.claimed), confidence=confidence)
+
+
+def apart(setting: PrivacySetting, step: float, change: int) -> Cells:
+    """What tells two values just so many steps apart, by the law on the lattice: smaller changes are not asked for."""
+    if is_still(setting) or setting.law.estimated:
+        raise OptionError(f"{setting} promises nothing that draws could break")
+    found = lattice_cells(setting, step, change)
+    return cells(setting, change * step) if found is None else found
 
 
 def fit(draws: Integers, masses: Floats, confidence: float = CONFIDENCE) -> Misfit | None:

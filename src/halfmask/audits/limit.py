@@ -26,6 +26,8 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 
 PER_OCTAVE = 16
+FINER = 4
+"""The bound is certified on pieces and cells so many times as narrow: a 64th of an octave, as a profile's bins are."""
 BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0
 POINTS = 20
 FEWEST_POINTS, MOST_POINTS = 4, 40
@@ -37,7 +39,8 @@ DIGITS = 6
 class Limit:
     """The best law of one variance: |psi| has mass ``masses[k]``, evenly spread, from ``edges[k]`` to ``edges[k+1]``.
 
-    No law on these pieces has more privacy than ``upper_bound``; ``privacy`` is what this one has.
+    ``privacy`` is what this law has. No law has more than ``upper_bound`` that is even within pieces `FINER` times as
+    narrow, on errors counted in cells as much finer: nothing narrower is known of the readings themselves.
     """
 
     variance: float
@@ -65,7 +68,7 @@ class LimitCurve:
 
     @property
     def upper_bound(self) -> FloatArray:
-        """What no law on the pieces exceeds; one narrower than a piece may, by some ten-thousandths."""
+        """What no law exceeds, as `Limit` has it."""
         return np.array([each.upper_bound for each in self.limits])
 
 
@@ -73,8 +76,7 @@ class LimitCurve:
 class Closeness:
     """How close a setting comes to the limit of its own variance: ``privacy / upper_bound``, both over all readings.
 
-    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none. Noise
-    narrower than a piece may seem to exceed the bound, by some thousandths: that counts as all of it.
+    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none.
     """
 
     id: str
@@ -109,12 +111,16 @@ class AllReadings:
         """The best law of a variance, on the given pieces or on those of the logarithmic grid."""
         edges = pieces(variance) if edges is None else edges
         law: BestLaw = best_law(self.score(edges), variance, tolerance)
-        return Limit(variance, law.privacy, law.upper_bound, edges, law.masses)
+        fine = finer(edges)
+        width = np.diff(fine).reshape(-1, FINER)
+        masses = (law.masses[:, None] * width / width.sum(axis=1, keepdims=True)).ravel()
+        bound = self.score(fine, PER_OCTAVE * FINER).bound(masses, variance)
+        return Limit(variance, law.privacy, max(bound, law.upper_bound), edges, law.masses)
 
-    def score(self, edges: FloatArray) -> PrivacyScore:
+    def score(self, edges: FloatArray, per_octave: int = PER_OCTAVE) -> PrivacyScore:
         """The score of laws on pieces between the edges."""
         low, high = edges[:-1], edges[1:]
-        grid = self._grid(edges[-1])
+        grid = self._grid(edges[-1], per_octave)
         reached = np.clip((grid.y - low[:, None]) / (high - low)[:, None], 0, 1)
         return self._score(grid, reached, (low + high) / 2, (low**2 + low * high + high**2) / 3)
 
@@ -135,8 +141,8 @@ class AllReadings:
         mean, std, _ = score.parts(np.ones(1))
         return float(np.dot(self.weights, (mean, std, all_at_full_resolution(self.z, setting.law, parameters))))
 
-    def _grid(self, largest: float) -> LogGrid:
-        return make_grid(self.z, self.z.share, largest, PER_OCTAVE)
+    def _grid(self, largest: float, per_octave: int = PER_OCTAVE) -> LogGrid:
+        return make_grid(self.z, self.z.share, largest, per_octave)
 
     def _score(self, grid: LogGrid, cdf: FloatArray, mean: FloatArray, square: FloatArray) -> PrivacyScore:
         holds = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
@@ -169,6 +175,15 @@ def pieces(variance: float, above: int = ABOVE) -> FloatArray:
     middle = int(np.floor(PER_OCTAVE * np.log2(variance) / 2))
     points = np.arange(middle - BELOW * PER_OCTAVE, middle + above * PER_OCTAVE + 1) / PER_OCTAVE
     return np.concatenate([[0.0], np.exp2(points)])
+
+
+def finer(edges: FloatArray) -> FloatArray:
+    """Each piece in `FINER` parts: of equal ratios, or of equal widths where it begins at 0."""
+    share = np.arange(FINER) / FINER
+    low, high = edges[:-1, None], edges[1:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(low > 0, low * (high / low) ** share, low + (high - low) * share)
+    return np.append(parts.ravel(), edges[-1])
 
 
 def limit_curve(profile: Profile, menu: Menu, variances: Iterable[float], *, other_data: bool = False) -> LimitCurve:
@@ -204,8 +219,8 @@ def few_pieces(scale: AllReadings, best: Limit, points: int = POINTS) -> Privacy
     """The best law of few pieces, as a setting: pieces where the limit's mass is, with masses found anew."""
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
-    few = scale.limit(best.variance, edges=likely_edges(best.edges, best.masses, points))
-    return tabulated(few.edges, few.masses)
+    edges = likely_edges(best.edges, best.masses, points)
+    return tabulated(edges, best_law(scale.score(edges), best.variance).masses)
 
 
 def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:

@@ -38,13 +38,14 @@ def built(kind: type[T], plain: Mapping[str, Any], **known: Any) -> T:
 
 
 def guarantee_of(plain: Mapping[str, Any]) -> Guarantee:
-    """A guarantee's table; the loss distribution behind it is not in the file."""
+    """A guarantee's table; the loss distribution behind it is computed again where it is asked for."""
     return built(
         Guarantee,
         plain,
         setting=PrivacySetting.parse(plain["setting"]),
         delta=_deltas(plain["delta"]),
         composed={int(reports): _deltas(deltas) for reports, deltas in plain["composed"].items()},
+        unit=plain.get("unit", ""),
         loss=None,
     )
 

@@ -7,25 +7,26 @@ from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.protection.attacks import Finding
 from halfmask.protection.attacks.finding import figure
 from halfmask.protection.guarantees.units import SMALL_DELTA, Promise
+from halfmask_device.decimals import number_text, upwards
 
 
 def card_rows(card: ReportCard) -> list[list[str]]:
     """The card as a table, headings first; `card_notes` says what the columns are."""
     day = card.about["reports"]["day"]
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
-    rows = [[*heads, "guess", "noise left", "named", "limit"]]
+    rows = [[*heads, "guess", "noise left", "linked", "limit"]]
     for each in card.cards:
         found = {finding.name: finding for finding in each.findings}
-        epsilon, near = each.typical.epsilon_at(SMALL_DELTA, day), each.closeness
+        epsilon, near = each.promises["a day"].epsilon, each.closeness
         most = "≤ " if law_unknown(each.setting) else ""
         rows.append(
             [
                 each.id,
                 "-" if each.privacy is None else f"{each.privacy.median:.2f}",
-                "none" if each.typical.epsilon is None else figure(each.typical.epsilon),
-                "none" if epsilon is None else figure(epsilon),
-                most + percent(each.typical.certain),
-                most + percent(each.typical.composed[day][math.inf]),
+                "none" if each.typical.epsilon is None else figure(float(upwards(each.typical.epsilon))),
+                "none" if epsilon is None else figure(float(upwards(epsilon))),
+                most + at_most(each.typical.certain),
+                most + at_most(each.typical.composed[day][math.inf]),
                 *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),
                 percent(_share_of_baseline(found.get("reconstruction"))),
                 percent(_share_of_baseline(found.get("smoothing"))),
@@ -46,19 +47,22 @@ def card_notes(card: ReportCard) -> list[str]:
     about, day = card.about, card.about["reports"]["day"]
     change, step = about["sensitivity"], about["step"]
     return [
-        f"epsilon, certain, odds: for a change of {change['typical']:.3g}, a typical reading, in one reading and in "
-        f"each of a day's {day:,}; of the noise that a device draws on steps of {step['size']:g} ({step['origin']}). "
+        f"epsilon, certain, odds: for a change of {_size(card, 'typical')}, a typical reading, in one reading and in "
+        f"each of a day's {day:,}; of the noise that a device draws on steps of {number_text(step['size'])} "
+        f"({step['origin']}). "
         f"The epsilon of a day is at delta {SMALL_DELTA:g}, that of one reading at delta 0. certain: the chance of "
         "reports that the other value could not have given. odds: how often an attacker who knows everything but "
         "which of two equally likely values it was guesses right, at the most; 50% is a blind guess.",
-        f"whole range: the same for a change of {change['range']:.4g} ({change['origin']}).",
+        f"whole range: the same for a change of {_size(card, 'range')} in one reading ({change['origin']}).",
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",
-        f"guess, noise left, named: what attacks achieve on {about['evidence']}. guess: the error of the best guess of "
-        "a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
+        f"guess, noise left, linked: what attacks achieve on {about['evidence']}. guess: the error of the best guess "
+        "of a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
         "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "
-        "named: users recognised at the first guess.",
-        "limit: the score beside the most that additive noise of that variance can have, to 0.1 %." + _families(card),
+        "linked: users whose reports of the second half of the time are told to be theirs at the first guess, by who "
+        "knows the first half.",
+        "limit: the score beside a bound on what additive noise of that variance can have, certified for noise that is "
+        "even within 1.1 % of its size, the width of a profile's bins." + _families(card),
         CALIBRATION,
     ]
 
@@ -79,6 +83,17 @@ def percent(value: float | None) -> str:
     if ALMOST < value < 1:
         return "> 99%"
     return f"{value:.0%}" if value == 0 or value >= 0.1 else "< 0.01%" if value < 1e-4 else f"{value:.2%}"
+
+
+def at_most(chance: float) -> str:
+    """A chance that is promised not to be exceeded, rounded up: all but whole is not shown as less."""
+    return "> 99%" if ALMOST < chance < 1 else f"{upwards(100 * chance)}%"
+
+
+def _size(card: ReportCard, of: str) -> str:
+    """A change that the card is about, exactly, with its unit."""
+    about = card.about
+    return f"{number_text(about['sensitivity'][of])} {about.get('unit', '')}".strip()
 
 
 def _share_of_baseline(found: Finding | None) -> float | None:

@@ -10,6 +10,7 @@ from halfmask.menus.menu import Score
 from halfmask.protection.attacks import Finding
 from halfmask.protection.guarantees.guarantee import Guarantee
 from halfmask.protection.guarantees.units import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
+from halfmask_device.decimals import upwards
 
 HIGH_SCORE = 0.4
 """A privacy score from which people take themselves for protected."""
@@ -19,8 +20,8 @@ UNDONE = 0.5
 """Attacks that leave less than this share of what they started from count as successful."""
 ALMOST = 0.995
 """Shares above are not rounded to all."""
-NAMED, TIMES_CHANCE = 0.1, 10
-"""Users count as recognisable where this share of them is named, and so many times more than by chance."""
+LINKED, TIMES_CHANCE = 0.1, 10
+"""Users count as linked where this share of them is, and so many times more than by chance."""
 HIDES = 0.05
 """Best guess against that without a report: below, the setting hides next to nothing."""
 
@@ -50,14 +51,14 @@ class Alternative:
 def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[str, int]) -> str:
     """What the setting does for a person, in one sentence."""
     found = {each.name: each for each in findings}
-    told = [_blur(found.get("reconstruction"))]
+    told = [_blur(found.get("reconstruction"), typical.unit)]
     steady, named = found.get("averaging"), found.get("re-identification")
     until = steady.details.get("reports_until_10_percent") if steady else None
     if until is not None and until > 1:
         told.append(f"a steady value shows to 10 % after {until:,} reports, {_span(until, reports)}")
     if named is not None and named.value is not None:
-        chance = f" ({_share(named.baseline)} by chance)" if named.baseline else ""
-        told.append(f"{_share(named.value)} of users are recognised by their reports{chance}")
+        beside = _linked_beside(named)
+        told.append(f"{_share(named.value)} of users are linked to their past by their reports ({beside})")
     text = "; ".join([*(part for part in told if part), _promise(typical)])
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -76,12 +77,12 @@ def warnings(
     weak = _weakness(typical, reports["day"])
     if score >= HIGH_SCORE and weak:
         told.append(f"High score ({score:.2f}), {weak}.")
-    told += [*_undone(score, found.get("reconstruction"), found.get("smoothing"))]
+    told += [*_undone(score, found.get("reconstruction"), found.get("smoothing"), typical.unit)]
     named = found.get("re-identification")
-    if named and named.value is not None and named.value >= max(NAMED, TIMES_CHANCE * (named.baseline or 0)):
-        told.append(f"Users stay recognisable: {_share(named.value)} are named, {_share(named.baseline)} by chance.")
+    if named and named.value is not None and named.value >= max(LINKED, TIMES_CHANCE * (named.baseline or 0)):
+        told.append(f"Users stay linked to their past: {_share(named.value)} ({_linked_beside(named)}).")
     if instead and weak and _better(instead, typical.epsilon_at(SMALL_DELTA, reports["day"])):
-        told.append(_advice(instead, reports["day"]))
+        told.append(_advice(instead, typical.size, reports["day"]))
     return tuple(told)
 
 
@@ -94,7 +95,7 @@ def law_unknown(setting: PrivacySetting) -> bool:
     return noise.kind != "additive" or noise.law.estimated
 
 
-def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> Iterator[str]:
+def _undone(score: float, guess: Finding | None, smoothed: Finding | None, unit: str) -> Iterator[str]:
     """What attacks take off the error of somebody who knows others' readings alone.
 
     Of the smoother that error counts beside the share of the noise that it removes: of large noise hardly any is left
@@ -103,7 +104,7 @@ def _undone(score: float, guess: Finding | None, smoothed: Finding | None) -> It
     if guess and guess.value is not None and guess.baseline:
         left = guess.value / guess.baseline
         if left < HIDES:
-            yield f"Hides next to nothing: {_blur(guess)}."
+            yield f"Hides next to nothing: {_blur(guess, unit)}."
         elif left < UNDONE and score >= HIGH_SCORE:
             yield f"High score ({score:.2f}), yet one report takes {_share(1 - left)} off an attacker's error."
     if smoothed and smoothed.details.get("rmse_prior"):
@@ -117,13 +118,14 @@ def _better(instead: Alternative, day: float | None) -> bool:
     return instead.day is not None and instead.day <= LARGE_EPSILON and (day is None or instead.day < day)
 
 
-def _advice(instead: Alternative, day: int) -> str:
+def _advice(instead: Alternative, size: str, day: int) -> str:
     now, then = f"{instead.privacy_now:.2f}", f"{instead.privacy:.2f}"
     scores = f"{then}, as this does" if now == then else f"{then} instead of {now}"
     return (
         f"{instead.setting} has the same variance, and so the same utility: over all readings it scores {scores}, and "
-        f"for a change of {instead.change:.3g} it keeps epsilon {instead.epsilon:.2g} in one reading (delta 0) and "
-        f"{instead.day:.2g} in each of {day:,} readings, a day (delta {SMALL_DELTA:g})."
+        f"for {size} it keeps epsilon {upwards(instead.epsilon, 2)} in one reading (delta 0) and epsilon "
+        f"{'none' if instead.day is None else upwards(instead.day, 2)} in each of {day:,} readings, a day "
+        f"(delta {SMALL_DELTA:g})."
     )
 
 
@@ -132,13 +134,13 @@ def _weakness(found: Guarantee, day: int) -> str:
     if law_unknown(found.setting):
         return found.label
     certain = found.composed[day][math.inf]
-    of = f"for a change of {found.sensitivity:.3g} in each of {day:,} readings, a day"
+    of = f"for {found.size} in each of {day:,} readings, a day"
     if certain > CERTAIN:
-        often = "all but always" if certain > ALMOST else f"with probability {certain:.2g}"
+        often = "all but always" if certain > ALMOST else f"with probability {upwards(certain, 2)}"
         return f"weak guarantee: reports rule the other values out for certain {often}, {of}"
     epsilon = found.epsilon_at(SMALL_DELTA, day)
     if epsilon is None or epsilon > LARGE_EPSILON:
-        reached = "no finite epsilon" if epsilon is None else f"epsilon {epsilon:.3g}"
+        reached = "no finite epsilon" if epsilon is None else f"epsilon {upwards(epsilon)}"
         return f"weak guarantee: {reached} {of} (delta {SMALL_DELTA:g})"
     return ""
 
@@ -152,14 +154,21 @@ def _share(value: float | None) -> str:
     return "over 99 %" if ALMOST < value < 1 else f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
 
 
-def _blur(found: Finding | None) -> str:
+def _blur(found: Finding | None, unit: str) -> str:
     if found is None or found.value is None or not found.baseline:
         return ""
     if found.value == 0:
         return "a report shows the reading as it is"
     if found.value < HIDES * found.baseline:
         return "a report all but shows the reading"
-    return f"who sees one report guesses the reading {found.value:.2g} off ({found.baseline:.2g} without it)"
+    off, blind = (f"{each:.2g} {unit}".strip() for each in (found.value, found.baseline))
+    return f"who sees one report guesses the reading {off} off ({blind} without it)"
+
+
+def _linked_beside(found: Finding) -> str:
+    """What the share linked is to be held against."""
+    unmasked = found.details.get("unmasked_top1")
+    return ("" if unmasked is None else f"{_share(unmasked)} without noise, ") + f"{_share(found.baseline)} by chance"
 
 
 def _span(reports: int, of: Mapping[str, int]) -> str:
@@ -173,13 +182,13 @@ def _promise(found: Guarantee) -> str:
     """What one report promises, by the attacker's best odds; how often it fails for certain, where it does."""
     if law_unknown(found.setting):
         return found.label
-    change = f"a change of {found.sensitivity:.3g}"
+    change = found.size
     if found.certain == 1:
         return f"no epsilon guarantee: every report gives {change} in one reading away for certain"
     if found.certain >= 0.5:
         return f"no epsilon guarantee: {_share(found.certain)} of reports give {change} in one reading away for certain"
     if found.certain > 0:
-        often = f"one report in {1 / found.certain:,.0f}"
+        often = f"one report in {math.floor(1 / found.certain):,}"  # downwards: never rarer than it is
         return (
             f"no epsilon guarantee: {often} gives {change} in one reading away for certain, and an attacker who knows "
             f"all but this reading guesses right {times(odds(found))}"

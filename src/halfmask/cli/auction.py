@@ -3,6 +3,7 @@
 from halfmask.cli.output import note, print_rows
 from halfmask.commands.auction import Auction
 from halfmask.commands.auction import auction as buy
+from halfmask_device.decimals import upwards
 
 
 def auction(options: Auction) -> None:
@@ -17,7 +18,7 @@ def auction(options: Auction) -> None:
     else:
         rows = [
             ["producers bought", f"{len(bought.bought):,} of {len(people):,}"],
-            ["epsilon", f"{bought.epsilon:.4g}"],
+            ["epsilon", upwards(bought.epsilon, 4)],
         ]
         rows += [["payment to each", f"{bought.payment:.6g}"], ["in all", f"{bought.payment * len(bought.bought):.6g}"]]
     print_rows([["", ""], *rows])

@@ -40,9 +40,13 @@ def audit(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
 
 def _guarantee(found: "Guarantee") -> None:
     from halfmask.protection.guarantees.table import guarantee_lines, guarantee_rows
+    from halfmask_device.decimals import number_text
 
-    drawn = "" if found.step is None else f", drawn on steps of {found.step:g}"
-    print_rows(guarantee_rows(found), f"{found.setting}{drawn}, for a change of up to {found.sensitivity:g}")
+    drawn = "continuous" if found.step is None else f"drawn on steps of {number_text(found.step)}"
+    size = number_text(found.sensitivity)
+    print_rows(guarantee_rows(found), f"{found.setting}, {drawn}, for a change of up to {size} in each reading")
+    if found.step is None:
+        note("of the continuous law, which no device draws: name `step`, the device's `state` or its `campaign`")
     note(found.label)
     for told in guarantee_lines(found, [1, *found.composed]):
         note(told)

@@ -59,6 +59,7 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
             f"change of up to {asked.size} in one reading, at delta 0 (*: at delta {asked.delta:g}); "
             f"of {asked.window:,}: {asked.words()}"
         )
+        note(f"{asked.drawn()}; `step` names another")
     note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
 
 

@@ -1,14 +1,17 @@
 """What settings really protect."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import (
     AnyMenu,
+    AnyPath,
     AnyProfile,
     AnySource,
     Flag,
@@ -19,11 +22,12 @@ from halfmask.commands._options import (
     held,
 )
 from halfmask.commands._panel import reopen
-from halfmask.errors import OptionError
+from halfmask.errors import FileFormatError, OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
     from halfmask.protection.guarantees.guarantee import Guarantee
+    from halfmask_device import Lattice
 
 
 @Parameter(name="*")
@@ -46,8 +50,13 @@ class Audit(Options):
     sensitivity
         The largest change of a reading that is to be hidden, in the readings' unit (its published range).
     step
-        The step of the lattice that devices draw their noise on: the guarantee is of that noise exactly. For a menu
-        the devices' default, 0.001; with --setting the continuous law where none is given.
+        The step of the lattice that devices draw their noise on: the guarantee is of that noise exactly. Where none is
+        given, that of --state, of --campaign, of the menu, or for a menu that names none the devices' default, 0.001;
+        a --setting without any of them gets the continuous law, which no device draws, and says so.
+    state
+        Folder of a device: step, range and unless --setting or a menu is named the setting are those of its terms.
+    campaign
+        A campaign as the service shows it (JSON): step, range and unit are its own.
     window
         A number of readings in a row that are protected together, beside one and a day of them: 4 half-hours hold
         an appliance's run of two hours.
@@ -85,6 +94,8 @@ class Audit(Options):
     setting: str | None = None
     sensitivity: float | None = None
     step: float | None = None
+    state: AnyPath | None = None
+    campaign: AnyPath | None = None
     window: int | None = None
     reports: str = "48,1440,17520"
     seed: int = 7
@@ -106,8 +117,12 @@ class Audit(Options):
     def check(self) -> None:
         """One thing to audit, with what that takes."""
         super().check()
-        if (self.setting is None) == (self.menu is None):
+        if self.setting is not None and self.menu is not None:
             raise OptionError("name a menu to audit, or one `setting`, not both")
+        if self.setting is None and self.menu is None and self.state is None:
+            raise OptionError("name a menu to audit, one `setting`, or the `state` of a device")
+        if self.state is not None and self.campaign is not None:
+            raise OptionError("a lattice is that of a device, `state`, or of a `campaign`: name one of them")
         if self.sensitivity is not None and not 0 < self.sensitivity < math.inf:
             raise OptionError(
                 f"the sensitivity is {self.sensitivity:g}: say how far a reading may change, a number above 0",
@@ -126,6 +141,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
     A menu gives a `ReportCard`. With a panel, the readings that the profile was made of, attacks see series of
     readings; without it, totals by period. One setting gives its `Guarantee`.
     """
+    asked, options = options, _on_lattice(options)
     if options.menu is None or options.profile is None:
         return _guarantee(options)
     from halfmask.audits.card import audit_menu
@@ -144,19 +160,60 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         other_data=options.other_data,
         advance=options.advance,
     )
-    card = replace(card, about={**card.about, "asked": options.asked()})
+    card = replace(card, about={**card.about, "asked": asked.asked()})
     if options.output is not None:
         card.write(options.output)
     return card
 
 
+def _on_lattice(options: Audit) -> Audit:
+    """The options with what the device's terms or the campaign say, where the caller does not."""
+    if options.state is not None:
+        from halfmask_device import State
+        from halfmask_device.state import TERMS
+        from halfmask_device.terms import read_terms
+
+        held = (Path(options.state) / TERMS).is_file()
+        terms = read_terms(State(options.state)) if held else None
+        if terms is None:
+            raise SourceError(f"{options.state} holds no terms: `state` is the folder of a device that has masked")
+        lattice, setting = terms.lattice, terms.setting_text
+        published = terms.published
+    elif options.campaign is not None:
+        from halfmask_device import Lattice
+
+        lattice, setting, published = _campaign_lattice(options.campaign, Lattice), None, True
+    else:
+        return options
+    width = float(lattice.high) - float(lattice.low) if published else None
+    return replace(
+        options,
+        setting=options.setting or (setting if options.menu is None else None),
+        step=float(lattice.step) if options.step is None else options.step,
+        sensitivity=width if options.sensitivity is None else options.sensitivity,
+    )
+
+
+def _campaign_lattice(path: Any, lattice: "type[Lattice]") -> "Lattice":
+    try:
+        plain = json.loads(Path(path).read_bytes())["lattice"]
+        return lattice(plain["step"], plain["low"], plain["high"])
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}; `campaign` names a file", place=str(path)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(
+            f"{path} is no campaign with a lattice of step, low and high: save what the service shows of it",
+            place=str(path),
+        ) from error
+
+
 def _guarantee(options: Audit) -> "Guarantee":
     from halfmask.mechanisms.setting import PrivacySetting
-    from halfmask.protection.guarantees.guarantee import guarantee
+    from halfmask.protection.guarantees.guarantee import drawn_guarantee
 
     setting = PrivacySetting.parse(options.setting or "none")
     counts = [*([] if options.window is None else [options.window]), *_counts(options.reports)]
-    return guarantee(setting, options.sensitivity, counts, step=options.step)
+    return drawn_guarantee(setting, options.sensitivity, counts, options.step)
 
 
 def _counts(reports: str) -> Sequence[int]:

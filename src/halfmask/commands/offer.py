@@ -38,6 +38,8 @@ class Offer(Options):
         In how many readings in a row; those of a day by default.
     delta
         At which delta.
+    step
+        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
     within
         The error that a period's total may have (1%): a level says how many producers that takes.
     summary_epsilon
@@ -57,6 +59,7 @@ class Offer(Options):
     change: float | None = None
     window: int | None = None
     delta: float = 1e-6
+    step: float | None = None
     within: str = "1%"
     summary_epsilon: float = 1.0
     unit: str | None = None
@@ -76,7 +79,7 @@ def offer(options: Offer) -> "Offered":
         people,
         _study(options, people),
         levels=options.levels,
-        question=asked(people, options.change, options.window, options.delta, options.unit),
+        question=asked(people, options.change, options.window, options.delta, options.unit, options.step),
         within=parse_share(str(options.within), f"within {options.within}"),
         evidence=None if options.panel is None else evidence_from_panel(reopen(options.panel, people), people),
         summary_epsilon=options.summary_epsilon,

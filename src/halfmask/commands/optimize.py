@@ -77,6 +77,8 @@ class Optimize(Options):
         In how many readings in a row; those of a day by default.
     delta
         At which delta (1e-6).
+    step
+        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
     advance
         Hears of bins that are refined, and of all.
     """
@@ -99,6 +101,7 @@ class Optimize(Options):
     change: float | None = None
     window: int | None = None
     delta: float = 1e-6
+    step: float | None = None
     advance: Progress = None
 
     def check(self) -> None:
@@ -129,7 +132,8 @@ def optimize(options: Optimize) -> "Optimum":
     from halfmask.profiles.profile import Profile
 
     people = None if options.profile is None else held(Profile, options.profile)
-    question = None if people is None else asked(people, options.change, options.window, options.delta)
+    about = (options.change, options.window, options.delta)
+    question = None if people is None else asked(people, *about, step=options.step)
     evidence = _evidence(options, people)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     found = find_menu(

@@ -34,6 +34,8 @@ class Solve(Options):
         In how many readings in a row; those of a day by default.
     delta
         At which delta.
+    step
+        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
     menu
         A menu of the same data: its scale gives the paper's scores.
     unit
@@ -48,6 +50,7 @@ class Solve(Options):
     change: float | None = None
     window: int | None = None
     delta: float = 1e-6
+    step: float | None = None
     menu: AnyMenu | None = None
     unit: str | None = None
 
@@ -72,7 +75,7 @@ def solve(options: Solve) -> "Solved":
 
     people = None if options.profile is None else held(Profile, options.profile)
     menu = None if options.menu is None else held(Menu, options.menu)
-    question = asked(people, options.change, options.window, options.delta, options.unit)
+    question = asked(people, options.change, options.window, options.delta, options.unit, options.step)
     if options.epsilon is not None:
         return least_noise(options.epsilon, question, profile=people, menu=menu)
     if people is None or options.within is None or options.producers is None:

@@ -150,14 +150,16 @@ def protection_caption(data: Protection) -> str:
 
 def curves_caption(data: Curves) -> str:
     """Guarantees."""
-    level = [id for id, deltas in data.one.items() if deltas[-1] > 1e-6]
     text = (
-        f"Against a change of a reading by {sized(data.change, data.unit)}: the chance delta that the odds between the "
-        "two readings shift by more than a factor of e to the epsilon. Lower is better. The thin line marks delta = "
-        "0.000001, a usual demand. "
+        f"Against a change of {sized(data.change, data.unit)} in one reading, and in each of a day's {data.day:,}: the "
+        "chance delta that the odds between the two readings shift by more than a factor of e to the epsilon. Lower is "
+        "better. The thin line marks delta = 0.000001, a usual demand. "
     )
-    if level:
-        text += f"The curves of {listed(level)} level off: some of their reports are possible for one reading only. "
+    if data.certain:
+        text += (
+            f"The curves of {listed(list(data.certain))} level off: some of their reports are possible for one reading "
+            "only. "
+        )
     if data.instead:
         text += (
             f"Thick and grey: {data.instead[1]}, which has the variance of {data.instead[0]}, and so the same utility."

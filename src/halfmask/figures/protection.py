@@ -35,6 +35,7 @@ class Curves:
     """delta(epsilon) of each setting, for one report and for a day of them, against a change of ``change``.
 
     ``instead``: the setting of highest privacy that has an alternative, that alternative, and its two curves.
+    ``certain``: settings with reports that are possible for one of the two readings only.
     """
 
     change: float
@@ -44,6 +45,7 @@ class Curves:
     whole_day: dict[str, list[float]]
     instead: tuple[str, str, list[float], list[float]] | None
     unit: str = ""
+    certain: tuple[str, ...] = ()
 
 
 def protection_data(card: dict[str, Any]) -> Protection:
@@ -104,6 +106,7 @@ def curve_data(card: dict[str, Any], unit: str = "") -> Curves:
         if strongest and other
         else None,
         unit=unit,
+        certain=tuple(each["id"] for each in masking(card) if each["typical"]["delta"]["inf"] > 0),
     )
 
 

@@ -11,6 +11,7 @@ from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.protection import masking, named_promise
 from halfmask.figures.style import QUIET, look, panels, sized, styled
 from halfmask.protection.guarantees.units import trade_off
+from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,11 +64,12 @@ def trade_off_caption(data: TradeOff) -> str:
         "closer to the corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
     )
     id = max(data.one, key=lambda id: float(np.interp(SHOWN_ALARM, data.alarms, data.one[id])))
-    one, day = (100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id])) for of in (data.one, data.whole_day))
-    text += (
-        f"What to see: with {100 * SHOWN_ALARM:g} % false alarms, at least {one:.3g} % of changes are missed under {id}"
-    )
-    text += f" in one reading, {day:.3g} % in a day"
+    at_least = [
+        -float(upwards(-100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id])))) for of in (data.one, data.whole_day)
+    ]
+    one, day = (f"{each:g}" for each in at_least)  # downwards: never more than is sure
+    text += f"What to see: with {100 * SHOWN_ALARM:g} % false alarms, at least {one} % of changes are missed under {id}"
+    text += f" in one reading, {day} % in a day"
     return f"{text} ({'; '.join(data.promised[id])})." if id in data.promised else f"{text}."
 
 

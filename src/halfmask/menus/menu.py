@@ -265,7 +265,7 @@ def _menu(plain: Mapping[str, Any]) -> Menu:
         constraints={name: float(value) for name, value in plain["constraints"].items()},
         empty_bins=tuple(_empty_bin(each) for each in plain["empty_bins"]),
         provenance=dict(plain["provenance"]),
-        question=Question(**plain["question"]) if plain.get("question") else None,
+        question=Question(**{"step": None, **plain["question"]}) if plain.get("question") else None,
         public=PublicSummary.from_json(plain["public"]) if plain.get("public") else None,
     )
 

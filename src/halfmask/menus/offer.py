@@ -29,6 +29,7 @@ from halfmask.menus.words import total_error, total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask.protection.guess import guess_error
+from halfmask_device.decimals import upwards
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -218,6 +219,7 @@ def offer_notes(menu: Menu) -> list[str]:
             f"epsilon: for a change of up to {asked.size} in one reading, at delta 0, and in proportion for any other "
             f"change; of {asked.window:,}: {asked.words()}"
         )
+        notes.append(f"{asked.drawn()}; `step` names another")
     if made:
         notes.append(
             f"guess: the best guess of a reading from its report errs by this share of guessing without a report; each "
@@ -239,4 +241,4 @@ def offer_notes(menu: Menu) -> list[str]:
 
 
 def _epsilon(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3g}"
+    return "none" if value is None else upwards(value)

@@ -11,8 +11,11 @@ from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
 from halfmask.protection.evidence import Population
-from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, guarantee
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, drawn_guarantee
+from halfmask.protection.guarantees.units import per_unit
 from halfmask.protection.guess import guess_error
+from halfmask_device.decimals import number_text
+from halfmask_device.terms import STEP
 
 DELTA = 1e-6
 HIDES = 0.05
@@ -23,13 +26,16 @@ HIDES = 0.05
 class Question:
     """What an epsilon is about: any change of up to ``change`` in each of ``window`` readings, at ``delta``.
 
-    ``unit`` is that of a reading, for the words. An epsilon says nothing of larger changes or longer windows.
+    ``unit`` is that of a reading, for the words. An epsilon says nothing of larger changes or longer windows. ``step``
+    is that of the lattice which devices draw on: epsilons are of that noise, and hold on no other lattice. None asks
+    about the continuous law, which no device draws.
     """
 
     change: float
     window: int
     delta: float = DELTA
     unit: str = ""
+    step: float | None = float(STEP)
 
     def __post_init__(self) -> None:
         if not 0 < self.change < math.inf:
@@ -38,20 +44,30 @@ class Question:
             raise OptionError(f"a window of {self.window} readings holds none: give a whole number from 1 on")
         if not 0 < self.delta < 1:
             raise OptionError(f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+        if self.step is not None and not 0 < self.step < math.inf:
+            raise OptionError(f"the step is {self.step:g}: give that of the devices' lattice, above 0, like {STEP}")
 
     @property
     def size(self) -> str:
         """The change with its unit."""
-        return f"{self.change:.3g} {self.unit}".strip()
+        return f"{number_text(self.change)} {self.unit}".strip()
 
     def words(self) -> str:
         """The question as a phrase that stands behind an epsilon."""
         readings = "one reading" if self.window == 1 else f"each of {self.window:,} readings in a row"
         return f"for a change of up to {self.size} in {readings}, at delta {self.delta:g}"
 
+    def drawn(self) -> str:
+        """Whose noise the epsilons are of."""
+        if self.step is None:
+            return "epsilons are of the continuous law, which no device draws"
+        usual = ", the devices' default" if self.step == float(STEP) else ""
+        step = f"{number_text(self.step)} {self.unit}".strip()
+        return f"epsilons are of the noise that a device draws on a lattice of steps of {step}{usual}"
+
     def asked(self, setting: PrivacySetting) -> Guarantee:
         """The setting's guarantee against this change."""
-        return guarantee(setting, self.change, (self.window,))
+        return drawn_guarantee(setting, self.change, (self.window,), self.step, self.unit)
 
     def epsilon(self, setting: PrivacySetting) -> float | None:
         """Epsilon of the whole window at delta; None where no finite one is kept."""
@@ -110,14 +126,12 @@ def protection_of(setting: PrivacySetting, population: Population, question: Que
         return Protection(guess=0.0)
     found = question.asked(setting)
     reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
-    even = setting.law.epsilon_width(setting.parameters) is None  # epsilon grows with the change
-    per_unit = setting.law.pure_epsilon(setting.parameters, 1.0) if even and setting.inner is None else None
     return Protection(
         guess=None if math.isnan(guess := guess_error(setting, population)) else guess,
         reading=reading,
         window=found.epsilon_at(question.delta, question.window),
         pure=found.epsilon is not None,
-        per_unit=per_unit,
+        per_unit=per_unit(setting, found.step) if setting.inner is None else None,
     )
 
 

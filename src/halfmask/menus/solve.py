@@ -19,6 +19,7 @@ from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
+from halfmask_device.decimals import upwards
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
@@ -97,8 +98,8 @@ class Solved:
         head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
         rows = [head]
         for each in self.solutions:
-            one = "none" if each.reading is None else f"{each.reading:.3g}" + ("" if each.pure else " *")
-            row = [str(each.setting), f"{each.noise_std:.3g}", one, f"{each.window:.3g}"]
+            one = "none" if each.reading is None else upwards(each.reading) + ("" if each.pure else " *")
+            row = [str(each.setting), f"{each.noise_std:.3g}", one, upwards(each.window)]
             row += ["-" if each.guess is None else f"{each.guess:.0%}"] * guessed
             row += (each.placed.words() if each.placed else ["-", "-"]) if scored else []
             rows.append([*row, *(f"{error:.2%}" for error in each.errors.values())])
@@ -117,6 +118,7 @@ class Solved:
             told.append("guess: error of the best guess of a reading from its report, over that without a report")
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
+        told.append(f"{asked.drawn()}; `step` names another")
         return told + [f"{name} promises no epsilon: {reason}" for name, reason in self.without.items()]
 
 

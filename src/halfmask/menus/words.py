@@ -9,6 +9,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
+from halfmask_device.decimals import upwards
 
 CROWDS = (100, 1000)
 TIMES_OUT_OF_TEN = 8
@@ -131,7 +132,7 @@ def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
     if found is None:
         return ["-"] * count
     guess, named = ("-" if each is None else f"{each:.0%}" for each in (found.guess, found.recognised))
-    reading, window = ("none" if each is None else f"{each:.3g}" for each in (found.reading, found.window))
+    reading, window = ("none" if each is None else upwards(each) for each in (found.reading, found.window))
     return [guess, reading + " *" * (found.reading is not None and not found.pure), window, named][:count]
 
 

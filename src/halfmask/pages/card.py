@@ -2,19 +2,21 @@
 
 from typing import Any
 
+from halfmask.audits.tables import at_most
 from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.figures.protection import ratio, smoothed
-from halfmask.figures.style import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.floor import brief
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask_device.decimals import number_text, upwards
 
 
 def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
     """The report card as a table."""
     if card is None:
         return Markup("")
-    change, day = card["about"]["sensitivity"], card["about"]["reports"]["day"]
+    day, unit = card["about"]["reports"]["day"], card["about"].get("unit") or unit
+    size = f"{number_text(card['about']['sensitivity']['typical'])} {unit}".strip()
     rows = [_row(each, str(day)) for each in card["settings"]]
     told = [
         paragraph(
@@ -22,16 +24,16 @@ def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
             "guaranteed, whoever looks, and what an attacker still learns from the reports."
         ),
         table(
-            f"Table 3. The paper's menu. Guarantees are against a change of {sized(change['typical'], unit)}, the size "
-            f"of a typical reading, in one report (epsilon at delta 0) and in every one of a day's {day:,}. Certain: "
-            "the chance of a report that the other reading could not have given. Attacks were run on "
-            f"{card['about']['evidence']}. Best guess: its error, over that without a report. Smoothed: the error of a "
-            "reading after smoothing the series, over that of guessing what others have. Recognised: users named at "
-            "the first guess from half of the readings looked at, many days; the first page counts those named from "
-            "one day.",
-            ["Id", "Score", "Epsilon", "Certain", "Certain in a day", "Best guess", "Smoothed", "Recognised"],
+            f"Table 3. The paper's menu. Guarantees are against a change of {size}, a typical reading. Epsilon: for "
+            f"that change in one reading, at delta 0; of a day: in each of its {day:,} readings, at delta "
+            f"{card['about']['delta']:g}. Certain: the chance of a report that the other reading could not have given. "
+            f"Attacks were run on {card['about']['evidence']}. Best guess: its error, over that without a report. "
+            "Smoothed: the error of a reading after smoothing the series, over that of guessing what others have. "
+            "Linked: users whose reports of the second half of the time are told to be theirs at the first guess, by "
+            f"who knows the first half{_unmasked(card)}; recognised, on the first page, is from one day alone.",
+            ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"],
             rows,
-            numbers=range(1, 8),
+            numbers=range(1, 9),
         ),
     ]
     return joined(told)
@@ -42,7 +44,8 @@ def protection_words(card: dict[str, Any] | None) -> Markup:
     if card is None:
         return Markup("")
     cost = [element("h3", "What choosing the menu costs"), paragraph(card["calibration"])]
-    return joined([_best(card), *(_told(each) for each in card["settings"]), *cost])
+    step = card["about"]["step"]["size"]
+    return joined([_best(card), *(_told(each, step) for each in card["settings"]), *cost])
 
 
 def _best(card: dict[str, Any]) -> Markup:
@@ -74,44 +77,63 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _told(each: dict[str, Any]) -> Markup:
+def _told(each: dict[str, Any], step: float) -> Markup:
     attacks = [[found["name"], found["words"]] for found in each["attacks"]]
     more = Markup(f"<details>{element('summary', 'Every attack in words')}{table('', [], attacks)}</details>")
     return joined(
         [
             element("h3", f"{each['id']}: {brief(PrivacySetting.parse(each['setting']))}"),
             paragraph(each["sentence"]),
+            bullets(each["lines"]) if each.get("lines") else "",
             bullets(each["warnings"]) if each["warnings"] else "",
-            _sampler(each["sampler"]),
+            _sampler(PrivacySetting.parse(each["setting"]), each["sampler"], step),
             more,
         ]
     )
 
 
-def _sampler(found: dict[str, Any] | None) -> str:
+def _sampler(setting: PrivacySetting, found: dict[str, Any] | None, step: float) -> str:
+    """The check of the device's noise, with the change that it was made at: another than that of the table."""
     if found is None:
         return ""
-    kept = "BROKEN" if found["caught"] else "kept"
+    apart = abs(found["neighbour"] - found["value"]) * (setting.noise.law.lattice(setting.noise.parameters) or step)
+    verdict = "draws other noise than it should" if found["caught"] else "draws the noise that it should"
+    least, most = f"{found['bound']:.3g}", f"{found['claimed']:.3g}"
+    shown = (
+        f"prove an epsilon of {least} or more, and the law has {most} at delta 0"
+        if found["quantity"] == "epsilon"
+        else f"prove that a share of {least} or more give the change away, and the law has {most}"
+    )
     return paragraph(
-        f"The device's own sampler, {found['draws']:,} draws of each of two readings: {found['quantity']} is at least "
-        f"{found['bound']:.3g}, {found['claimed']:.3g} is promised. The promise is {kept}.",
+        f"A check of the device, not of how much this setting protects: {found['draws']:,} draws of each of two "
+        f"readings {apart:.3g} apart (the change at which a wrong sampler shows best) {shown}. The device {verdict}.",
         "note",
     )
 
 
 def _row(each: dict[str, Any], day: str) -> list[str]:
     most = "≤ " if law_unknown(PrivacySetting.parse(each["setting"])) else ""
-    typical, found = each["typical"], {finding["name"]: finding for finding in each["attacks"]}
+    typical, whole = each["typical"], each["promises"]["a day"]
+    found = {finding["name"]: finding for finding in each["attacks"]}
     return [
         each["id"],
         f"{each['privacy']['median']:.2f}" if each["privacy"] else "–",
-        "none" if typical["epsilon"] is None else f"{typical['epsilon']:.3g}",
-        most + _percent(typical["delta"]["inf"]),
-        most + _percent(typical["composed"][day]["inf"]),
+        *("none" if each is None else upwards(each) for each in (typical["epsilon"], whole["epsilon"])),
+        most + at_most(typical["delta"]["inf"]),
+        most + at_most(typical["composed"][day]["inf"]),
         _percent(ratio(found.get("reconstruction"))),
         _percent(smoothed(found.get("smoothing"))),
         _percent(found.get("re-identification", {}).get("value")),
     ]
+
+
+def _unmasked(card: dict[str, Any]) -> str:
+    """How many are linked without noise, and by chance: what the share is to be held against."""
+    found = [each for of in card["settings"] for each in of["attacks"] if each["name"] == "re-identification"]
+    held = next((each for each in found if each["value"] is not None), None)
+    if held is None:
+        return ""
+    return f" ({_percent(held['details']['unmasked_top1'])} without noise, {_percent(held['baseline'])} by chance)"
 
 
 def _percent(value: float | None) -> str:

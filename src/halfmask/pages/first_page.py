@@ -12,6 +12,7 @@ from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import HIDES, Question
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.profiles.quality import quality
+from halfmask_device.decimals import upwards
 
 LARGE = 5.0
 """Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
@@ -96,7 +97,8 @@ def promised(menu: Menu) -> list[str]:
         f"One reading: one report changes the odds between two readings up to {asked.size} apart by a factor of at "
         "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is in "
         "proportion.",
-        f"{asked.window:,} readings: epsilon {asked.words()}. Larger changes and longer windows have larger epsilons.",
+        f"{asked.window:,} readings: epsilon {asked.words()}. Larger changes and longer windows have larger epsilons. "
+        f"E{asked.drawn()[1:]}.",
         _weak(menu, asked),
     ]
 
@@ -223,5 +225,5 @@ def percent(value: float | None) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """An epsilon as this page prints it."""
-    return "none" if value is None else f"{value:.3g}"
+    """An epsilon as this page prints it: rounded up."""
+    return "none" if value is None else upwards(value)

@@ -54,17 +54,31 @@ class PrivacyScore:
         """q(p)."""
         return float(np.dot(self.weights, self.parts(p)))
 
+    def slope(self, p: FloatArray) -> FloatArray:
+        """The gradient of q."""
+        return self._slope(p)[0]
+
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient of q, and minus its Hessian (positive semidefinite)."""
+        (_, a2, a3), w1 = self.weights, self.inverse[0]
+        slope, of_std, std, share, lam = self._slope(p)
+        bend = a3 * (self.cells.T * (lookup(BEND, lam) / share)) @ self.cells
+        bend += (a2 / std) * (np.outer(of_std, of_std) + w1**2 * np.outer(self.mean, self.mean))
+        return slope, bend
+
+    def _slope(self, p: FloatArray) -> tuple[FloatArray, FloatArray, float, FloatArray, FloatArray]:
         (a1, a2, a3), (w1, w2) = self.weights, self.inverse
         mean, std, _ = self.parts(p)
         share = np.maximum(self.cells @ p, 1e-300)
         lam = self.readings * share / self.holds
         of_std = (w2 * self.square - 2 * w1 * mean * self.mean) / (2 * std)
         slope = a1 * w1 * self.mean + a2 * of_std - a3 * (lookup(SCORE, lam) @ self.cells)
-        bend = a3 * (self.cells.T * (lookup(BEND, lam) / share)) @ self.cells
-        bend += (a2 / std) * (np.outer(of_std, of_std) + w1**2 * np.outer(self.mean, self.mean))
-        return slope, bend
+        return slope, of_std, std, share, lam
+
+    def bound(self, p: FloatArray, variance: float) -> float:
+        """What no law of the variance on these pieces exceeds: q is concave, so it lies below its tangent at ``p``."""
+        slope = self.slope(p)
+        return self.value(p) + max(_most(slope, self.square / variance) - float(slope @ p), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,9 @@ resolution of the readings themselves, of a bounded sample of users over a bound
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
@@ -32,13 +31,15 @@ SAME = 1e-6
 class Population:
     """The distribution of one reading: uniform within pieces ``low`` to ``high`` (ascending, apart), and zeros.
 
-    The pieces are the profile's bins, 1.1 % wide, negative ones first; within a bin nothing finer is known.
+    The pieces are the profile's bins, 1.1 % wide, negative ones first; within a bin nothing finer is known. ``unit`` is
+    that of a reading, for the words.
     """
 
     low: FloatArray
     high: FloatArray
     share: FloatArray
     zero: float
+    unit: str = ""
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """P(s <= x)."""
@@ -131,7 +132,7 @@ def population_of(profile: Profile) -> Population:
     low, high = np.concatenate([-high[::-1], low]), np.concatenate([-low[::-1], high])
     share = np.concatenate([minus[::-1], plus])
     held = share > 0
-    return Population(low[held], high[held], share[held], zeros / total)
+    return Population(low[held], high[held], share[held], zeros / total, profile.unit or "")
 
 
 def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence:
@@ -165,11 +166,13 @@ def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS)
     if profile.step is None:
         raise OptionError("the readings have no regular step: attack their totals, without `panel`")
     table = _read(panel, profile, users)
-    names, row = np.unique(table["user"], return_inverse=True)
-    slot = table["time"] // profile.step
+    users_of = table["user"].combine_chunks().dictionary_encode()
+    names = np.asarray(users_of.dictionary.to_pylist())
+    place = np.argsort(np.argsort(names))  # rows in the order of names, whatever order the engine gives readings in
+    slot = table["time"].to_numpy() // profile.step
     first = int(slot.min())
     series = np.full((len(names), int(slot.max()) - first + 1), np.nan)
-    series[row, slot - first] = table["value"]
+    series[place[users_of.indices.to_numpy()], slot - first] = table["value"].to_numpy()
     present = np.isfinite(series)
     return Evidence(
         population=population_of(profile),
@@ -183,7 +186,7 @@ def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS)
     )
 
 
-def _read(panel: Panel, profile: Profile, users: int) -> dict[str, NDArray[Any]]:
+def _read(panel: Panel, profile: Profile, users: int) -> "pa.Table":
     """User, time and value of the sampled users within the stretch of time."""
     import narwhals as nw
 
@@ -202,7 +205,7 @@ def _read(panel: Panel, profile: Profile, users: int) -> dict[str, NDArray[Any]]
     table = panel.collect(frame.filter(nw.col("user").is_in(names) & within))
     if not table.num_rows:
         raise SourceError(f"{panel.source}: it holds no reading of the profile's users: give the source it was made of")
-    return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in ("user", "time", "value")}
+    return table
 
 
 def _check_same(panel: Panel, found: "pa.Table", profile: Profile) -> None:

@@ -32,13 +32,13 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number, first = len(panels), not panels
         for order, (id, deltas) in enumerate(curves.items()):
-            hover = f"<b>{id}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
+            hover = f"<b>{id}</b><br>epsilon %{{x:.3g}}: delta, a bound, about %{{y:.3g}}"
             y = plain([max(delta, FLOOR) for delta in deltas])
             traces.append(line(number, id, data.epsilon, y, look(order), hover, showlegend=first))
         if data.instead:
             _, setting, one, day = data.instead
             y = plain([max(delta, FLOOR) for delta in (one if first else day)])
-            hover = f"<b>{setting}</b><br>epsilon %{{x:.3g}}: delta at most %{{y:.3g}}"
+            hover = f"<b>{setting}</b><br>epsilon %{{x:.3g}}: delta, a bound, about %{{y:.3g}}"
             thick = {"line": {"color": QUIET, "width": 4}}
             traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first) | thick)
         deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")

@@ -7,6 +7,9 @@ import numpy as np
 from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, Source, powers
 
+TINY = 1e-250  # sizes of noise below are left to the kernel, which works in units of its own
+CLOSE, NEWTON = 4e-16, 200  # rounding of a root, and far more steps than it takes
+
 
 class Sine(Noise):
     """psi = sum_k (theta_k sin(2 pi U))^(2k+1), one uniform U for all terms; coefficients lowest power first.
@@ -91,6 +94,28 @@ class Sine(Noise):
         for k in range(len(parameters) - 1, -1, -1):
             psi = psi * (x * x) + parameters[k] ** (2 * k + 1)
         return np.asarray(psi * x)
+
+    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+        """arccos(P^-1(y))/pi by Newton's method in numpy: guarantees are of one setting, and numba loads slowly.
+
+        P is convex on x >= 0 and each term alone bounds the root from above, so Newton falls to it from there.
+        """
+        theta, y = np.array(parameters), np.asarray(y, np.float64)
+        terms, powers_ = self._terms(theta[None])[0], 2 * np.arange(len(theta)) + 1
+        if not np.isfinite(terms.sum()) or (0 < y[y > 0].min(initial=1.0) < TINY) or not terms.any():
+            return super().tail(parameters, y)
+        with np.errstate(divide="ignore"):
+            x = np.min([y ** (1 / power) / each for power, each in zip(powers_, theta, strict=True) if each], axis=0)
+        x = np.minimum(x, 1.0)
+        for _ in range(NEWTON):
+            square, value, slope = x * x, np.zeros_like(x), np.zeros_like(x)
+            for term, power in zip(terms[::-1], powers_[::-1], strict=True):
+                value, slope = value * square + term, slope * square + power * term
+            step = np.divide(value * x - y, slope, out=np.zeros_like(x), where=slope > 0)
+            x = np.clip(x - step, 0.0, 1.0)
+            if np.abs(step).max(initial=0.0) <= CLOSE:
+                break
+        return np.asarray(np.where(y >= terms.sum(), 0.0, np.arccos(x) / np.pi))
 
     def grown(self, parameters: Floats, factor: float) -> Floats:
         """theta_k times the (2k+1)-th root of the factor, so that every term grows alike."""

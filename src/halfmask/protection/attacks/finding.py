@@ -39,9 +39,9 @@ def not_applicable(name: str, metric: str, why: str) -> Finding:
     return Finding(name, metric, None, None, why)
 
 
-def figure(value: float) -> str:
-    """A number for a sentence: three digits, and no powers of ten before a million."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+def figure(value: float, unit: str = "") -> str:
+    """A number for a sentence: three digits, and no powers of ten before a million; with its unit where it has one."""
+    return (f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}") + (f" {unit}" if unit else "")
 
 
 def plain(value: Any) -> Any:

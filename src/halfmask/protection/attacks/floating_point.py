@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.protection.attacks.finding import Finding, not_applicable
+from halfmask.protection.attacks.finding import Finding, figure, not_applicable
 from halfmask.protection.attacks.masked import noise_part, noise_std
 from halfmask.protection.evidence import Evidence, Population
 
@@ -58,7 +58,8 @@ def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     }
     words = (
         f"Where noise is computed in double precision, {share:.0%} of reports show by their last digits that the value "
-        f"was not {unit:.2g} larger; with noise on a lattice, as our device has it, none do."
+        f"was not {figure(unit, evidence.population.unit)} larger; with noise on a lattice, as our device has it, none "
+        "do."
     )
     return Finding(NAME, METRIC, share, 0.0, words, details)
 

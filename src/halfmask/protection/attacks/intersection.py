@@ -16,7 +16,7 @@ from halfmask.protection.evidence import Evidence
 
 NAME = "support intersection"
 METRIC = "width of the interval that must hold a value reported 336 times, in the unit of readings"
-REPEATS = 192
+REPEATS = 48
 NODES = 4000
 
 
@@ -44,10 +44,12 @@ def intersection(setting: PrivacySetting, evidence: Evidence, rng: np.random.Gen
         "exponent_simulated": exponent(simulated),
         "typical_reading": size,
     }
+    unit = evidence.population.unit
     words = (
-        f"One report leaves a range {figure(widths[0])} wide in which the value must lie ({figure(widths[0] / size)} "
-        f"times a typical reading); 336 reports of a steady value leave {widths[WEEK]:.2g}, a year's "
-        f"{widths[-1]:.2g}: the width shrinks like n^{exponent(widths):.2g}."
+        f"One report leaves a range {figure(widths[0], unit)} wide in which the value must lie "
+        f"({figure(widths[0] / size)} times a typical reading); 336 reports of a steady value leave "
+        f"{figure(widths[WEEK], unit)}, a year's {figure(widths[-1], unit)}: the width shrinks like "
+        f"n^{exponent(widths):.2g}."
     )
     return Finding(NAME, METRIC, float(widths[WEEK]), float(widths[0]), words, details)
 

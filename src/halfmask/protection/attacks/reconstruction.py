@@ -61,7 +61,9 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
         "share_of_prior_variance": (found.best / found.prior) ** 2 if found.prior else None,
         "method": "quadrature" if law else "simulation",
     }
-    return Finding(NAME, METRIC, found.best_absolute, found.prior_absolute, _words(found), details)
+    return Finding(
+        NAME, METRIC, found.best_absolute, found.prior_absolute, _words(found, evidence.population.unit), details
+    )
 
 
 def lattice_errors(setting: PrivacySetting, population: Population) -> Errors:
@@ -173,11 +175,11 @@ def median_error(s: FloatArray, p: FloatArray, f: FloatArray, chance: FloatArray
     return float(errors.mean())
 
 
-def _words(found: Errors) -> str:
-    start = f"Without a report, a reading is guessed {figure(found.prior_absolute)} off on average"
+def _words(found: Errors, unit: str) -> str:
+    start = f"Without a report, a reading is guessed {figure(found.prior_absolute, unit)} off on average"
     if found.naive == 0:
         return f"{start}; with it, exactly."
     return (
-        f"{start}; the report alone is {figure(found.naive_absolute)} off, and the best guess from it and what is "
-        f"known of everybody {figure(found.best_absolute)} off."
+        f"{start}; the report alone is {figure(found.naive_absolute, unit)} off, and the best guess from it and what "
+        f"is known of everybody {figure(found.best_absolute, unit)} off."
     )

@@ -25,7 +25,7 @@ from halfmask.protection.attacks.masked import error_variance, masked_series, no
 from halfmask.protection.evidence import Evidence
 
 NAME = "re-identification"
-METRIC = "share of users named rightly at the first guess"
+METRIC = "share of users linked to their past rightly at the first guess"
 FEWEST = 5
 FEWEST_TIMES = 8
 PRESENT = 0.8
@@ -137,7 +137,7 @@ def _finding(rank: IntArray, unmasked: IntArray, features: str) -> Finding:
         "unmasked_top5": float(np.mean(unmasked < 5)),
     }
     words = (
-        f"Among {count} users whose past is known, {top1:.1%} ({low:.1%} to {high:.1%}) are named rightly from "
+        f"Among {count} users whose past is known, {top1:.1%} ({low:.1%} to {high:.1%}) are linked to it rightly from "
         f"masked {features}; {bare:.1%} would be without the mask, and {1 / count:.2%} by chance."
     )
     return Finding(NAME, METRIC, top1, 1 / count, words, details)

@@ -6,8 +6,6 @@ written with few decimals, of the usual size, and smooth. Where all devices have
 (and so knows its readings) knows everybody's noise. Noise from the operating system's entropy gives neither a hold.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
@@ -16,6 +14,7 @@ from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.floating_point import meter_unit
 from halfmask.protection.attacks.masked import noise_part, noise_std
 from halfmask.protection.evidence import Evidence
+from halfmask.protection.guarantees.hockey_stick import reach_of
 
 NAME = "guessable seed"
 METRIC = "share of devices whose seed, the second of a day, is found from one day of reports"
@@ -26,6 +25,7 @@ PROBE = 8  # readings of which the decimals are looked at
 NEAR = 1e-4  # of the meter's unit
 USUAL = 0.001  # readings are rarely beyond these quantiles of everybody's
 BLOCK = 8192
+TABLE = 4097
 
 
 def guessable_seed(
@@ -39,6 +39,8 @@ def guessable_seed(
     if setting.inner is not None:
         truth = np.clip(truth, setting.parameters[0], setting.parameters[1])
     unit = decimals_of(truth)
+    if unit is not None and reach_of(noise) < NEAR * unit:
+        return not_applicable(NAME, METRIC, "Does not apply: readings show through noise finer than their decimals.")
     hidden = rng.integers(0, seeds, len(truth))
     seeded = np.stack([draw(noise, int(seed), truth.shape[1]) for seed in hidden])
     entropy = noise.law.sample(np.array(noise.parameters), truth.size, rng).reshape(truth.shape)
@@ -89,49 +91,52 @@ def decimals_of(readings: FloatArray) -> float | None:
 
 
 def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
-    """The noise of a device that seeds numpy's generator with ``seed``."""
-    return np.asarray(draws(noise, seed, seed + 1, size)[0])
+    """The noise of a device that seeds its generator with ``seed``."""
+    return np.asarray(draws(noise, np.array([seed]), size)[0])
 
 
-def draws(noise: PrivacySetting, first: int, last: int, size: int) -> FloatArray:
-    """The same of every seed from ``first`` up to ``last``, by inversion where a quantile function is written out."""
-    parameters = np.array(noise.parameters)
-    if noise.law.quantile(parameters, np.array([0.5])) is not None:
-        block = uniforms(first, last, size) if last - first > 1 else uniforms.__wrapped__(first, last, size)
-        return np.asarray(noise.law.quantile(parameters, block))
-    return np.stack([noise.law.sample(parameters, size, np.random.default_rng(seed)) for seed in range(first, last)])
+def draws(noise: PrivacySetting, seeds: IntArray, size: int) -> FloatArray:
+    """The same of every seed, by inversion: the law's own where it is written out, else through a table of the law."""
+    u, parameters = uniforms(seeds, size), np.array(noise.parameters)
+    psi = noise.law.quantile(parameters, u)
+    if psi is None:
+        y = np.linspace(0, reach_of(noise), TABLE)
+        psi = np.sign(u - 0.5) * np.interp(np.abs(2 * u - 1), noise.law.cdf(parameters[None], y)[0], y)
+    return np.asarray(psi)
 
 
-@lru_cache(maxsize=SEEDS // BLOCK + 1)
-def uniforms(first: int, last: int, size: int) -> FloatArray:
-    """Uniform numbers of each seed; blocks are kept, because every setting of a menu is attacked with the same."""
-    return np.stack([np.random.default_rng(seed).random(size) for seed in range(first, last)])
+def uniforms(seeds: IntArray, size: int) -> FloatArray:
+    """Uniform numbers in (0, 1) of each seed, by SplitMix64, the generator of Java's SplittableRandom."""
+    state = seeds.astype(np.uint64)[:, None] + np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((((state ^ (state >> np.uint64(31))) >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
-    """The most plausible seed of each device."""
-    best = np.full(len(reports), np.inf)
+    """The most plausible seed of each device, among those that leave the fewest readings off the decimals."""
+    everyone = np.arange(seeds)
+    probed = None if unit is None else draws(noise, everyone, PROBE)
     found = np.zeros(len(reports), np.int64)
-    for first in range(0, seeds, BLOCK):
-        psi = draws(noise, first, min(first + BLOCK, seeds), reports.shape[1])
-        for device, report in enumerate(reports):
-            cost = implausibility(_remove(noise, report, psi), unit, usual)
+    for device, report in enumerate(reports):
+        fits, best = everyone, np.inf
+        if probed is not None and unit is not None:
+            steps = _remove(noise, report[:PROBE], probed) / unit
+            off = np.count_nonzero(np.abs(steps - np.rint(steps)) > NEAR, axis=1)
+            fits = np.flatnonzero(off == off.min())
+        for some in np.array_split(fits, len(fits) // BLOCK + 1):
+            cost = implausibility(_remove(noise, report, draws(noise, some, len(report))), usual)
             place = int(np.argmin(cost))
-            if cost[place] < best[device]:
-                best[device], found[device] = cost[place], first + place
+            if cost[place] < best:
+                best, found[device] = cost[place], some[place]
     return found
 
 
-def implausibility(readings: FloatArray, unit: float | None, usual: FloatArray) -> FloatArray:
-    """Readings off the decimals or beyond the usual sizes, plus less than one for roughness, sum |s_(t+1) - s_t|."""
+def implausibility(readings: FloatArray, usual: FloatArray) -> FloatArray:
+    """Readings beyond the usual sizes, plus less than one for roughness, sum |s_(t+1) - s_t|."""
     cost = np.sum((readings < usual[0]) | (readings > usual[1]), axis=1).astype(float)
-    if unit is not None:
-        steps = readings[:, :PROBE] / unit
-        cost += np.sum(np.abs(steps - np.rint(steps)) > NEAR, axis=1)
-    few = cost == cost.min()
-    rough = np.abs(np.diff(readings[few], axis=1)).sum(axis=1)
-    cost[few] -= 1 / (1 + rough)
-    return np.asarray(cost + 1)
+    rough = np.abs(np.diff(readings, axis=1)).sum(axis=1)
+    return np.asarray(cost + rough / (1 + rough))
 
 
 def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float | None:

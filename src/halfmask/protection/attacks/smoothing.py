@@ -55,7 +55,9 @@ def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
         estimate = smooth(deviations[0], deviations[2], variance)
     else:
         estimate = smooth_measured(*deviations)
-    return _finding(truth[attacked] - centre, seen[attacked] - centre, estimate, evidence.what)
+    return _finding(
+        truth[attacked] - centre, seen[attacked] - centre, estimate, evidence.what, evidence.population.unit
+    )
 
 
 def smooth(known: FloatArray, seen: FloatArray, variance: FloatArray) -> FloatArray:
@@ -109,7 +111,7 @@ def _toeplitz(row: FloatArray) -> FloatArray:
     return np.asarray(row[np.abs(place[:, None] - place)])
 
 
-def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: str) -> Finding:
+def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: str, unit: str) -> Finding:
     """Medians over the attacked users, since a few large ones would decide a mean; that is among the details.
 
     Where smoothing does harm an attacker leaves it, so no more than all of the noise survives.
@@ -129,8 +131,8 @@ def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: st
     }
     words = (
         f"Smoothing a user's masked {what} leaves {share * 100:.3g} % of the noise's variance: an error of "
-        f"{figure(middle[1])} becomes {figure(middle[0])}, where guessing what others have is off by "
-        f"{figure(middle[2])}."
+        f"{figure(middle[1], unit)} becomes {figure(middle[0], unit)}, where guessing what others have is off by "
+        f"{figure(middle[2], unit)}."
         if share < 1
         else f"Smoothing masked {what} does not help: the reports as they are are closer to the truth."
     )

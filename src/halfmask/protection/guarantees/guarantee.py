@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from halfmask.protection.guarantees.lattice import (
     rounded_masses,
     rounded_up,
 )
-from halfmask_device.decimals import number_text
+from halfmask_device.decimals import number_text, upwards
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
 REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
@@ -45,6 +46,7 @@ class Guarantee:
     ``composed``  number of reports -> the same, for a change in every one of them
     ``label``     the same in plain words
     ``step``      of the lattice that the noise is drawn on; None for the continuous law, which no device draws
+    ``unit``      of a reading, for the words
     """
 
     setting: PrivacySetting
@@ -54,7 +56,20 @@ class Guarantee:
     composed: Mapping[int, Deltas]
     label: str
     step: float | None = None
+    unit: str = ""
     loss: LossDistribution | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def losses(self) -> LossDistribution | None:
+        """The loss of one report, None where nothing is promised; a guarantee from a file computes it again."""
+        if self.loss is not None or self.certain >= 1:
+            return self.loss
+        return guarantee(self.setting, self.sensitivity, (), step=self.step).loss
+
+    @property
+    def size(self) -> str:
+        """The change in words: exactly as it was computed with, for no promise holds for a larger one."""
+        return f"a change of {number_text(self.sensitivity)} {self.unit}".strip()
 
     @property
     def certain(self) -> float:
@@ -65,11 +80,9 @@ class Guarantee:
         """An epsilon that so many reports keep at ``delta``; None where no finite one does."""
         if not 0 < delta < 1:
             raise OptionError(f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
-        if self.loss is None and self.delta[0.0] < 1:
-            raise OptionError("a guarantee from a file knows its table alone: compute it again from its setting")
-        if self.loss is None:
+        if self.losses is None:
             return None
-        epsilon = self.loss.composed(_count(reports)).epsilon_at(delta)
+        epsilon = self.losses.composed(_count(reports)).epsilon_at(delta)
         return epsilon if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
@@ -82,6 +95,7 @@ class Guarantee:
             "delta": _plain(self.delta),
             "composed": {str(reports): _plain(deltas) for reports, deltas in self.composed.items()},
             "label": self.label,
+            "unit": self.unit,
         }
 
 
@@ -91,6 +105,7 @@ def guarantee(
     reports: Sequence[int] = REPORTS,
     *,
     step: float | None = None,
+    unit: str = "",
 ) -> Guarantee:
     """The guarantee of one setting, for a change of a reading by up to ``sensitivity``, in the readings' unit.
 
@@ -116,11 +131,20 @@ def guarantee(
     if not every:
         ones = dict.fromkeys(EPSILONS, 1.0)
         label = f"no epsilon guarantee: {reason or _too_many(noise)}"
-        return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), label, step)
+        return Guarantee(setting, change, None, ones, dict.fromkeys(counts, ones), label, step, unit)
     delta = {value: max(one.delta(value) for one in every) for value in EPSILONS}
     loss = loss_distribution(every, largest)
     composed = {number: _composed(loss, number, delta[math.inf]) for number in counts}
-    return Guarantee(setting, change, epsilon, delta, composed, _label(noise, change, epsilon, delta), step, loss)
+    label = _label(noise, f"{number_text(change)} {unit}".strip(), epsilon, delta)
+    return Guarantee(setting, change, epsilon, delta, composed, label, step, unit, loss)
+
+
+def drawn_guarantee(
+    setting: PrivacySetting, sensitivity: float | None, reports: Sequence[int], step: float | None, unit: str = ""
+) -> Guarantee:
+    """That of the noise which a device draws on the setting's own lattice where it has one, else on ``step``."""
+    own = setting.noise.law.lattice(setting.noise.parameters) if setting.noise.kind == "additive" else None
+    return guarantee(setting, sensitivity, reports, step=step if own is None else own, unit=unit)
 
 
 def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
@@ -147,6 +171,7 @@ def default_sensitivity(profile: Profile) -> tuple[float, str]:
     width = max(ends) - min(ends)
     if not width:
         raise OptionError("the profile holds zeros only, so no change can be read from it: give a sensitivity")
+    width = float(upwards(width, 4))  # as it is printed
     return width, "the range of the readings themselves, which is not a published bound: give one where there is one"
 
 
@@ -262,17 +287,17 @@ def _composed(loss: LossDistribution, reports: int, certain: float) -> dict[floa
     return {**deltas, math.inf: 1.0 if certain >= 1 else -math.expm1(reports * math.log1p(-certain))}
 
 
-def _label(noise: PrivacySetting, change: float, epsilon: float | None, delta: Deltas) -> str:
+def _label(noise: PrivacySetting, size: str, epsilon: float | None, delta: Deltas) -> str:
     certain = delta[math.inf]
-    of = f"for a change of up to {number_text(change)} in one reading"
+    of = f"for a change of up to {size} in one reading"
     step = noise.law.lattice(noise.parameters)
     if epsilon is not None and step is not None:
-        return f"epsilon {epsilon:.3g} {of}, delta 0, of readings that are multiples of {step:g}"
+        return f"epsilon {upwards(epsilon)} {of}, delta 0, of readings that are multiples of {step:g}"
     if epsilon is not None:
-        return f"epsilon {epsilon:.3g} {of}, delta 0"
+        return f"epsilon {upwards(epsilon)} {of}, delta 0"
     if certain > 0:
-        return f"no epsilon guarantee: {100 * certain:.3g} % of reports rule the other value out for certain, {of}"
-    return f"no epsilon at delta 0: delta {delta[1.0]:.2g} at epsilon 1 {of}"
+        return f"no epsilon guarantee: {upwards(100 * certain)} % of reports rule the other value out for certain, {of}"
+    return f"no epsilon at delta 0: delta {upwards(delta[1.0], 2)} at epsilon 1 {of}"
 
 
 def _plain(deltas: Deltas) -> dict[str, float]:

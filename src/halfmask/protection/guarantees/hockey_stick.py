@@ -61,6 +61,8 @@ class Cells:
         """sum of p_i (x (1 - e^(epsilon - high))+ + (1 - x) (1 - e^(epsilon - low))+); the certain mass at infinity."""
         if epsilon == math.inf:
             return self.certain
+        if self.low is self.high:  # every cell has one loss
+            return min(float(self.p @ _above(self.high, epsilon)), 1.0)
         share = self.share_high(self.low, self.high)
         bent = share * _above(self.high, epsilon) + (1 - share) * _above(self.low, epsilon)
         return min(float(np.sum(self.p * bent)), 1.0)
@@ -98,7 +100,7 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
     else:
         low, high = _around(loss, np.isin(edges, both))
         impossible = np.abs(middle - change) > bound
-    atom = 0.0 if stepped else _share(setting, 0.0)  # an atom at 0 is one at d in the other law
+    atom = 0.0 if stepped or setting.law.proven else _share(setting, 0.0)  # an atom at 0 is one at d in the other law
     held = p > 0
     low, high = np.clip(low[held], -largest, largest), np.clip(high[held], -largest, largest)
     certain = min(float(p[impossible].sum()) + atom, 1.0)

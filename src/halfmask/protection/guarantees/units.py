@@ -15,6 +15,8 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import Guarantee
+from halfmask.protection.guarantees.lattice import rounded_up
+from halfmask_device.decimals import number_text, upwards
 
 SMALL_DELTA = 1e-6
 LARGE_EPSILON = 5.0
@@ -46,11 +48,11 @@ class Promise:
     @property
     def size(self) -> str:
         """The change in words."""
-        return f"a change of {self.change:.3g} {self.unit}".strip()
+        return f"a change of {number_text(self.change)} {self.unit}".strip()
 
     def named(self) -> str:
         """Epsilon with all that it depends on."""
-        kept = "no finite epsilon" if self.epsilon is None else f"epsilon {self.epsilon:.2g}"
+        kept = "no finite epsilon" if self.epsilon is None else f"epsilon {upwards(self.epsilon, 2)}"
         return f"{kept} for {self.size} in {self.window}, delta {self.delta:g}"
 
     def words(self) -> str:
@@ -64,31 +66,30 @@ class Promise:
 
 
 def times(odds: float) -> str:
-    """Odds as people count: never all or half where they are not quite."""
+    """Odds as people count, rounded up; never all where they are not quite."""
     if odds >= 1:
         return "every time"
     of = 100
-    while of < 10**6 and round(of * odds) == of:
+    while (right := math.ceil(of * odds - 1e-9)) == of and of < 10**6:
         of *= 10
-    right = min(math.ceil(of * odds - 1e-9), of - 1) if odds < 1 - 1e-6 else of
     return "all but every time" if right == of else f"at most {right:,} times of {of:,}"
 
 
-def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA, unit: str = "") -> Promise:
+def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA) -> Promise:
     """The promise of a guarantee for that many readings.
 
     One reading under noise with a pure epsilon: that, at delta 0. Everything else at ``delta``.
     """
     pure = readings == 1 and found.epsilon is not None
     epsilon = found.epsilon if pure else found.epsilon_at(delta, readings)
-    return Promise(readings, found.sensitivity, epsilon, 0.0 if pure else delta, odds(found, readings), unit)
+    return Promise(readings, found.sensitivity, epsilon, 0.0 if pure else delta, odds(found, readings), found.unit)
 
 
 def odds(found: Guarantee, readings: int = 1) -> float:
     """(1 + delta(0))/2."""
-    if found.loss is None:
+    if found.losses is None:
         return 1.0
-    at_zero = found.delta[0.0] if readings == 1 else found.loss.composed(readings).delta(0.0)
+    at_zero = found.delta[0.0] if readings == 1 else found.losses.composed(readings).delta(0.0)
     return (1 + at_zero) / 2
 
 
@@ -97,15 +98,16 @@ def odds_by_readings(found: Guarantee, readings: Iterable[int] = TOLD) -> dict[i
     return {count: odds(found, count) for count in readings}
 
 
-def per_unit(setting: PrivacySetting) -> float | None:
+def per_unit(setting: PrivacySetting, step: float | None = None) -> float | None:
     """Epsilon per unit of the readings, where it grows evenly with the change (metric privacy): 1/b for Laplace.
 
-    None where the noise has no pure epsilon, or one that rises in stairs.
+    On a lattice a change of one unit is rounded up to whole steps, as every change is. None where the noise has no pure
+    epsilon, or one that rises in stairs.
     """
     law, parameters = setting.noise.law, setting.noise.parameters
     if setting.noise.kind != "additive" or law.epsilon_width(parameters) is not None:
         return None
-    return law.pure_epsilon(parameters, 1.0)
+    return law.pure_epsilon(parameters, 1.0 if step is None else rounded_up(1.0, step))
 
 
 def trade_off(epsilons: Sequence[float], deltas: Sequence[float], alpha: FloatArray) -> FloatArray:
@@ -119,8 +121,6 @@ def trade_off(epsilons: Sequence[float], deltas: Sequence[float], alpha: FloatAr
     return np.asarray(np.maximum(np.maximum(steep.max(axis=0), flat.max(axis=0)), 0.0))
 
 
-def all_promises(
-    found: Guarantee, windows: Mapping[str, int], delta: float = SMALL_DELTA, unit: str = ""
-) -> dict[str, Promise]:
+def all_promises(found: Guarantee, windows: Mapping[str, int], delta: float = SMALL_DELTA) -> dict[str, Promise]:
     """A promise for each named window."""
-    return {name: promise(found, readings, delta, unit) for name, readings in windows.items()}
+    return {name: promise(found, readings, delta) for name, readings in windows.items()}

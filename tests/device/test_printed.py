@@ -1,0 +1,51 @@
+"""What is printed of an upper bound is never below it, and a time is read alike whatever was read before it."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfmask_device import times
+from halfmask_device.decimals import SLACK, upwards
+from halfmask_device.errors import ReadingError
+from halfmask_device.times import moment
+
+
+@given(st.floats(0, 1e300), st.integers(1, 5))
+def test_a_bound_is_rounded_up_by_less_than_its_last_digit(value: float, digits: int) -> None:
+    shown = float(upwards(value, digits))
+    assert shown >= value * (1 - SLACK)
+    assert shown <= value * (1 + 1.000001 * 10 ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        *((0.0961, 2, "0.097"), (0.0700001, 1, "0.08"), (49.51, 2, "50"), (126.4, 2, "130"), (0.0, 3, "0")),
+        *((3 * 0.1, 3, "0.3"), (0.7 / 0.1, 3, "7"), (1.0, 3, "1"), (math.inf, 3, "inf")),
+    ],
+)
+def test_rounding_of_floats_alone_is_no_step_up(value: float, digits: int, text: str) -> None:
+    assert upwards(value, digits) == text
+
+
+CLOCKS = ("T00:30:00", " 00:30:00", "T00:30:00Z", "T00:30:00+00:00", "T00:30", "T00:30:00.5", "T00:30:00+01:00")
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_time_is_read_alike_at_first_and_from_memory(clock: str) -> None:
+    times._days.clear()
+    times._clocks.clear()
+    first = moment("2026-11-16" + clock)
+    for each in CLOCKS:
+        moment("2026-11-17" + each)
+    assert moment("2026-11-16" + clock) == first
+    with pytest.raises(ReadingError, match="time of day"):
+        moment(clock[1:6])
+
+
+def test_memory_knows_no_date_that_is_none() -> None:
+    moment("2026-02-27T12:00:00")
+    assert moment("2026-02-30T12:00:00") == ("2026-02-30T12:00:00", times.UNDATED)
+    assert moment("2026-02-27T25:00:00")[1] == times.UNDATED
