@@ -12,9 +12,16 @@ from datetime import datetime
 
 from halfmask.errors import OptionError, ReadingError
 
-_CLOCK = r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?)?"
+_WORDS = "CET|CEST|MEZ|MESZ|WET|WEST|BST|IST|EET|EEST|EST|EDT|CST|CDT|MST|MDT|PST|PDT|AEST|AEDT|ACST|AWST|JST|NZST|NZDT"
+_CLOCK = (
+    r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?"
+    rf"(?P<word> (?:{_WORDS}))?)?"
+)
+"""A word for a zone names the local clock: it is part of the format, and the clock is taken as it stands."""
 _NUMERIC = re.compile(rf"(?P<a>\d{{1,2}})(?P<sep>[/.\-])(?P<b>\d{{1,2}})(?P=sep)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}")
 _YEAR_FIRST = re.compile(rf"\d{{4}}(?P<sep>[/.\-])\d{{1,2}}(?P=sep)\d{{1,2}}{_CLOCK}")
+_MONTH_FIRST = re.compile(rf"(?P<name>[A-Za-z]{{3,9}})(?P<sep> )\d{{1,2}}(?P<after>,? )\d{{4}}{_CLOCK}")
+_MONTH = re.compile(rf"\d{{4}}(?P<sep>-)(?P<m>0[1-9]|1[0-2]){_CLOCK}")
 _NAMED = re.compile(
     rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>[A-Za-z]{{3,9}})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
 )
@@ -57,7 +64,8 @@ def is_compact(text: str) -> bool:
 
 
 def _match(text: str) -> re.Match[str] | None:
-    return _NUMERIC.fullmatch(text) or _YEAR_FIRST.fullmatch(text) or _NAMED.fullmatch(text)
+    forms = (_NUMERIC, _YEAR_FIRST, _NAMED, _MONTH_FIRST, _MONTH)
+    return next((found for form in forms if (found := form.fullmatch(text))), None)
 
 
 def shape(text: str) -> str:
@@ -73,9 +81,13 @@ def shape(text: str) -> str:
     elif "month" in found.groupdict():
         month = "%b" if len(found["month"]) == 3 else "%B"
         date = f"%d{sep}{month}{found['sep2']}" + ("%Y" if len(found["year"]) == 4 else "%y")
+    elif "name" in found.groupdict():
+        date = ("%b" if len(found["name"]) == 3 else "%B") + f" %d{found['after']}%Y"
     else:
-        date = f"%Y{sep}%m{sep}%d"
-    return date + _clock_shape(found["clock"] or "", found["half"], found["fraction"])
+        date = "%Y-%m" if "m" in found.groupdict() else f"%Y{sep}%m{sep}%d"
+    word = found["word"] or ""
+    clock = (found["clock"] or "").removesuffix(word)
+    return date + _clock_shape(clock, found["half"], found["fraction"]) + word
 
 
 def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:

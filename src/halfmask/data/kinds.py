@@ -10,14 +10,32 @@ from halfmask.data.numbers import is_local_number
 
 CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
 LOCAL_CLOCK = r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?"
+CLOCK_SPAN = rf"({LOCAL_CLOCK}) ?(?:-|–|to|bis|à) ?{LOCAL_CLOCK}"
 DAY = r"\d{4}-\d\d-\d\d"
 NAIVE_TIME = rf"{DAY}([T ]{CLOCK})?"
-ZONE = r"Z|[+-]\d\d(:?\d\d)?"
-ZONED_TIME = rf"({DAY}[T ]{CLOCK}) ?({ZONE})"
+ZONE = r"Z|UTC|GMT|[+-]\d\d(:?\d\d)?"
+ZONED_TIME = rf"({DAY}[T ]{CLOCK}) ?({ZONE})(?:\[[A-Za-z_/]+\])?"
 """ISO 8601 times as text; group 1 is the wall clock. Both engines and Python read these patterns alike."""
 ZONE_GROUP = 4
 
-ABSENT = ("", "-", "--", "—", "?", "na", "n/a", "#n/a", "n.a.", "null", "none", "nil", "missing", "no data")
+ABSENT: tuple[str, ...] = (
+    "",
+    "-",
+    "--",
+    "—",
+    "?",
+    "na",
+    "n/a",
+    "#n/a",
+    "n.a.",
+    "null",
+    "none",
+    "nil",
+    "missing",
+    "no data",
+)
+ABSENT += ("unavailable", "unknown", "undefined", "no reading", "n/d", "nd", "k.a.", "error", "fehler")
+ABSENT += ("\\n", "*", ".", "..", "...")
 """Texts that stand for no value, in lower case and stripped."""
 
 
@@ -124,8 +142,8 @@ def is_zoned(text: str) -> bool:
 
 
 def is_clock(text: str) -> bool:
-    """Whether a text is a time of day without a date."""
-    return bool(re.fullmatch(CLOCK, text) or re.fullmatch(LOCAL_CLOCK, text))
+    """Whether a text is a time of day without a date, or from one to another."""
+    return any(re.fullmatch(form, text) for form in (CLOCK, LOCAL_CLOCK, CLOCK_SPAN))
 
 
 def is_integer(text: str) -> bool:

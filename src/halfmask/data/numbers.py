@@ -2,6 +2,8 @@
 
 A text may prove it (``0,5``, ``1.234,5``, ``1,234,567``) or leave it open (``1,234`` is 1.234 or 1234). One proof in
 the column settles it; a column without any is an error that shows both readings.
+
+Numbers may be dressed: ``1.2 kWh``, ``$3.50``, ``80 %``, ``0.5-`` and ``(0.5)`` for what is below zero.
 """
 
 import re
@@ -9,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from halfmask.data.engines.sql import Dialect
+from halfmask.data.units import is_unit
 from halfmask.errors import ReadingError
 
 SPACES = " \u00a0\u2009\u202f"
@@ -16,6 +19,33 @@ _GROUPS = SPACES + "'’"
 _SIGN = "[+-]?"
 NUMBER = rf"{_SIGN}(\d+|\d{{1,3}}([.,{_GROUPS}]\d{{3}})+)?([.,]\d*)?([eE][+-]?\d+)?"
 """Every number that one of the two ways of writing allows."""
+
+
+MINUS = "\u2212"
+DRESSED = (
+    rf"(\()?[€$£¥]? ?({_SIGN}\d[\d.,{_GROUPS}]*(?:[eE][+-]?\d+)?|{_SIGN}[.,]\d+)"
+    rf"(?:[{SPACES}]*([%€$£¥]|[A-Za-z°][A-Za-z0-9³/]*))?([-)])?"
+)
+"""Group 2 is the number, 3 what stands behind it, 1 and 4 the signs of accountants."""
+
+
+def undressed(text: str) -> str | None:
+    """The number in a dressed one, with its sign; None where a text is none, or what is behind it is no unit."""
+    found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
+    if found is None or (found[1] == "(") != (found[4] == ")"):
+        return None
+    number, unit = found[2].strip(), found[3] or ""
+    glued = bool(unit) and text[found.start(3) - 1] not in SPACES
+    if unit and unit not in "%€$£¥" and (not is_unit(unit) or (glued and len(unit) == 1)):
+        return None
+    return f"-{number}" if found[4] else number
+
+
+def unit_behind(text: str) -> str:
+    """The unit in a dressed number; empty where there is none, or a sign of money."""
+    found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
+    unit = (found[3] or "") if found and undressed(text) is not None else ""
+    return "" if unit in "€$£¥" else unit
 
 
 def proof(decimal: str) -> str:
@@ -50,16 +80,29 @@ class NumberFormat:
     decimal: str = "."
     grouped: bool = False
     evidence: str = ""
+    dressed: bool = False
 
     @property
     def plain(self) -> bool:
         """Whether an engine reads these numbers as they are."""
-        return self.decimal == "." and not self.grouped
+        return self.decimal == "." and not self.grouped and not self.dressed
 
     def pattern(self) -> str:
         """The regular expression of a number of this format."""
         groups = ("." if self.decimal == "," else ",") + _GROUPS
         return rf"{_SIGN}(\d+|\d{{1,3}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
+
+    def bare(self, dialect: Dialect, text: str) -> str:
+        """The number in a text, undressed; empty where it is none."""
+        if not self.dressed:
+            return f"trim({text})"
+        plain = f"replace(trim({text}), {dialect.literal(MINUS)}, '-')"
+        sign = f"CASE WHEN {dialect.extract(plain, f'^{DRESSED}$', 4)} <> '' THEN '-' ELSE '' END"
+        return f"concat({sign}, trim({dialect.extract(plain, f'^{DRESSED}$', 2)}))"
+
+    def unit(self, dialect: Dialect, text: str) -> str:
+        """What stands behind a dressed number."""
+        return dialect.extract(f"replace(trim({text}), {dialect.literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
     def cleaned(self, dialect: Dialect, text: str) -> str:
         """The text as an engine reads it."""
@@ -69,20 +112,24 @@ class NumberFormat:
 
 
 def is_local_number(text: str) -> bool:
-    """Whether a text is a number in one of the two ways of writing."""
-    return bool(re.fullmatch(NUMBER, text)) and any(letter.isdigit() for letter in text)
+    """Whether a text is a number in one of the two ways of writing, or a dressed one."""
+    bare = undressed(text) or ""
+    return bool(re.fullmatch(NUMBER, bare)) and any(letter.isdigit() for letter in bare)
 
 
 def number_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[Sequence[str]], list[int]]
 ) -> NumberFormat:
     """The format of a column, from a sample; ``whole`` counts patterns over all of it where that leaves it open."""
-    found = {key: sum(bool(re.fullmatch(p, text)) for text in texts) for key, p in TESTS.items()}
+    bare = [number for text in texts if (number := undressed(text)) is not None]
+    dressed = any(not re.fullmatch(NUMBER, text) and undressed(text) is not None for text in texts)
+    found = {key: sum(bool(re.fullmatch(p, text)) for text in bare) for key, p in TESTS.items()}
     if asked is not None:
-        return NumberFormat(asked, grouped=True, evidence=f"`decimal={asked}`")
-    signs = any(sign in text for text in texts for sign in f",{_GROUPS}")
+        return NumberFormat(asked, grouped=True, evidence=f"`decimal={asked}`", dressed=dressed)
+    signs = any(sign in number for number in bare for sign in f",{_GROUPS}")
     if not signs and not _doubtful(found):
-        return NumberFormat()
+        example = next((text for text in texts if not re.fullmatch(NUMBER, text)), "") if dressed else ""
+        return NumberFormat(dressed=dressed, evidence=f"such as {example}" if dressed else "")
     if not found["comma"] and not found["point"]:
         found = dict(zip(TESTS, whole(list(TESTS.values())), strict=True))
     if not found["comma"] and not found["point"] and (found["maybe comma"] or _doubtful(found)):
@@ -92,7 +139,7 @@ def number_format(
     example = next((t for t in texts if re.fullmatch(proof(decimal), t)), "")
     shown = f", such as {example}" if example else ""
     evidence = f"{count:,} values can only be meant so{shown}" if count else "spaces group thousands"
-    return NumberFormat(decimal, grouped=True, evidence=evidence)
+    return NumberFormat(decimal, grouped=True, evidence=evidence, dressed=dressed)
 
 
 def _doubtful(found: dict[str, int]) -> bool:

@@ -59,8 +59,8 @@ class Raw(ABC):
         """
 
     @abstractmethod
-    def distinct(self, column: str) -> dict[str, int]:
-        """The texts of a column, stripped, and how often each occurs; no text is empty text."""
+    def distinct(self, text: str) -> dict[str, int]:
+        """The texts of an expression, stripped, and how often each occurs; no text is empty text."""
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> Place | None:

@@ -49,7 +49,10 @@ def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, 
         sql = f"CAST({quoted} AS {dialect.text})"
     elif kind is Kind.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
         zeros = dialect.literal(r"\.0+$")
-        sql = f"regexp_replace({quoted}, {zeros}, '')"
+        sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
+    elif kind in TEXTS:
+        # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
+        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted)
     return Rule("user", name, sql)
 
 
@@ -60,8 +63,8 @@ def _is_whole(text: str) -> bool:
 
 def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     """A column of times under the rule found for it."""
-    quoted = operand(dialect, name, column)
-    attempt = f"({rule.present(quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
+    quoted, rule = operand(dialect, name, column), replace(rule, name=name)
+    attempt = f"({rule.present(dialect, quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
     quick = rule.quick(dialect, quoted, texts(column)) if rule.kind in TEXTS else ""
     return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted(), quick)
@@ -89,23 +92,26 @@ def value_rule(
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
     """The words for nothing are looked for only where the text is not a number."""
-    words = ", ".join(map(dialect.literal, ABSENT))
+    words = ", ".join(map(dialect.literal, (*ABSENT, name.lower())))
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
         return _local_value(dialect, name, quoted, form, absent)
     number = f"TRY_CAST({quoted} AS {dialect.double})"
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
-    wanted = "a number such as 0.14; `decimal=.` takes commas for thousands, `decimal=,` for the decimal sign"
+    wanted = (
+        "a number such as 0.14; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
+    )
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
     return Rule("value", name, careful, bad, wanted, f"CAST({quoted} AS {dialect.double})")
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
-    """Numbers of another country: only what is exactly one is let through."""
-    fits = f"({dialect.matches(f'trim({quoted})', form.pattern())})"
+    """Numbers of another country, or with a unit: only what is exactly one is let through."""
+    bare = form.bare(dialect, quoted)
+    fits = f"({dialect.matches(bare, form.pattern())} AND {bare} <> '')"
     nothing = f"{quoted} IS NULL OR {absent}"
-    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(dialect, quoted)} ELSE 'no number' END"
+    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(dialect, bare)} ELSE 'no number' END"
     bad = f"{quoted} IS NOT NULL AND NOT {absent} AND NOT {fits}"
-    wanted = f"a number with `decimal={form.decimal}`, which the others are written with"
+    wanted = f"a number with the decimal sign {form.decimal!r}, as the others are; `decimal` names another"
     return Rule("value", name, f"CAST({text} AS {dialect.double})", bad, wanted)

@@ -1,6 +1,7 @@
 """Any source of readings, opened as a panel."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +13,8 @@ from halfmask.data.columns import words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format
 from halfmask.data.diagnosis import guard
 from halfmask.data.formats import cer
-from halfmask.data.kinds import TEXTS, Kind, is_iso, kinds, texts
-from halfmask.data.numbers import NumberFormat, number_format
+from halfmask.data.kinds import ABSENT, CLOCK_SPAN, TEXTS, Kind, is_iso, kinds, texts
+from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel
 from halfmask.data.raw import Raw
@@ -22,8 +23,8 @@ from halfmask.data.registers import differences
 from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
 from halfmask.data.times import TimeRule, clock_sql, running_on, time_rule
 from halfmask.data.units import NAMES as UNIT_NAMES
-from halfmask.data.units import Wanted, conversion, factor, kept_unit, needs_step, unit_in_name
-from halfmask.errors import OptionError, SourceError
+from halfmask.data.units import Wanted, canonical, conversion, factor, kept_unit, needs_step, unit_in_name
+from halfmask.errors import OptionError, ReadingError, SourceError
 
 
 def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
@@ -90,6 +91,7 @@ def _panel(
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
 
 
+NOTHING = "no cell"
 _WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
 
 
@@ -124,7 +126,7 @@ class _Reader:
             ]
         clock, time = self._time(columns.date or columns.time, columns.time if columns.date else None)
         form = self._numbers([columns.value])
-        by, unit = self._unit(columns.value, unit_column, [user, *time])
+        by, unit = self._unit(columns.value, unit_column, [user, *time], form)
         value = value_rule(
             self.dialect, columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by
         )
@@ -243,8 +245,11 @@ class _Reader:
         kind = self.found[name]
         quoted = operand(self.dialect, name, self.raw.sample.column(name))
         first, per_day = (part.first, part.per_day) if part else (0, 24)
-        sql = clock_sql(self.dialect, kind, quoted, first, per_day)
-        tried = clock_sql(self.dialect, kind, quoted, first, per_day, "TRY_CAST")
+        spans = kind is Kind.TEXT_CLOCK and any(
+            re.fullmatch(CLOCK_SPAN, text) for text in texts(self.raw.sample.column(name))
+        )
+        sql = clock_sql(self.dialect, kind, quoted, first, per_day, spans=spans)
+        tried = clock_sql(self.dialect, kind, quoted, first, per_day, "TRY_CAST", spans=spans)
         present = (
             f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS {self.dialect.text})) <> ''"
         )
@@ -296,7 +301,15 @@ class _Reader:
     def _values(self, names: Sequence[str]) -> tuple[list[Rule], str | None]:
         """The rules of many columns of values, and their unit."""
         form = self._numbers(names)
-        by, unit = self._unit(names[0], None, [])
+        by, unit = self._unit(names[0], None, [], None)
+        if form is not None and form.dressed:
+            behind = {u for c in names for t in texts(self.raw.sample.column(c)) if (u := unit_behind(t))}
+            if len(behind) > 1:
+                listed = ", ".join(sorted(behind))
+                raise ReadingError(
+                    f"{self.raw.source}: cells hold {listed}; give a table of a reading a row, or one unit"
+                )
+            unit = unit or (canonical(behind.pop()) if behind else None)
         sample = self.raw.sample
         return [value_rule(self.dialect, c, self.found[c], sample.column(c), form, by) for c in names], unit
 
@@ -306,11 +319,20 @@ class _Reader:
         ]
         return named[0] if len(named) == 1 else None
 
-    def _unit(self, value: str, column: str | None, rules: list[Rule]) -> tuple[str, str | None]:
+    def _unit(
+        self, value: str, column: str | None, rules: list[Rule], form: NumberFormat | None
+    ) -> tuple[str, str | None]:
         """What to multiply values with, and the unit they are then in."""
         wanted = Wanted.parse(self.options.unit)
+        quote = self.dialect.quote
         if column is not None:
-            return self._unit_of_rows(value, column, wanted, rules)
+            text = f"CAST({quote(column)} AS {self.dialect.text})"
+            return self._unit_of_rows(value, f"column {column}", text, wanted, rules)
+        if form is not None and form.dressed and any(map(unit_behind, texts(self.raw.sample.column(value)))):
+            nothing = ", ".join(map(self.dialect.literal, ABSENT))
+            held = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {{}} END"
+            text = held.format(form.unit(self.dialect, quote(value)))
+            return self._unit_of_rows(value, f"the cells of {value}", text, wanted, rules)
         in_name, in_row = unit_in_name(value), self.raw.units.get(value)
         source, evidence = wanted.source, "`unit`"
         if source is None:
@@ -322,22 +344,22 @@ class _Reader:
         by = factor(source, kept) or 1.0
         return (repr(by) if by != 1.0 else ""), kept
 
-    def _unit_of_rows(self, value: str, column: str, wanted: Wanted, rules: list[Rule]) -> tuple[str, str]:
+    def _unit_of_rows(self, value: str, place: str, text: str, wanted: Wanted, rules: list[Rule]) -> tuple[str, str]:
         """A unit a row: all brought to one, power by the sampling step where energy is among them."""
-        found = self.raw.distinct(column)
+        found = self.raw.distinct(f"coalesce({text}, {self.dialect.literal(NOTHING)})")
+        found.pop(NOTHING, None)
         step = None
         if needs_step(found, wanted):
             plain = value_rule(self.dialect, value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
             zero = replace(plain, sql=f"CAST(0 AS {self.dialect.double})", bad=None)
             step = steps.step_of(steps.head(_panel(self.raw, [*rules, zero], None, (), (), None)))
-        kept = kept_unit(self.raw.source, column, found, wanted, step)
+        kept = kept_unit(self.raw.source, place, found, wanted, step)
         listed = ", ".join(f"{unit} {count:,}" for unit, count in sorted(found.items()))
-        self.notes.append(f"unit = {kept}: column {column} has {listed} rows")
-        self.guesses.append(Guess("unit", kept, f"column {column}: {listed} rows", "`unit`"))
+        self.notes.append(f"unit = {kept}: by {place}, {listed} rows")
+        self.guesses.append(Guess("unit", kept, f"{place}: {listed} rows", "`unit`"))
         if all(factor(unit, kept, step) == 1.0 for unit in found):
             return "", kept
-        quoted = f"CAST({self.dialect.quote(column)} AS {self.dialect.text})"
-        return conversion(self.dialect, quoted, found, kept, step), kept
+        return conversion(self.dialect, text, found, kept, step), kept
 
 
 def _iso_evidence(kind: Kind) -> str:

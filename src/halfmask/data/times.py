@@ -16,7 +16,7 @@ import pyarrow as pa
 from halfmask.data.clocks import SECOND
 from halfmask.data.dates import DateFormat
 from halfmask.data.engines.sql import Dialect, DuckDBDialect
-from halfmask.data.kinds import CLOCKS, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
+from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.errors import ColumnError, OptionError
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
@@ -41,11 +41,20 @@ class TimeRule:
     tz: str = "UTC"
     formats: tuple[str, ...] = ()
     grain: int = 1
+    name: str = ""
 
     def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
-        """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails."""
+        """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails.
+
+        A header that is there again, in the middle of a file, is no time.
+        """
+        if self.kind in TEXTS:
+            column = f"nullif(trim({column}), {dialect.literal(self.name)})"
         if self.formats:
-            micros = dialect.parsed(self._text(dialect, column), self.formats, cast)
+            text = self._text(dialect, column)
+            ended = dialect.parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
+            usual = dialect.parsed(text, self.formats, cast)
+            micros = f"CASE WHEN {text} LIKE '%24:00%' THEN {ended} + {24 * HOUR} ELSE {usual} END"
         elif self.unit is not None:
             micros = self._epoch(dialect, column, cast)
         elif self.kind is Kind.ZONED:
@@ -63,8 +72,12 @@ class TimeRule:
 
         The engines' own parser of a fixed format is several times as quick as finding out what a text is.
         """
-        form = iso_form(found) if self.unit is None and not self.formats else None
-        if form is None or not isinstance(dialect, DuckDBDialect):
+        if not isinstance(dialect, DuckDBDialect) or self.unit is not None:
+            return ""
+        if self.formats:
+            return dialect.parsed(column, self.formats, "CAST")
+        form = iso_form(found)
+        if form is None:
             return ""
         fixed = f"CASE WHEN strlen({column}) = {len(found[0])} THEN {column} ELSE 'no time' END"
         micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
@@ -91,16 +104,16 @@ class TimeRule:
             return dialect.divide(f"{count} - ({count} % 1000 + 1000) % 1000", 1000)
         return count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
 
-    def present(self, column: str) -> str:
+    def present(self, dialect: Dialect, column: str) -> str:
         """True where the source holds something that must be readable as a time."""
         if self.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.INTEGER, Kind.FLOAT}:
             return f"{column} IS NOT NULL"
-        return f"trim({column}) <> ''"
+        return f"trim({column}) NOT IN ('', {dialect.literal(self.name)})"
 
     def wanted(self) -> str:
         """What a readable time looks like, for the error that found another."""
         if self.formats:
-            return f"a time written as the others are; `date_format={self.formats[0]!r}` is what was taken"
+            return f"a time written {self.formats[0]}, as the others are; `date_format` names another way"
         if self.unit == SERIAL:
             return "a number of days since 1899-12-30, as the others are"
         if self.unit is not None:
@@ -108,8 +121,8 @@ class TimeRule:
         return (
             "an ISO time with a zone, such as 2026-01-31T23:30:00Z"
             if self.zoned
-            else ("an ISO time, such as 2026-01-31 23:30:00")
-        )
+            else "an ISO time, such as 2026-01-31 23:30:00"
+        ) + "; `date_format` says how times are written otherwise, such as '%d/%m/%Y %H:%M'"
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?)?")
@@ -198,7 +211,7 @@ def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
     usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} <> '' THEN 'no time' END"
     micros = dialect.text_micros(usable, cast)
     zone = f"replace({dialect.extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
-    digits = f"CASE WHEN length({zone}) < 3 THEN '+0000' ELSE concat({zone}, '00') END"
+    digits = f"CASE WHEN {zone} IN ('Z', 'UTC', 'GMT', '') THEN '+0000' ELSE concat({zone}, '00') END"
     hours, minutes = (f"TRY_CAST(substr({digits}, {at}, 2) AS {dialect.integer})" for at in (2, 4))
     sign = f"CASE WHEN substr({digits}, 1, 1) = '-' THEN -1 ELSE 1 END"
     return f"({micros} - ({sign}) * (60 * {hours} + {minutes}) * 60000000)"
@@ -267,14 +280,17 @@ def check_zone(tz: str) -> None:
         raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
 
 
-def clock_sql(dialect: Dialect, kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST") -> str:
+def clock_sql(
+    dialect: Dialect, kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False
+) -> str:
     """Microseconds from midnight: of a time of day, or of the number of a part of the day that counts from ``first``.
 
-    24:00 is the end of the day.
+    24:00 is the end of the day. ``spans``: times of day may be followed by those at which the interval ends.
     """
     if kind is Kind.CLOCK:
         return f"epoch_us({column})"
     if kind is Kind.TEXT_CLOCK:
+        column = dialect.extract(f"trim({column})", rf"^({LOCAL_CLOCK})", 1) if spans else column
         text = f"trim({column})"
         forms = [f"%Y-%m-%d {form}" for form in ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")]
         parsed = dialect.parsed(f"concat('1970-01-01 ', {column})", forms, cast)

@@ -109,9 +109,12 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
     blank = found.get("", 0)
     named = {unit: count for unit, count in found.items() if unit}
     if not named:
-        raise ReadingError(f"{place}, column {column!r}: there is no unit in it; say `unit=kWh`, or what they are in")
+        raise ReadingError(f"{place}, {column}: there is no unit in it; say `unit=kWh`, or what they are in")
     if blank:
-        raise ReadingError(f"{place}, column {column!r}: {blank:,} rows have no unit, the others {_listed(named)}")
+        raise ReadingError(
+            f"{place}, {column}: {blank:,} rows have no unit, the others {_listed(named)}; name theirs in the source, "
+            "or read one kind with a query, `sql`"
+        )
     kept = wanted.kept or wanted.source
     if kept is None:
         energy = {unit: n for unit, n in named.items() if _known(unit)[0] == "energy"}
@@ -120,7 +123,7 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
     odd = [unit for unit in named if factor(unit, kept, step) is None]
     if odd:
         raise ReadingError(
-            f"{place}, column {column!r}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); "
+            f"{place}, {column}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); "
             "read the kinds apart with a query, `sql`, or name the unit to keep with `unit`"
         )
     return kept

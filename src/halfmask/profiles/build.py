@@ -144,13 +144,15 @@ def _counted(panel: Panel, plan: Plan, advance: Callable[[int], None] | None) ->
 
     if panel.quick is not None:
         try:
-            return count(panel.engine.batches(panel.quick), plan, KERNEL_BYTES, told)
+            tally = count(panel.engine.batches(panel.quick), plan, KERNEL_BYTES, told)
+            if all(user and user == user.strip() for user in tally.users):
+                return tally
         except Exception as error:
             if not panel.engine.misread(error):
                 with panel.guard():
                     raise
-            if advance:
-                advance(-done)
+        if advance:
+            advance(-done)
     return count(panel.batches(), plan, KERNEL_BYTES, advance)
 
 

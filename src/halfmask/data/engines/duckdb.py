@@ -135,8 +135,8 @@ class DuckDBRaw(Raw):
             columns += f', CAST({self._order} AS BIGINT) AS "order"'
         return nw.from_native(self._query(columns))
 
-    def distinct(self, column: str) -> dict[str, int]:
-        text = f"coalesce(trim(CAST({self.dialect.quote(column)} AS VARCHAR)), '')"
+    def distinct(self, text: str) -> dict[str, int]:
+        text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
         return dict(self._query(f"{text} AS t, count(*)", "GROUP BY t ORDER BY t LIMIT 1000").fetchall())
 
     def first(self, condition: str, shown: str) -> Place | None:

@@ -214,8 +214,8 @@ class SparkRaw(Raw):
         stacked = f"stack({len(values)}, {rows}) AS (user, time, value)"
         return lazy(frame.selectExpr(stacked, *(["order"] if ordered else [])))
 
-    def distinct(self, column: str) -> dict[str, int]:
-        text = f"coalesce(trim(CAST({self.dialect.quote(column)} AS STRING)), '') AS t"
+    def distinct(self, text: str) -> dict[str, int]:
+        text = f"coalesce(trim(CAST({text} AS STRING)), '') AS t"
         rows = self._frame.selectExpr(text).groupBy("t").count().limit(1000).collect()
         return {row["t"]: int(row["count"]) for row in rows}
 

@@ -136,7 +136,12 @@ class SparkDialect(Dialect):
     def text_micros(self, text: str, cast: str) -> str:
         """Read as a time of UTC, which is the same number; what a date or 23:30 lacks of it is put behind."""
         missing = f"substr('T00:00:00Z', least(length({text}) - 9, 10))"
-        return f"unix_micros({cast}(concat({text}, {missing}) AS TIMESTAMP_LTZ))"
+
+        def read(clock: str) -> str:
+            return f"unix_micros({cast}(concat({clock}, {missing}) AS TIMESTAMP_LTZ))"
+
+        ended = read(f"replace({text}, '24:00', '00:00')")
+        return f"CASE WHEN {text} LIKE '%24:00%' THEN {ended} + 86400000000L ELSE {read(text)} END"
 
     def parsed(self, text: str, formats: Sequence[str], cast: str) -> str:
         trimmed = f"nullif(trim({text}), '')"
