@@ -80,7 +80,7 @@ def test_parquet_is_scanned_without_casts(tmp_path: Path) -> None:
     assert rows(panel) == READINGS
     assert (
         'SELECT "user" AS "user", epoch_us("time") AS "time", "value" AS "value" FROM'
-        in panel.frame.to_native().sql_query()
+        in panel.quick.to_native().sql_query()
     )
 
 

@@ -1,7 +1,7 @@
 """Which column is the user, which the time, which the value."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from halfmask.data.kinds import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, Kind
@@ -22,6 +22,30 @@ _VALUES = (
     "measurement quantity amount temperature flow volume wert verbrauch leistung energie consommation valeur "
     "consumo valor potenza energia verbruik waarde"
 )
+_STARTS = frozenset(
+    [
+        "start",
+        "started",
+        "from",
+        "begin",
+        "beginning",
+        "von",
+        "beginn",
+        "anfang",
+        "debut",
+        "début",
+        "de",
+        "desde",
+        "inicio",
+        "dal",
+        "inizio",
+        "van",
+    ]
+)
+ENDS = frozenset(
+    ["end", "ended", "to", "until", "stop", "stopped", "bis", "ende", "fin", "jusqu", "hasta", "fine", "al", "tot"]
+)
+"""Words for the two ends of the interval that a reading is of; its time is the first."""
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[Kind]] = {
     "user": frozenset(Kind) - TIMES - CLOCKS - {Kind.BOOLEAN},
@@ -51,7 +75,12 @@ class Columns:
 
 
 def choose_columns(
-    kinds: Mapping[str, Kind], user: str | None = None, time: str | None = None, value: str | None = None
+    kinds: Mapping[str, Kind],
+    user: str | None = None,
+    time: str | None = None,
+    value: str | None = None,
+    *,
+    files: bool = False,
 ) -> Columns:
     """Take the named columns as they are and guess the others by name and type.
 
@@ -67,14 +96,16 @@ def choose_columns(
             found = candidates(role, kinds, chosen)
             if len(found) > 1:
                 listed = ", ".join(map(repr, found))
-                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}`")
+                each = "" if role == "time" else ", or take each column of numbers as a user with `wide`"
+                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}`{each}")
             if found:
                 chosen[role] = found[0]
     if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
         chosen |= by_type(kinds, chosen)
     for role in ROLES:
         if role not in chosen:
-            raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})")
+            also = ", or take the file's name with `user=@file`" if role == "user" and files else ""
+            raise ColumnError(f"no column looks like the {role}; name one with `{role}`{also} ({listing(kinds)})")
     columns = Columns(**chosen)
     if len(set(chosen.values())) < len(ROLES):
         raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`")
@@ -94,11 +125,11 @@ def split_time(kinds: Mapping[str, Kind], date: str | None, time: str | None) ->
     elif time is not None or any(kind in TIMES - DATES for kind in kinds.values()):
         return None
     else:
-        days = [name for name, kind in kinds.items() if kind in DATES]
+        days = first_ends([name for name, kind in kinds.items() if kind in DATES])
         if len(days) != 1:
             return None
         day = days[0]
-    clocks = [name for name, kind in kinds.items() if kind in CLOCKS and name != day]
+    clocks = first_ends([name for name, kind in kinds.items() if kind in CLOCKS and name != day])
     if not clocks:
         whole = {Kind.INTEGER, Kind.TEXT_INTEGER}
         clocks = [
@@ -133,11 +164,18 @@ def candidates(role: str, kinds: Mapping[str, Kind], taken: Mapping[str, str]) -
     free = [name for name in kinds if name not in taken.values()]
     possible = [name for name in free if role == role_of(name, kinds[name])]
     typical = [name for name in possible if kinds[name] in _TYPICAL[role]]
-    return typical or possible
+    return first_ends(typical or possible) if role == "time" else typical or possible
+
+
+def first_ends(names: Sequence[str]) -> list[str]:
+    """Without the ends of intervals, where something else is left."""
+    return [name for name in names if not ENDS & set(words(name))] or list(names)
 
 
 def role_of(name: str, kind: Kind) -> str | None:
     """The role of the last word in a name that is a role's word and whose role the type allows."""
+    if (_STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
+        return "time"
     for word in reversed(words(name)):
         for role in ROLES:
             if word in _WORDS[role] and kind in _POSSIBLE[role]:

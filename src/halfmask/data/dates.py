@@ -12,7 +12,10 @@ from datetime import datetime
 
 from halfmask.errors import OptionError, ReadingError
 
-_WORDS = "CET|CEST|MEZ|MESZ|WET|WEST|BST|IST|EET|EEST|EST|EDT|CST|CDT|MST|MDT|PST|PDT|AEST|AEDT|ACST|AWST|JST|NZST|NZDT"
+_SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"}
+_SUMMER |= {"MST": "MDT", "PST": "PDT", "AEST": "AEDT", "ACST": "ACDT", "NZST": "NZDT"}
+_PARTNER = _SUMMER | {summer: winter for winter, summer in _SUMMER.items()}
+_WORDS = "|".join(sorted(_PARTNER, key=len, reverse=True))
 _CLOCK = (
     r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?"
     rf"(?P<word> (?:{_WORDS}))?)?"
@@ -147,6 +150,8 @@ def _with_kin(usual: list[str]) -> tuple[str, ...]:
         elif "%M" in form and "%f" not in form:
             kin.append(form.replace("%M", "%M:%S"))
         kin.append(re.split(r"[T ,]+%[HI]", form)[0])
+        start, _, word = form.rpartition(" ")
+        kin += [f"{start} {_PARTNER[word]}"] if word in _PARTNER else []
     return tuple(dict.fromkeys(kin))
 
 

@@ -27,13 +27,16 @@ _EXTENSIONS = {
     ".ipc": "arrow",
     ".avro": "avro",
     ".zip": "zip",
+    ".tar": "zip",
+    ".tgz": "zip",
     ".duckdb": "duckdb",
     ".ddb": "duckdb",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
     ".db": "sqlite",
 }
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
+_PAGES = (b"<?xml", b"<html", b"<!doctype", b"<feed")
 FORMATS = ("auto", "csv", "parquet", "cer", "json", "sheet", "arrow", "avro", "zip", "duckdb", "sqlite")
 DATABASES = ("duckdb", "sqlite", "postgres", "mysql")
 FILE_FORMATS = ("csv", "parquet", "cer")
@@ -84,6 +87,9 @@ def find(source: str, format: str) -> Place:
         wanted = "CSV or Parquet files" if format == "auto" else f"{format} files"
         raise SourceError(f"{source}: no {wanted} here; give a file, a folder or a glob that holds some")
     formats = {file: format if format != "auto" else format_of(file) for file in files}
+    if not named and any(Path(file).stat().st_size for file in files):
+        formats = {file: kind for file, kind in formats.items() if Path(file).stat().st_size}
+        files = list(formats)
     empty = next((file for file in files if Path(file).stat().st_size == 0), None)
     if empty is not None:
         raise SourceError(f"{empty}: the file is empty; there are no readings in it")
@@ -153,6 +159,11 @@ def format_of(file: str) -> str:
         return "avro"
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return "sheet" if head[0] == 0xD0 or _is_workbook(file) else "zip"
+    if head.lstrip().lower().startswith(_PAGES):
+        raise SourceError(
+            f"{file}: a page of XML or HTML, no table; what asks for a login often sends one instead of the file: "
+            "fetch the export again, as CSV"
+        )
     named = by_name(file)
     if named is None and head.lstrip()[:1] in (b"{", b"["):
         return "json"
@@ -172,10 +183,11 @@ def _is_workbook(file: str) -> bool:
 def compression(file: str) -> str:
     """How a text file is compressed, by its first bytes."""
     with open(file, "rb") as opened:
-        head = opened.read(4)
-    if head.startswith(b"\x1f\x8b"):
-        return "gzip"
-    return "zstd" if head == b"\x28\xb5\x2f\xfd" else "none"
+        head = opened.read(6)
+    for magic, name in ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz")):
+        if head.startswith(magic):
+            return name
+    return "zstd" if head[:4] == b"\x28\xb5\x2f\xfd" else "none"
 
 
 def _one_format(source: str, formats: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tarfile
 import tempfile
 import weakref
 import zipfile
@@ -110,9 +111,14 @@ def _open_zip(connection: duckdb.DuckDBPyConnection, place: Place, options: Read
     workplace = Workplace()
     for number, file in enumerate(place.files):
         try:
-            with zipfile.ZipFile(file) as archive:
-                archive.extractall(workplace.path / (str(number) if len(place.files) > 1 else ""))
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+            within = workplace.path / (str(number) if len(place.files) > 1 else "")
+            if zipfile.is_zipfile(file):
+                with zipfile.ZipFile(file) as archive:
+                    archive.extractall(within)
+            else:
+                with tarfile.open(file) as packed:
+                    packed.extractall(within, filter="data")
+        except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, NotImplementedError, OSError) as error:
             raise SourceError(f"{file}: cannot be unpacked ({error}); unpack it, and give the folder") from error
     inside = places.find(str(workplace.path), "auto")
     if inside.format == "zip":
@@ -189,6 +195,12 @@ def _as_utf8(place: Place, options: ReadOptions, folder: Path) -> tuple[dict[str
             continue
         encoding, evidence = (asked, "`encoding`") if asked else encodings.encoding_of(file)
         copies[file] = file
+        zeros = 0 if encoding.startswith("utf-16") else encodings.zero_bytes(file)
+        mixed = not encoding.startswith("utf-16") and encodings.ends_differ(file)
+        if zeros or mixed or places.compression(file) not in encodings.STREAMED:
+            encodings.copy_as_utf8(file, encoding, target)
+            copies[file] = str(target)
+            notes |= {f"{zeros:,} zero bytes are left out of {Path(file).name}": None} if zeros else {}
         if encoding != "utf-8":
             encodings.copy_as_utf8(file, encoding, target)
             copies[file] = str(target)

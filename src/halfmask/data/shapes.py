@@ -9,10 +9,11 @@ from halfmask.data import clocks
 from halfmask.data.columns import Columns, candidates, choose_columns, listing, present, role_of, split_time, words
 from halfmask.data.dates import is_compact
 from halfmask.data.engines.sql import KIND_OF_FILE
-from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_time
+from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.raw import Raw
+from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.errors import ColumnError, OptionError
 
@@ -198,13 +199,13 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
     kinds = {name: kind for name, kind in kinds.items() if not UNIT_NAMES & set(words(name)) or name == options.user}
     guesses: list[Guess] = []
     user = options.user
-    if user in (FROM_FILE, FROM_FOLDER) or (user is None and not _has_user(kinds, time, options.value)):
+    if user in (FROM_FILE, FROM_FOLDER) or (user is None and not _has_user(raw, kinds, time, options.value)):
         user, guess = _user(raw, {}, options) if user else _user_of_files(raw, found)
-        chosen = _time_and_value(kinds, time, options.value)
+        chosen = _time_and_value(raw, kinds, time, options.value)
         columns = Columns(user, *chosen)
         guesses.append(guess)
     else:
-        columns = choose_columns(kinds, user, time, options.value)
+        columns = choose_columns(kinds, user, time, options.value, files=bool(raw.files))
     if pair is not None:
         columns = Columns(columns.user, pair[1], columns.value, pair[0])
         guesses.append(
@@ -214,8 +215,8 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
     for role in ("user", "time", "value"):
         if not any(guess.what == role for guess in guesses):
             name = getattr(columns, role)
-            evidence = f"--{role}" if said[role] else f"by name and kind: {_kind(found[name])}"
-            guesses.append(Guess(role, name, evidence, f"--{role}"))
+            evidence = f"`{role}`" if said[role] else f"by name and kind: {_kind(found[name])}"
+            guesses.append(Guess(role, name, evidence, f"`{role}`"))
     return Long(columns, tuple(guesses))
 
 
@@ -223,22 +224,42 @@ def _kind(kind: Kind) -> str:
     return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
 
 
-def _has_user(kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
+def _telling(raw: Raw, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The columns without those that tell nobody apart: fractions, times, and texts that are always the same.
+
+    What its name says to be a user, a time or a value stays, and so does everything where there is no file to name.
+    """
+    if not raw.files:
+        return dict(kinds)
+    dull = {Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER, Kind.EMPTY} | CLOCKS
+    return {
+        name: kind
+        for name, kind in kinds.items()
+        if role_of(name, kind) or not (kind in dull or (kind is Kind.TEXT and _constant(raw, name)))
+    }
+
+
+def _constant(raw: Raw, name: str) -> bool:
+    return name in raw.sample.column_names and len(set(raw.sample.column(name).to_pylist())) == 1
+
+
+def _has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
     """Whether some column could be the user: by name, or what remains beside time and value."""
     if candidates("user", kinds, {}):
         return True
     rest = [name for name in kinds if name not in (time, value)]
     if len(kinds) == 2:
         return False
-    times = [name for name in rest if kinds[name] in TIMES]
+    times = [name for name in rest if kinds[name] in TIMES | CLOCKS]
     values = candidates("value", {name: kinds[name] for name in rest}, {})
-    left = [name for name in rest if name not in times and name not in values]
+    left = [name for name in _telling(raw, kinds) if name in rest and name not in times and name not in values]
     return bool(left) or len(values) != 1
 
 
-def _time_and_value(kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:
+def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:
     """Time and value of a table without users."""
     times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
+    times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
     chosen_time = present(kinds, _only("time", times, kinds), "time")
     free = {name: kind for name, kind in kinds.items() if name != chosen_time}
     values = [value] if value else candidates("value", free, {}) or [n for n, kind in free.items() if kind in NUMBERS]
@@ -250,5 +271,5 @@ def _only(role: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> str:
         return names[0]
     if names:
         listed = ", ".join(map(repr, names))
-        raise ColumnError(f"{len(names)} columns could be the {role}: {listed}; name one with --{role}")
-    raise ColumnError(f"no column looks like the {role}; name one with --{role} ({listing(kinds)})")
+        raise ColumnError(f"{len(names)} columns could be the {role}: {listed}; name one with `{role}`")
+    raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})")

@@ -24,7 +24,7 @@ from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rul
 from halfmask.data.times import TimeRule, clock_sql, running_on, time_rule
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, canonical, conversion, factor, kept_unit, needs_step, unit_in_name
-from halfmask.errors import OptionError, ReadingError, SourceError
+from halfmask.errors import ColumnError, OptionError, ReadingError, SourceError
 
 
 def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
@@ -91,6 +91,7 @@ def _panel(
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
 
 
+_FRACTIONS = (Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER)
 NOTHING = "no cell"
 _WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
 
@@ -130,6 +131,8 @@ class _Reader:
         value = value_rule(
             self.dialect, columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by
         )
+        others = [c for c, kind in self.found.items() if kind in _FRACTIONS and c not in named]
+        self.notes += [f"columns of numbers left out: {', '.join(others)}"] if others else []
         notes = (columns.note(), *self.notes)
         return _panel(self.raw, [user, *time, value], clock, notes, (*shape.guesses, *self.guesses), unit)
 
@@ -299,19 +302,47 @@ class _Reader:
         return form
 
     def _values(self, names: Sequence[str]) -> tuple[list[Rule], str | None]:
-        """The rules of many columns of values, and their unit."""
+        """The rules of many columns of values, and their unit; those in several are brought to that of the first."""
         form = self._numbers(names)
-        by, unit = self._unit(names[0], None, [], None)
-        if form is not None and form.dressed:
-            behind = {u for c in names for t in texts(self.raw.sample.column(c)) if (u := unit_behind(t))}
-            if len(behind) > 1:
-                listed = ", ".join(sorted(behind))
-                raise ReadingError(
-                    f"{self.raw.source}: cells hold {listed}; give a table of a reading a row, or one unit"
-                )
-            unit = unit or (canonical(behind.pop()) if behind else None)
-        sample = self.raw.sample
-        return [value_rule(self.dialect, c, self.found[c], sample.column(c), form, by) for c in names], unit
+        wanted = Wanted.parse(self.options.unit)
+        units = {name: wanted.source or self._unit_of(name, form) for name in names}
+        known = {unit: name for name, unit in reversed(units.items()) if unit}
+        kept = wanted.kept or next((unit for unit in units.values() if unit), None)
+        odd = [f"{name} in {unit}" for unit, name in known.items() if kept and factor(unit, kept) is None]
+        if odd:
+            raise ColumnError(
+                f"{self.raw.source}: {odd[0]} does not convert into {kept}, which the first is in; name one column "
+                "with `value`, and its user with `user` (`user=@file` is the file's name)"
+            )
+        bare = [name for name, unit in units.items() if unit is None]
+        if kept and bare:
+            raise ColumnError(
+                f"{self.raw.source}: {', '.join(bare)} say no unit, and {known[kept]} is in {kept}; say `unit={kept}` "
+                "where all are, or leave those out"
+            )
+        if kept:
+            evidence = "`unit`" if wanted.source else "names, cells or a row under the header"
+            self.guesses.append(Guess("unit", kept, evidence, "`unit`"))
+        sample, rules = self.raw.sample, []
+        for name in names:
+            by = (factor(units[name] or "", kept) if kept and units[name] else 1.0) or 1.0
+            by_text = repr(by) if by != 1.0 else ""
+            rules.append(value_rule(self.dialect, name, self.found[name], sample.column(name), form, by_text))
+        return rules, kept
+
+    def _unit_of(self, name: str, form: NumberFormat | None) -> str | None:
+        """The unit of a column: of a row under the header, of its name, or of its cells, which must agree."""
+        if found := self.raw.units.get(name) or unit_in_name(name):
+            return found
+        if form is None or not form.dressed:
+            return None
+        behind = {unit for text in texts(self.raw.sample.column(name)) if (unit := unit_behind(text))}
+        if len(behind) > 1:
+            listed = ", ".join(sorted(behind))
+            raise ReadingError(
+                f"{self.raw.source}, column {name!r}: its cells are in {listed}; give a table of a reading a row"
+            )
+        return canonical(behind.pop()) if behind else None
 
     def _unit_column(self) -> str | None:
         named = [

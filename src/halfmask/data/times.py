@@ -248,6 +248,15 @@ def time_rule(
     return rule, notes
 
 
+def counts_from_1970(column: pa.ChunkedArray) -> bool:
+    """Whether numbers are all seconds, or thousandths of them, of the years 2000 to 2100: a time without a name."""
+    found = [number for number in column.to_pylist() if number is not None]
+    if not found or not all(map(_is_finite_number, found)):
+        return False
+    low, high = min(map(float, found)), max(map(float, found))
+    return any(946_684_800 * unit <= low and high < 4_102_444_800 * unit for unit in (1, 1000, 1_000_000))
+
+
 def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeRule:
     """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 5138.
 

@@ -27,6 +27,7 @@ _SETTLING = (
     "user",
     "format",
     "wide",
+    "unit",
 )
 WIDEST = 12
 

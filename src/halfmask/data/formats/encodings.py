@@ -1,7 +1,12 @@
 """Text that is not UTF-8: recognised by its first bytes, and copied into UTF-8 a piece at a time."""
 
 import codecs
+import io
+import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,13 +18,29 @@ _PIECE = 1 << 22
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
+STREAMED = ("none", "gzip", "zstd")
+"""Compressions that DuckDB reads as they are."""
+
+
+@contextmanager
+def opened(file: str) -> Iterator[Any]:
+    """A file, unpacked as it is read."""
+    packed = compression(file)
+    if packed == "xz":
+        with lzma.open(file) as stream:
+            yield stream
+    else:
+        with pa.input_stream(file, compression=None if packed == "none" else packed) as stream:
+            yield stream
+
+
 def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
     """The first bytes of a file (all where ``size`` is None), decompressed."""
-    packed = compression(file)
     try:
-        with pa.input_stream(file, compression=None if packed == "none" else packed) as opened:
-            return bytes(opened.read(size) if size is not None else opened.read())
-    except (pa.ArrowException, OSError) as error:
+        with opened(file) as stream:
+            return bytes(stream.read(size) if size is not None else stream.read())
+    except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
+        packed = compression(file)
         raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error
 
 
@@ -46,6 +67,21 @@ def encoding_of(file: str) -> tuple[str, str]:
         return "latin-1", evidence
 
 
+def ends_differ(file: str) -> bool:
+    """Whether some lines end as on Windows and some as elsewhere, as in files that were put together."""
+    data = unpacked(file)
+    windows = data.count(b"\r\n")
+    return 0 < windows < data.count(b"\n")
+
+
+def zero_bytes(file: str) -> int:
+    """Zero bytes among the first of a file that is text otherwise, as a logger leaves that lost its power."""
+    data = unpacked(file)
+    zeros = data.count(0)
+    odd = sum(data.count(byte) for byte in (1, 2, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18))
+    return zeros if 2 * zeros < len(data) and not odd else 0
+
+
 def check_encoding(name: str) -> str:
     """Refuse an encoding that Python does not know."""
     try:
@@ -55,19 +91,17 @@ def check_encoding(name: str) -> str:
 
 
 def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
-    """Copy a text file into UTF-8, unpacked; memory holds a piece of it."""
-    packed = compression(file)
+    """Copy a text file into UTF-8, unpacked and without zero bytes; memory holds a piece of it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with (
-            pa.input_stream(file, compression=None if packed == "none" else packed) as opened,
-            target.open("w", encoding="utf-8", newline="") as written,
-        ):
-            while piece := opened.read(_PIECE):
-                written.write(decoder.decode(bytes(piece)))
-            written.write(decoder.decode(b"", final=True))
+        with opened(file) as stream, target.open("w", encoding="utf-8", newline="") as written:
+            ends = io.IncrementalNewlineDecoder(decoder, translate=True)
+            while piece := stream.read(_PIECE):
+                written.write(ends.decode(bytes(piece)).replace("\0", ""))
+            written.write(ends.decode(b"", final=True))
     except UnicodeError as error:
         raise SourceError(f"{file}: not {encoding} text; name its encoding with `encoding`, such as latin-1") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
+        packed = compression(file)
         raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error

@@ -31,6 +31,13 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
         return f"read_json([{paths}], union_by_name = true, {never}, maximum_object_size = 1073741824)"
 
     raw = DuckDBRaw(connection, place.source, table, place.files)
+    if raw.sample.column_names == ["json"] and (width := _width(raw.sample.column("json"))):
+        # A list of lists, [[time, value], ...]: cells without names.
+        cells = ", ".join(f'"json"[{i + 1}] AS "{i}"' for i in range(width))
+        listed = f"(SELECT {cells}, filename FROM {{}})"
+        raw = DuckDBRaw(connection, place.source, lambda files: listed.format(table(files)), place.files)
+        raw.sample = raw.sample.drop_columns(["filename"])
+        return raw
     lists = [field.name for field in raw.sample.schema if _is_rows(field.type)]
     if len(lists) != 1:
         return raw
@@ -39,6 +46,14 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
     raw.sample = raw.sample.drop_columns(["filename"])
     raw.notes = (f"readings are in the list {lists[0]} of each object",)
     return raw
+
+
+def _width(column: pa.ChunkedArray) -> int:
+    """How many cells every list of a column has; 0 where it holds no lists, or such of several lengths."""
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return 0
+    lengths = {len(cells) for cells in column.to_pylist() if cells is not None}
+    return lengths.pop() if len(lengths) == 1 else 0
 
 
 def _is_rows(t: pa.DataType) -> bool:

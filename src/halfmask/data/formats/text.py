@@ -21,6 +21,8 @@ _SQL = DuckDBDialect()
 _HEAD_LINES = 200
 _TAIL_BYTES = 1 << 16
 _UNPACK_BELOW = 1 << 24
+_CELL_LINES = 20
+"""Lines that a cell may go on for before a quote is taken for one that was left open."""
 _DELIMITERS = (",", ";", "\t", "|")
 Lines = list[tuple[int, list[str]]]
 """Rows of a head of a file, each with the number of its line from 0."""
@@ -94,6 +96,11 @@ def layouts(place: Place, skip: int | None = None) -> tuple[Layouts, tuple[str, 
 def look(file: str, skip: int | None = None) -> Layout:
     """The layout of one file, from its first and last lines."""
     lines = _head(file)
+    if lines and lines[0].startswith("100,NEM1"):
+        raise SourceError(
+            f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "
+            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table"
+        )
     comments = [line.startswith("#") for line in lines]
     comment = (
         "#" if lines and comments[0] and any(comments[comments.index(False) if False in comments else 0 :]) else ""
@@ -106,26 +113,54 @@ def look(file: str, skip: int | None = None) -> Layout:
     if not kept:
         raise SourceError(f"{file}: there are no readings in it")
     delimiter = _delimiter([line for _, line in kept])
-    rows = [(at, next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == " "))) for at, line in kept]
+    rows, broken = _rows(kept, delimiter)
     width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-    rows = [(at, row) for at, row in rows if len(row) == width]
+    short = _trailing(rows, width)
+    rows = [(at, [*row, ""] if at == short else row) for at, row in rows if len(row) == width or at == short]
     header, units, first = _header(rows)
     names = _distinct(file, header[1]) if header else tuple(map(str, range(width)))
     named_units = tuple((n, canonical(u)) for n, u in zip(names, units[1], strict=True) if is_unit(u)) if units else ()
-    start = first if units or header is None else header[0]
+    padded = header is not None and header[0] == short
+    first = header[0] + 1 if header is not None and padded else first
+    start = first if units or padded or header is None else header[0]
     return Layout(
         delimiter,
         0 if comment else start,
         comment,
-        header is not None and not units,
+        header is not None and not units and not padded,
         names,
         compression(file),
-        _footer(file, delimiter, width) if width > 1 else 0,
+        _footer(file, delimiter, width) if width > 1 and not broken else 0,
         named_units,
         bool(_typed_columns(rows)),
         len([line for line in lines[: header[0] if header else first] if line.strip()]),
         header[0] if header else first,
     )
+
+
+def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]:
+    """The rows of some lines, each with the number of its first, and whether cells go on over the end of a line."""
+    blanks = delimiter == " "
+    found: Lines = []
+    reader = csv.reader((f"{line}\n" for _, line in kept), delimiter=delimiter, skipinitialspace=blanks)
+    at = 0
+    for row in reader:
+        found.append((kept[at][0], row))
+        at = reader.line_num
+    broken = any("\n" in cell for _, row in found for cell in row)
+    if broken and any(cell.count("\n") > _CELL_LINES for _, row in found for cell in row):  # a quote left open
+        return [
+            (at, next(csv.reader([line], delimiter=delimiter, skipinitialspace=blanks))) for at, line in kept
+        ], False
+    return found, broken
+
+
+def _trailing(rows: Lines, width: int) -> int | None:
+    """The line of a header that lacks the delimiter that ends every other line."""
+    if width < 3 or any(row[-1].strip() for _, row in rows if len(row) == width):
+        return None
+    before = [(at, row) for at, row in rows if len(row) == width - 1]
+    return before[0][0] if len(before) == 1 and before[0][0] == rows[0][0] else None
 
 
 def _head(file: str) -> list[str]:
@@ -199,8 +234,11 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
         words = all(cell.strip() and not _is_typed(cell) for cell in rows[0][1])
         return (rows[0], None, rows[0][0] + 1) if words else (None, None, rows[0][0])
 
+    times = [i for i in typed if 2 * sum(is_time(row[i].strip()) for _, row in rows) > len(rows)]
+
     def is_reading(row: list[str]) -> bool:
-        return all(_is_typed(row[i]) or _is_empty(row[i]) for i in typed) and any(_is_typed(row[i]) for i in typed)
+        whole = all(_is_typed(row[i]) or _is_empty(row[i]) for i in typed)
+        return whole and any(_is_typed(row[i]) for i in times or typed)
 
     before = []
     for at, row in rows:
