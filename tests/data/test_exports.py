@@ -1,7 +1,7 @@
 """Every export is read right, or refused with a line that mends it; the line is then followed."""
 
 import shlex
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
+from tests.data import exports_of_devices  # noqa: F401 (they add themselves)
 from tests.data.exports import EXPORTS, Export, Truth
 from tests.data.panels import rows
 
@@ -20,7 +21,7 @@ POLICIES = ("duplicates", "max", "min")
 
 
 def test_there_are_at_least_forty() -> None:
-    assert len(EXPORTS) >= 40
+    assert len(EXPORTS) >= 90
 
 
 def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:
@@ -33,19 +34,19 @@ def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:
 def follow(words: str, message: str) -> dict[str, Any]:
     """The option that a refusal offers, as a caller would type it; a bound is taken from the message itself."""
     assert words in message
-    if words == "--max":
-        words = message[message.index("--max") :].split(" drops")[0]
+    if words in ("--max", "--min"):
+        words = message[message.index(words) :].split(" drops")[0]
     option, *value = shlex.split(words)
     key = option.removeprefix("--").replace("-", "_")
-    return {key: (float(value[0]) if key == "max" else value[0]) if value else True}
+    return {key: (float(value[0]) if key in ("max", "min") else value[0]) if value else True}
 
 
-def held(panel: Panel, above: float) -> Truth:
+def held(panel: Panel, low: float, high: float) -> Truth:
     """The readings of a panel as the exports tell them."""
     return {
-        (str(user), datetime.fromtimestamp(time / 1e6, UTC).replace(tzinfo=None)): value
+        (str(user), datetime(1970, 1, 1) + timedelta(microseconds=time)): value
         for user, time, value in rows(panel)
-        if user is not None and time is not None and value is not None and value <= above
+        if user is not None and time is not None and value is not None and low <= value <= high
     }
 
 
@@ -59,7 +60,7 @@ def test_an_export_is_read_right_or_refused_with_what_mends_it(name: str, tmp_pa
         assert "\n" not in str(refused.value)
         said |= follow(made.mend, phrase(str(refused.value), "profile"))
     panel, profile = read(made.source, said)
-    found = held(panel, float(said.get("max", float("inf"))))
+    found = held(panel, float(said.get("min", "-inf")), float(said.get("max", "inf")))
     assert found.keys() == made.truth.keys()
     assert [found[key] for key in made.truth] == pytest.approx(list(made.truth.values()), rel=1e-9, abs=1e-12)
     assert profile.readings == len(made.truth)

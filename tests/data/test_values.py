@@ -24,7 +24,7 @@ def users(column: Any) -> list[Any]:
 
 
 def test_users_keep_their_type() -> None:
-    assert users(pa.array(["007", None, None])) == ["007", None, ""]
+    assert users(pa.array(["007", None, "", " 8 "])) == ["007", None, None, "8"]
     assert users(pa.array([7, None], pa.int32())) == [7, None]
     assert users(pa.array(["x", "y"]).dictionary_encode()) == ["x", "y"]
     assert users(pa.array([Decimal("1.50")])) == ["1.50"]
