@@ -96,7 +96,7 @@ def expected_profile(
     high: float = math.inf,
 ) -> Expected:
     """The profile of some readings, one row a user."""
-    placed = [r for r in readings if r[0] is not None and r[1] is not None]
+    placed = [r for r in readings if r[0] not in (None, "") and r[1] is not None]  # an empty name is no user
     finite = [r for r in placed if r[2] is not None and math.isfinite(r[2])]
     usable, surplus = deduplicated([r for r in finite if low <= float(r[2] or 0.0) <= high], duplicates)
     labels = sorted({str(r[0]) for r in placed})
