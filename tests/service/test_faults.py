@@ -3,6 +3,7 @@
 What was acknowledged counts exactly once, every time; ``HALFMASK_KILLS`` makes the longest of them shorter.
 """
 
+import contextlib
 import http.client
 import os
 import random
@@ -177,7 +178,12 @@ def test_several_workers_count_each_report_once(kind: str, tmp_path: Path, reque
         closed = service.ok("POST", f"{path}/periods/{fleet.day}/close", fleet.consumer)
         assert closed["reports"] == len(values)
         assert closed["sum"]["estimate"] == sum(value for _, _, value in values)
-        assert service.stop() == 0
+        with contextlib.closing(service.connect()) as connection:
+            connection.request("GET", f"{path}/stream", headers={"Authorization": f"Bearer {fleet.consumer}"})
+            stream = connection.getresponse()
+            assert stream.readline().startswith(b":")
+            assert service.stop() == 0
+            stream.read()  # to its end, which a cancelled stream does not have
 
 
 def listens(port: int) -> bool:

@@ -122,6 +122,37 @@ def test_from_and_to_are_inclusive(world: World) -> None:
     assert world.refused(422, "GET", path, consumer, params={"from": "monday"})["field"] == "from"
 
 
+def test_periods_come_in_pages_where_that_is_asked_for(world: World) -> None:
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, period="hour", begins="2026-11-15T00:00:00Z")
+    path = f"/v1/campaigns/{campaign}/periods"
+    whole = world.ok("GET", path, consumer)
+    assert whole.keys() == {"periods"}
+    named = [each["period"] for each in whole["periods"]]
+    assert len(named) == 37  # every hour that has begun
+    found: list[str] = []
+    query = {"limit": "10"}
+    while True:
+        page = world.ok("GET", path, consumer, params=query)
+        found += [each["period"] for each in page["periods"]]
+        if page["next"] is None:
+            break
+        query["from"] = page["next"]
+    assert found == named
+    for text in ("0", "-1", "x", "9" * 30):
+        assert world.refused(422, "GET", path, consumer, params={"limit": text})["field"] == "limit"
+
+
+def test_nobody_joins_a_campaign_that_takes_no_more_reports(world: World) -> None:
+    campaign = world.campaign(world.consumer(), ends="2026-11-16T11:30:00Z", grace_minutes=60)
+    path = f"/v1/campaigns/{campaign}/producers"
+    producer = world.join(campaign)  # it has ended, and what was read before can still be reported
+    assert world.report(producer, ("2026-11-16T11:00:00Z", 5, "A"))[0]["status"] == "accepted"
+    world.clock.set("2026-11-16T12:30:00Z")
+    assert world.refused(409, "POST", path, None, {"setting": "A"})["code"] == "ended"
+    assert world.ok("GET", "/v1/me", producer)["earned"] == 2
+
+
 def test_rewards_fit_the_budget_whole_or_not_at_all(world: World) -> None:
     consumer = world.consumer()
     campaign = world.campaign(consumer, budget=8)

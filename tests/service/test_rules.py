@@ -9,7 +9,7 @@ import pytest
 
 from halfmask.service.service import AT_ONCE
 from halfmask.service.storage.open import open_store
-from tests.service.world import World
+from tests.service.world import World, instant
 
 AT_11 = "2026-11-16T11:00:00Z"
 DAY = "2026-11-16"
@@ -246,6 +246,30 @@ def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) ->
     assert [each["state"] for each in shown.values()] == ["closed"] * sum(parts) + ["open"]
     assert shown["2026-11-16T11Z"]["sum"]["estimate"] == 0.007
     assert world.service.due(world.clock()) == []
+
+
+def test_what_is_closed_is_not_looked_for_again(world: World) -> None:
+    """Each look for periods that are due begins where the last one ended, also after the clock was set back."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, period="hour", grace_minutes=0)
+    (one, spans), *rest = world.service.due(world.clock.now, campaign)
+    assert (len(spans), rest) == (36, [])
+    with world.store.transaction() as tx:
+        world.service.close(tx, one, spans[:20], world.clock.now)
+        world.service.close(tx, one, spans[22:], world.clock.now)
+    assert world.service.due(world.clock.now, campaign) == [(one, spans[20:22])]
+    assert world.service.settled[one.key] == spans[20].begins
+    with world.store.transaction() as tx:
+        world.service.close(tx, one, spans[20:22], world.clock.now)
+    assert world.service.due(world.clock.now, campaign) == []
+    assert world.service.settled[one.key] == instant("2026-11-16T12:00:00Z")
+    world.clock.set("2026-11-16T09:00:00Z")
+    assert world.service.due(world.clock.now, campaign) == []
+    world.clock.set("2026-11-16T13:10:00Z")
+    assert [span.key for _, found in world.service.due(world.clock.now, campaign) for span in found] == [
+        "2026-11-16T12Z"
+    ]
+    assert len(world.periods(campaign, consumer)) == 38
 
 
 def test_reversals_are_new_entries_and_free_the_budget(world: World) -> None:

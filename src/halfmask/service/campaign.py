@@ -104,9 +104,10 @@ class Campaign:
         """From this instant on the period is closed; a campaign's end ends its last period."""
         return min(span.ends, self.ends) + self.grace
 
-    def spans(self, until: Instant) -> list[Span]:
-        """The campaign's periods that have begun by ``until``."""
-        return list(self.calendar.spans(self.begins, min(self.ends, until + 1)))
+    def spans(self, until: Instant, since: Instant | None = None) -> list[Span]:
+        """The campaign's periods that have begun by ``until``, and have not ended by ``since``."""
+        first = self.begins if since is None else max(self.begins, since)
+        return list(self.calendar.spans(first, min(self.ends, until + 1)))
 
     def span(self, key: str) -> Span | None:
         """The campaign's period of that name, None where it has none."""

@@ -42,31 +42,35 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
     return close(tx, campaign, span, now)
 
 
-def due(tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
-    """Periods whose deadline has passed and that are not closed yet, oldest first."""
-    past = campaign.spans(now - campaign.grace)
-    closed = tx.closed_keys(campaign.key)
-    ended = [span for span in past if now >= campaign.deadline(span) and span.key not in closed]
-    return [span for span in ended if agreed(tx, campaign, span)]
+def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None) -> tuple[list[Span], Instant]:
+    """Periods whose deadline has passed and that are not closed yet, oldest first, of those that end after ``since``.
+
+    And the instant before which all are closed, for the next time: what is closed stays so.
+    """
+    past = [span for span in campaign.spans(now - campaign.grace, since) if now >= campaign.deadline(span)]
+    closed = tx.closed_keys(campaign.key, [span.key for span in past])
+    still = [span for span in past if span.key not in closed]
+    settled = still[0].begins if still else past[-1].ends if past else since or campaign.begins
+    return [span for span in still if agreed(tx, campaign, span)], settled
 
 
 def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None) -> list[Span]:
     """The periods that have begun, from ``first`` to ``last``, both included."""
-    spans = campaign.spans(now)
+    begins, until = campaign.begins, now
     for field, key in (("from", first), ("to", last)):
         named = campaign.calendar.named(key) if key is not None else None
         if key is not None and named is None:
             raise unfit(field, f"'{field}' is no period of this campaign: write it like the periods that are listed")
-        if named is not None:
-            spans = [
-                span for span in spans if (span.begins >= named.begins if field == "from" else span.ends <= named.ends)
-            ]
-    return spans
+        if named is not None and field == "from":
+            begins = named.begins
+        elif named is not None:
+            until = min(until, named.ends - 1)
+    return campaign.spans(until, begins)
 
 
 def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plain]:
     """Periods as the consumer sees them; what is due has been closed before."""
-    closed = tx.closed(campaign.key)
+    closed = closed_of(tx, campaign, spans)
     looks = tx.looks(campaign.key) if campaign.live else {}
     entries = []
     for span in spans:
@@ -78,3 +82,11 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
             why = f"fewer than {campaign.least} producers" if campaign.live else "open"
             entries.append(withheld_entry(span.key, "open", why))
     return entries
+
+
+def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:
+    """Those of the periods that are closed, and perhaps others between them."""
+    if not spans:
+        return {}
+    begins = [span.begins for span in spans]
+    return tx.closed_between(campaign.key, min(begins), max(begins))

@@ -49,13 +49,15 @@ def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict
     return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
 
 
-def changed(tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None) -> list[Noted]:
-    """Open periods whose cells are not as they were last noted.
+def changed(
+    tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None, settled: Instant | None = None
+) -> list[Noted]:
+    """Open periods whose cells are not as they were last noted; before ``settled`` none is open.
 
     They are final once a peer was ``heard`` a moment after the deadline: what was asked before it may be written within
     that moment, and who was away comes to know who else has cells. Without peers they are final when closed.
     """
-    spans = campaign.spans(now + campaign.skew) if campaign.peered else recent(campaign, now)
+    spans = campaign.spans(now + campaign.skew, settled) if campaign.peered else recent(campaign, now)
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
     noted = own_rows(tx, campaign, spans)
     found: list[Noted] = []

@@ -58,6 +58,8 @@ def join(call: Call) -> Plain:
     """A new pseudonym. An invitation is used up by it; where joining is open one that is sent is used up too."""
     campaign, body = call.campaign(), call.body()
     setting = _setting(campaign, body)
+    if call.now >= campaign.ends + campaign.grace:
+        raise Refusal(409, "ended", "this campaign has ended, and its last period is closed: nothing can be reported")
     invitation = body.get("invitation")
     if invitation is None and campaign.terms["join"] == "invitation":
         raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")
@@ -92,9 +94,10 @@ def leave(call: Call) -> Plain:
     campaign = call.service.campaign_of(call.tx, producer.campaign)
     call.tx.lock(campaign.key)
     call.tx.set_left(producer.key, call.now)
-    closed = call.tx.closed_keys(campaign.key)
+    spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a clock may have been ahead
+    closed = call.tx.closed_keys(campaign.key, [span.key for span in spans])
     withdrawn = 0
-    for span in campaign.spans(call.now + campaign.skew + DAY):  # a clock may have been ahead
+    for span in spans:
         if span.key not in closed and call.now < campaign.deadline(span):
             count = call.tx.withdraw(producer.key, span.begins, span.ends)
             withdrawn += count

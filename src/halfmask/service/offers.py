@@ -1,11 +1,13 @@
 """What consumers do with campaigns: offer, list, pay, look, close; and what nodes send up."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from halfmask.service.calendars import Span
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
 from halfmask.service.cells import check_cells, plain
-from halfmask.service.closing import chosen, close_on_request, periods
+from halfmask.service.closing import chosen, close_on_request, closed_of, periods
 from halfmask.service.ingest import book_reversal
 from halfmask.service.instants import instant_text
 from halfmask.service.questions import asked
@@ -65,12 +67,23 @@ def list_periods(call: Call) -> Plain:
     campaign = call.own_campaign()
     query = call.request.query
     question = asked(query)
-    spans = chosen(campaign, call.now, query.get("from") or None, query.get("to") or None)
+    spans, after = _page(chosen(campaign, call.now, query.get("from") or None, query.get("to") or None), query)
     entries = periods(call.tx, campaign, spans)
     if question is not None:
-        cells = call.tx.closed(campaign.key)
+        cells = closed_of(call.tx, campaign, spans)
         entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]
-    return {"periods": entries}
+    return {"periods": entries} | after
+
+
+def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
+    """The first ``limit`` periods, and the name of the next; all, and no such name, where no limit is asked for."""
+    text = query.get("limit") or None
+    if text is None:
+        return spans, {}
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise unfit("limit", "limit must be a whole number above 0")
+    most = int(text)
+    return spans[:most], {"next": spans[most].key if len(spans) > most else None}
 
 
 def close_period(call: Call) -> Plain:

@@ -107,10 +107,10 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
     return rows
 
 
-def open_periods(tx: Transaction, campaign: Campaign, now: int) -> list[str]:
-    """Periods that have begun and are not closed here."""
-    begun = [span.key for span in campaign.spans(now + campaign.skew)]
-    closed = tx.closed_keys(campaign.key)
+def open_periods(tx: Transaction, campaign: Campaign, now: int, settled: int | None) -> list[str]:
+    """Periods that have begun and are not closed here; before ``settled`` all are."""
+    begun = [span.key for span in campaign.spans(now + campaign.skew, settled)]
+    closed = tx.closed_keys(campaign.key, begun)
     return [key for key in begun if key not in closed]
 
 
@@ -129,14 +129,14 @@ def exchange(call: Call) -> Plain:
     if campaign.consumer == UPSTREAM:
         raise not_found("campaign")
     learn(tx, campaign, service.node, body.get("cells"))
-    mine = open_periods(tx, campaign, call.now)
+    mine = open_periods(tx, campaign, call.now, service.settled.get(campaign.key))
     return {"open": mine, "cells": knowledge(tx, campaign, service.node, {*mine, *asked})}
 
 
 def drop(call: Call) -> Plain:
     """Wait no longer for a peer that is gone for good: what it last said of open periods is its last."""
     campaign, node = call.campaign(), call.request.path["node"]
-    mine = open_periods(call.tx, campaign, call.now)
+    mine = open_periods(call.tx, campaign, call.now, call.service.settled.get(campaign.key))
     rows = [row for row in call.tx.known(campaign.key, mine) if row.node == node]
     if not rows or node == OWN:
         raise not_found("node")
@@ -192,11 +192,13 @@ class Peers:
         now = self.service.clock()
         with self.service.store.reading() as tx:
             found = [self.service.campaign_of(tx, row.key) for row in tx.campaigns() if row.consumer != UPSTREAM]
-            return [each for each in found if recent(each, now) or open_periods(tx, each, now)]
+            settled = self.service.settled
+            return [each for each in found if recent(each, now) or open_periods(tx, each, now, settled.get(each.key))]
 
     def _changed(self, campaign: Campaign) -> list[Noted]:
         with self.service.store.reading() as tx:
-            return changed(tx, campaign, self.service.clock(), self.service.heard.get(campaign.key))
+            heard, settled = self.service.heard.get(campaign.key), self.service.settled.get(campaign.key)
+            return changed(tx, campaign, self.service.clock(), heard, settled)
 
     async def _meet(self, peer: Peer) -> None:
         """Keep the peer's campaigns that are not here; gateways' campaigns are their upstream's, not the peer's."""
@@ -211,7 +213,7 @@ class Peers:
         """The offer, what is open here, and what is known of what is open here or there, in parts."""
         there = self._open.get((peer.address, campaign.key), [])
         with self.service.store.reading() as tx:
-            mine = open_periods(tx, campaign, self.service.clock())
+            mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
             whole = knowledge(tx, campaign, self.service.node, {*mine, *there})
             return offer_of(tx, campaign), mine, list(_parts(whole))
 

@@ -116,7 +116,22 @@ def worker_app() -> FastAPI:
     """The application of one worker process, by the options in its environment."""
     options = ServeOptions(**json.loads(os.environ[OPTIONS]))
     set_up_logs()
-    return create_app(make_service(options), beside=options.beside)
+    service = make_service(options)
+    _end_streams_first(service)
+    return create_app(service, beside=options.beside)
+
+
+def _end_streams_first(service: Service) -> None:
+    """When this process is told to stop, its streams end, before the server waits for all that is open."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(each)
+
+        def stop(number: int, frame: FrameType | None, before: Any = before) -> None:
+            service.stopping = True
+            if callable(before):
+                before(number, frame)
+
+        signal.signal(each, stop)
 
 
 def run(options: ServeOptions, tell: Callable[[str], None]) -> None:

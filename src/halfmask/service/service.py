@@ -32,6 +32,8 @@ class Service:
         """The service's name among its peers, where it has any."""
         self.heard: dict[int, Instant] = {}
         """When a peer last answered, by campaign: what comes unasked can be old."""
+        self.settled: dict[int, Instant] = {}
+        """The instant before which all periods of a campaign are closed, so that nobody looks for them again."""
         self.stopping = False
         """Whether streams are to end, since the process will."""
         self._campaigns: dict[int | str, Campaign] = {}
@@ -85,12 +87,16 @@ class Service:
         """Periods past their deadline, of all campaigns or the one named; in parts, so that none holds up the rest."""
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
-            found = [(campaign, due(tx, campaign, now)) for each in keys if (campaign := self.campaign(tx, each))]
+            found = [(each, self._due(tx, each, now)) for each in (self.campaign(tx, key) for key in keys) if each]
         return [
             (campaign, spans[first : first + AT_ONCE])
             for campaign, spans in found
             for first in range(0, len(spans), AT_ONCE)
         ]
+
+    def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
+        spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))
+        return spans
 
     def close(self, tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
         for span in spans:

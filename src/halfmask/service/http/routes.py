@@ -87,7 +87,7 @@ ROUTES: tuple[Route, ...] = (
         "/v1/campaigns/{c}/periods",
         ("consumer",),
         offers.list_periods,
-        query=("from", "to", "population", "weighted"),
+        query=("from", "to", "limit", "population", "weighted"),
     ),
     Route("POST", "/v1/campaigns/{c}/periods/{p}/close", ("consumer",), offers.close_period),
     Route(

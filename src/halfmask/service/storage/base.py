@@ -206,6 +206,10 @@ class Transaction(ABC):
     @abstractmethod
     def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]: ...
     @abstractmethod
+    def closed_between(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
+        """Closed periods that begin from ``first`` to ``last``, in order."""
+
+    @abstractmethod
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]: ...
     @abstractmethod
     def add_closed(self, campaign: int, row: ClosedRow) -> None: ...

@@ -194,10 +194,14 @@ class SqlTransaction(Transaction):
     # periods
 
     def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]:
+        return self._closed(campaign, *([] if keys is None else [s.closed.c.period.in_(list(keys))]))
+
+    def closed_between(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
+        return self._closed(campaign, s.closed.c.begins.between(first, last))
+
+    def _closed(self, campaign: int, *where: Any) -> dict[str, ClosedRow]:
         c = s.closed.c
-        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign)
-        if keys is not None:
-            query = query.where(c.period.in_(list(keys)))
+        query = select(c.period, c.begins, c.closed_at, c.cells, c.entry).where(c.campaign == campaign, *where)
         rows = self._do(query.order_by(c.begins))
         return {row[0]: ClosedRow(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows}
 
