@@ -132,3 +132,10 @@ def decimals(users: int = 12, days: int = 20) -> Floats:
     """Two decimals, as most meters give them."""
     rng = np.random.default_rng(35)
     return np.round(rng.gamma(1.2, 0.4, (users, days, 24)), 2) + 0.01
+
+
+def mixed_decimals(users: int = 12, days: int = 20) -> Floats:
+    """Seven readings of ten have two decimals, the others three."""
+    rng = np.random.default_rng(36)
+    values = rng.gamma(1.2, 0.4, (users, days, 24)) + 0.01
+    return np.where(rng.random(values.shape) < 0.7, np.round(values, 2), np.round(values, 3))

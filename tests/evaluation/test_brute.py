@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from halfmask.evaluation.analytic.lattice import reading_step
+from halfmask.evaluation.analytic import denominators
+from halfmask.evaluation.analytic.decimals import reading_step, reading_steps
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import Subset, draw_subsets
@@ -111,7 +112,7 @@ CASES = {
     "variance on both sides of zero": Case(
         brute.temperatures(8), "gaussian:1", brute.gaussian(1), {**SCALED, **VARIANCE}, 150
     ),
-    "lattice noise on few decimals": Case(brute.decimals(), "geometric:0.3,0.01", brute.geometric(0.3, 0.01), {}, 100),
+    "lattice noise on few decimals": Case(brute.decimals(), "geometric:0.3,0.01", brute.geometric(0.3, 0.01), {}, 60),
     "coarse lattice on few decimals": Case(brute.decimals(), "geometric:0.5,0.1", brute.geometric(0.5, 0.1), {}, 100),
     "lattice noise on any readings": Case(brute.heavy(), "geometric:0.3,0.1", brute.geometric(0.3, 0.1)),
     "lattice noise, scaled error": Case(
@@ -140,6 +141,33 @@ def test_the_analytic_method_is_brute_force(name: str) -> None:
 def test_the_step_of_readings_shows_in_their_profile(values: Floats, step: float | None) -> None:
     found = reading_step(opened(brute.panel(values))[1])
     assert found == (step if step is None else pytest.approx(step))
+
+
+def test_lattice_noise_is_counted_in_each_subset_by_itself() -> None:
+    """The means of six users are six values of z, however many users there are."""
+    case = CASES["lattice noise, scaled error"]
+    _, profile = opened(brute.panel(case.values))
+    subsets = draw_subsets(profile, [3, 6], 100, 5)
+    found = analytic(profile, case.setting, subsets, **case.options)
+    for size in (3, 6):
+        masked = brute.samples(case.values, case.noise, size, 100, **case.options)
+        ours = found[[each.size == size for each in subsets]]
+        assert wrong(ours, masked) == []
+        assert wrong(ours + np.array([0, 0, 0.3, 0, 0, 0]), masked) != []
+
+
+def test_decimals_that_differ_show_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = brute.mixed_decimals()
+    _, profile = opened(brute.panel(values))
+    shares = dict(reading_steps(profile))
+    assert shares[0.01] == pytest.approx(0.7, abs=0.06)
+    assert shares[0.001] == pytest.approx(0.3, abs=0.06)
+    setting, noise = "geometric:0.3,0.1", brute.geometric(0.3, 0.1)
+    found = analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean()
+    masked = brute.samples(values, noise, len(values), 20)[:, 2].mean()
+    assert abs(found - masked) < 0.1
+    monkeypatch.setattr(denominators, "reading_steps", lambda _: ())  # spread evenly
+    assert analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean() - masked > 0.3
 
 
 def test_a_wrong_answer_is_told() -> None:

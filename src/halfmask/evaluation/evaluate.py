@@ -10,7 +10,7 @@ import numpy as np
 
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.lattice import reading_step
+from halfmask.evaluation.analytic.decimals import reading_steps
 from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_of, verdict
@@ -83,7 +83,7 @@ def evaluate_grid(
         "scale": grid.scale,
         "unfit_for_relative": unfit_for_relative(profile),
         "readings": profile.readings,
-        "reading_step": reading_step(profile),
+        "reading_steps": [list(each) for each in reading_steps(profile)],
         "excluded_periods": notes.excluded_periods,
         "estimated": sorted(notes.estimated),
         "numpy": np.__version__,
@@ -107,15 +107,27 @@ def findings(study: Study) -> list[str]:
     if study.about.get("excluded_periods"):
         told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
-    if study.experiment.method == "analytic" and stepped and study.about.get("reading_step") is None:
-        told.append(
-            f"{' and '.join(stepped)} noise lies on a lattice, and no common step of the readings shows in the "
-            "profile: where most have few decimals its local entropy is overstated here; `engine=direct` measures it"
-        )
+    steps = study.about.get("reading_steps", [])
+    tried = study.experiment
+    if stepped and len(steps) != 1 and (tried.method, tried.error) == ("analytic", "relative"):
+        told.append(f"{' and '.join(stepped)} noise lies on a lattice, and {_decimals(steps)}")
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])
         told.append(f"the law of {names} was estimated from draws, for want of a distribution function")
     return told
+
+
+def _decimals(steps: list[list[float]]) -> str:
+    if not steps:
+        return (
+            "no step of the readings shows in the profile: where many have few decimals its local entropy is "
+            "overstated here; `engine=direct` measures it"
+        )
+    shares = ", ".join(f"{share:.0%} {f'in steps of {step:g}' if step else 'in none'}" for step, share in steps)
+    return (
+        f"readings differ in their decimals ({shares}, as far as the profile shows): its local entropy may be off by "
+        "some 0.1 bits here; `engine=direct` measures it"
+    )
 
 
 def _grids_own(study: Study) -> str:

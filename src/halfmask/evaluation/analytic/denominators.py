@@ -14,7 +14,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.lattice import reading_step
+from halfmask.evaluation.analytic.decimals import Steps, reading_steps
 from halfmask.evaluation.sampling import Subset
 from halfmask.profiles.bins import BINS_PER_OCTAVE, bin_of, centre
 from halfmask.profiles.profile import Counts, Profile
@@ -32,8 +32,8 @@ class Denominators:
     ``share``    (S, K) probability of each
     ``inverse``  (S, 4) mean of z^-k, k = 1..4
     ``n``        (S,) errors in the subset, ``zero`` of them 0 whatever the noise (share of all)
-    ``step``     of which all z are multiples (readings of few decimals); 0 where ``size`` are the very values; None
-                 where z lies anywhere in the bins that ``size`` stand for
+    ``steps``    of which z are multiples (readings of few decimals); nothing where z lies anywhere in the bins that
+                 ``size`` stand for; None where ``size`` are the very values
     """
 
     size: FloatArray
@@ -41,7 +41,7 @@ class Denominators:
     inverse: FloatArray
     n: FloatArray
     zero: FloatArray
-    step: float | None = None
+    steps: Steps | None = ()
 
 
 def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:
@@ -54,7 +54,7 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
         inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
         size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
         law = _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
-        return replace(law, step=reading_step(profile))
+        return replace(law, steps=reading_steps(profile))
     if noise == "additive" and not profile.buckets:
         return _own_means(profile, members)
     if noise == "additive":
@@ -99,7 +99,7 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
     counts = Counts.gather(users, place, readings[users])
     inverse = np.stack([profile.rows[f"scale{k}"] for k in (1, 2, 3, 4)], axis=1)
     law = _law(members, counts, dict(enumerate(size.tolist())), inverse, np.zeros(len(profile)))
-    return replace(law, step=0.0)
+    return replace(law, steps=None)
 
 
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:

@@ -7,11 +7,12 @@ takes few values (readings of few decimals), and where z has hardly any values a
 `corrections`  for many: what a grid 128 times as fine adds to the average subset's entropy. It is computed for
                `SAMPLED` settings; those between are interpolated along the noise's size and shape.
 
-Lattice noise (geometric) on readings of few decimals falls on few fractions, which are counted (`lattice`).
+Lattice noise (geometric) falls on few fractions, which are counted (`lattice`).
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropies, expected_entropy, lookup
-from halfmask.evaluation.analytic.lattice import error_bins
+from halfmask.evaluation.analytic.lattice import countable, counted
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
 from halfmask.mechanisms.base import Mechanism
 
@@ -119,10 +120,12 @@ def fine_entropy(
     serves several calls. Settings are dealt to two threads.
     """
     grid = grid or FineGrid(z.size, base)
+    average = replace(z, share=np.repeat(base[None], len(n), axis=0), n=n)
+    if countable(average, law, parameters):
+        return counted(average, np.full(len(n), keep), law, parameters)[0]
 
     def one(setting: FloatArray) -> FloatArray:
-        counted = error_bins(z.size, base, z.step, law, setting)
-        p, holds = grid.law(law, setting[None]) if counted is None else (counted, np.ones(len(counted)))
+        p, holds = grid.law(law, setting[None])
         p = keep * p
         p[0] += 1 - keep
         return np.asarray(expected_entropies(p, n, holds))
@@ -135,6 +138,8 @@ def fine_entropy(
 
 def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
     """Expected entropy of one setting (1, parameters) on the first subset."""
+    if countable(z, law, setting):
+        return float(counted(z, 1 - z.zero, law, setting)[0][0, 0])
     if len(z.size) <= HANDFUL:
         return float(exactly(z, 1 - z.zero, law, setting, _reach(law, setting))[0][0, 0])
     return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting)[0, 0])

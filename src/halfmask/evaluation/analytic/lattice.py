@@ -1,102 +1,156 @@
 """Lattice noise: errors K h / z fall on few fractions where readings have few decimals, so they are counted one by one.
 
-h is the noise's step; z = j d, d the readings'. A profile does not keep d, but it shows: a logarithmic bin in which one
-multiple of d lies alone must have that multiple as its mean. Where no step shows, z is taken as spread evenly in each
-bin, which overstates the entropy of readings whose decimals differ (some of two digits, some of three). Errors of z
-above `FINE` h are closer together than the histogram's bins, and come from the distribution function.
+h is the noise's step. Which values z takes says `halfmask.evaluation.analytic.decimals`; where no step of the readings
+shows, z is spread evenly in each bin. Every subset is counted by itself, because its own z make the fractions: six
+users' means are six values.
 """
 
 import numba
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.analytic.decimals import Steps, multiples
+from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.evaluation.analytic.expected_entropy import CHI, EXCESS, PHI, SCORE, address
 from halfmask.evaluation.metrics import GUARD, WIDTH
 from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.bins import bin_of, edge
-from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import typical_sizes
 
-FINE = 4 / WIDTH
 MOST_BINS = 2**22
-MOST_PAIRS = 3e8
-PARTS = 64
-NEGLIGIBLE = 1e-9
-ALONE = 3  # bins with one multiple that must agree
-STEPS = [mantissa * 10.0**power for power in range(6, -10, -1) for mantissa in (5, 2, 1)]
+MOST_PAIRS = 2**25
+MOST_WORK = 4e9
+ALONE = 64  # multiples in a bin that are told apart
+PARTS = 16
+FINE = 4 / WIDTH  # times the step: errors of larger z are closer together than the histogram's bins
+NEGLIGIBLE = 1e-8
 
 
-def reading_step(profile: Profile) -> float | None:
-    """The largest step (1, 2 or 5 times a power of ten) of which all readings are multiples, None where none shows."""
-    size = typical_sizes(profile)
-    if not len(size):
-        return None
-    for step in STEPS:
-        first, last = _multiples(profile.bin_index, step)
-        if (last < first).any():
+def countable(z: Denominators, law: Mechanism, parameters: FloatArray) -> bool:
+    """Whether the noise is on a lattice, with so few fractions that they can be counted in every setting and subset."""
+    steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
+    if not all(steps):
+        return False
+    widest = parameters[int(np.argmax(law.moments(parameters)[:, 1]))]
+    step, points = _points(law, widest)
+    pairs = len(points) * len(single_values(z, step)[0])
+    return pairs <= MOST_PAIRS and pairs * len(parameters) * len(z.n) <= MOST_WORK
+
+
+def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Expected entropy (settings, subsets), and n times the variance of the entropy and its covariances with mean and
+    mean square (settings, subsets, 3), as `fine.exactly` has them.
+    """
+    moments = law.moments(parameters)
+    entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
+    for row, setting in enumerate(parameters):
+        step, points = _points(law, setting)
+        values, share = single_values(z, step)
+        _count(1 / values, share, keep, z.n, step, points, moments[row], entropy[row], noise[row])
+    return entropy, noise
+
+
+def _points(law: Mechanism, setting: FloatArray) -> tuple[float, FloatArray]:
+    """The noise's step, and P(|psi| = k step) for k = 0, 1, ..., but for a share `NEGLIGIBLE`."""
+    step = law.lattice(tuple(setting.tolist())) or 1.0
+    reach = step
+    while reach < 2**20 * step and law.cdf(setting[None], np.array([reach]))[0, 0] < 1 - NEGLIGIBLE:
+        reach *= 1.25
+    half: FloatArray = (np.arange(float(int(reach / step) + 1)) + 0.5) * step
+    return step, np.diff(law.cdf(setting[None], half)[0], prepend=0.0)
+
+
+def single_values(z: Denominators, noise_step: float) -> tuple[FloatArray, FloatArray]:
+    """Every z there is (V,), with its share in each subset (S, V): multiples of the readings' steps, and `PARTS` of a
+    bin for readings on none; the sizes themselves where z says that they are the very values, or where they are too
+    large for it to matter.
+    """
+    if z.steps is None:
+        return z.size, z.share
+    low = z.size < FINE * noise_step
+    place, values, weight = _values_in(bin_of(z.size[low]), z.steps or ((0.0, 1.0),))
+    share = z.share[:, low][:, place] * weight
+    return np.append(values, z.size[~low]), np.concatenate([share, z.share[:, ~low]], axis=1)
+
+
+def _values_in(bins: IntArray, steps: Steps) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Of every value in a bin: the bin's place, the value, and its share of the bin.
+
+    A reading is as likely on one multiple of its step as on the next. Of steps with more than `ALONE` multiples in a
+    bin, and of those on no step, it is in `PARTS`.
+    """
+    whole_bins = np.arange(len(bins))
+    free, found = np.zeros(len(bins)), []
+    width = edge(bins + 1) - edge(bins)
+    for step, share in steps:
+        if not step:
+            free += share * width
             continue
-        alone = first == last
-        right = np.abs(size[alone] / step - first[alone]) <= 1e-6 * first[alone]
-        if right.all() and alone.sum() >= min(ALONE, len(size)):
-            return step
-    return None
-
-
-def _multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:
-    """First and last whole number of steps in each bin; last < first where there is none."""
-    low, high = (np.ceil(edge(bins + side) / step * (1 - 1e-11)) for side in (0, 1))
-    return low, high - 1
-
-
-def single_values(size: FloatArray, share: FloatArray, step: float | None) -> tuple[FloatArray, FloatArray]:
-    """Every z there is, with its share: multiples of the step, each bin's share divided evenly among them; `PARTS` of
-    a bin where there is no step; the sizes themselves where it is 0.
-    """
-    if step == 0:
-        return size, share
-    if step is None:
-        parts = edge(bin_of(size)[:, None] + (np.arange(PARTS) + 0.5) / PARTS)
-        return parts.ravel(), np.repeat(share / PARTS, PARTS)
-    first, last = _multiples(bin_of(size), step)
-    count = np.maximum(last - first + 1, 1).astype(np.int64)
-    ends = np.cumsum(count)
-    within = np.arange(ends[-1]) - np.repeat(ends - count, count)
-    whole = np.where(np.repeat(last < first, count), np.repeat(size / step, count), np.repeat(first, count) + within)
-    return whole * step, np.repeat(share / count, count)
-
-
-def error_bins(
-    size: FloatArray, share: FloatArray, step: float | None, law: Mechanism, setting: FloatArray
-) -> FloatArray | None:
-    """Probability of each bin of the errors |psi|/z; None where psi is on no lattice, or one too fine to be counted.
-
-    ``step`` as in `Denominators`.
-    """
-    noise_step = law.lattice(tuple(setting.tolist()))
-    if noise_step is None:
-        return None
-    reach = noise_step
-    while reach < 2**20 * noise_step and law.cdf(setting[None], np.array([reach]))[0, 0] < 1 - NEGLIGIBLE:
-        reach *= 2
-    low = size < FINE * noise_step
-    values, shares = single_values(size[low], share[low], step)
-    if len(values) * (reach / noise_step) > MOST_PAIRS:
-        return None
-    half: FloatArray = (np.arange(float(int(reach / noise_step) + 1)) + 0.5) * noise_step
-    bins = np.zeros(MOST_BINS)
-    _count(values, shares, np.diff(law.cdf(setting[None], half)[0], prepend=0.0), noise_step, bins)
-    for z, of_z in zip(size[~low], share[~low], strict=True):
-        edges: FloatArray = np.arange(min(int(reach / z / WIDTH) + 2, MOST_BINS + 1)) * (WIDTH * z * (1 - 1e-10))
-        of_bins = np.diff(law.cdf(setting[None], edges)[0])
-        of_bins[0] += law.cdf(setting[None], np.zeros(1))[0, 0]
-        bins[: len(of_bins)] += of_z * of_bins
-    return bins
+        first, last = multiples(bins, step)
+        count = np.maximum(last - first + 1, 0).astype(np.int64)
+        free += np.where(count > ALONE, share * step * count, 0.0)
+        count[count > ALONE] = 0
+        place = np.repeat(whole_bins, count)
+        within = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        found.append((place, (first[place] + within) * step, np.full(len(place), share * step)))
+    held = sum((np.bincount(place, weight, len(bins)) for place, _, weight in found), free)
+    free = np.where(held > 0, free, 1.0)  # readings that no step explains
+    parts = edge(bins[:, None] + (np.arange(PARTS) + 0.5) / PARTS)[free > 0]
+    found.append((np.repeat(whole_bins[free > 0], PARTS), parts.ravel(), np.repeat(free[free > 0] / PARTS, PARTS)))
+    place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+    return place, values, weight / np.bincount(place, weight)[place]
 
 
 @numba.njit(nogil=True, cache=True)
-def _count(z, share, probability, step, bins):  # type: ignore[no-untyped-def]
-    """Add the errors k step / z to their bins; those past the last bin, a few of the very largest, are in it."""
-    for i in range(z.size):
-        per_step = step / z[i] / WIDTH
-        for k in range(probability.size):
-            place = min(k * per_step + GUARD, bins.size - 1.0)
-            bins[np.int64(place)] += share[i] * probability[k]
+def _count(inverse, share, keep, n, step, probability, moments, entropy, noise):  # type: ignore[no-untyped-def]
+    """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error.
+
+    Those past the last bin, a few of the very largest, are in it.
+    """
+    values, points = inverse.size, probability.size
+    place = np.empty((values, points), np.int32)
+    number = np.full(MOST_BINS, -1, np.int32)
+    number[0] = 0
+    held = 1
+    for i in range(values):
+        for k in range(points):
+            at = np.int64(min(k * (step * inverse[i] / WIDTH) + GUARD, MOST_BINS - 1.0))
+            if number[at] < 0:
+                number[at] = held
+                held += 1
+            place[i, k] = number[at]
+    p, score, lam = np.empty(held), np.empty(held), np.empty(1)
+    bits = lam.view(np.int64)
+    for u in range(n.size):
+        p[:] = 0.0
+        for i in range(values):
+            if share[u, i] > 0:
+                for k in range(points):
+                    p[place[i, k]] += share[u, i] * probability[k]
+        total = variance = 0.0
+        for b in range(held):
+            p[b] = keep[u] * p[b] + (1 - keep[u] if b == 0 else 0.0)
+            lam[0] = n[u] * p[b]
+            j, f = address(bits[0])
+            score[b] = 0.0
+            if j >= 0:
+                phi, chi = PHI[j] + f * (PHI[j + 1] - PHI[j]), CHI[j] + f * (CHI[j + 1] - CHI[j])
+                score[b] = SCORE[j] + f * (SCORE[j + 1] - SCORE[j])
+                total += p[b] * (phi - chi / n[u])
+                variance += p[b] * (score[b] ** 2 + EXCESS[j] + f * (EXCESS[j + 1] - EXCESS[j]))
+        entropy[u] = max(np.log2(n[u]) - total, 0.0)
+        explained = first = second = 0.0
+        for i in range(values):
+            if share[u, i] > 0:
+                own = with_error = with_square = 0.0
+                for k in range(points):
+                    scored = probability[k] * score[place[i, k]]
+                    error = k * step * inverse[i]
+                    own += scored
+                    with_error += error * scored
+                    with_square += error * error * scored
+                explained += share[u, i] * own * own
+                first += share[u, i] * (with_error - inverse[i] * moments[0] * own)
+                second += share[u, i] * (with_square - inverse[i] ** 2 * moments[1] * own)
+        noise[u, 0] = max(variance - keep[u] * explained - (1 - keep[u]) * score[0] ** 2, 0.0)
+        noise[u, 1] = -keep[u] * first
+        noise[u, 2] = -keep[u] * second

@@ -17,6 +17,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.few import few_readings
 from halfmask.evaluation.analytic.fine import HANDFUL, FineGrid, corrections, exactly, fine_entropy
+from halfmask.evaluation.analytic.lattice import countable, counted
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.mechanisms.base import Mechanism
@@ -83,9 +84,9 @@ class LocalErrors:
 
     def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
         """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors
-        (settings, `CORRECTED`); None where z has so few values that each is exact.
+        (settings, `CORRECTED`); None where z has so few values, or errors do, that each is exact.
         """
-        if self._exact_by_value(len(parameters)):
+        if self._exact_by_value(len(parameters)) or countable(self.z, law, parameters):
             return None
         n = np.exp(self.correction_nodes)
         base = replace(self.base, share=np.repeat(self.base.share, len(n), axis=0))
@@ -109,7 +110,12 @@ class LocalErrors:
         z, subsets = self.z, len(self.z.n)
         entropy, noise = np.empty((len(parameters), subsets)), np.empty((len(parameters), subsets, 3))
         if correction is None:
-            entropy, noise = exactly(z, self.keep, law, parameters, self.largest_noise)
+            on_lattice = countable(z, law, parameters)
+            entropy, noise = (
+                counted(z, self.keep, law, parameters)
+                if on_lattice
+                else exactly(z, self.keep, law, parameters, self.largest_noise)
+            )
         else:
             for which, part in self._parts(law, parameters, moments):
                 entropy[:, which], noise[:, which] = part
