@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from halfmask_device.errors import HalfmaskError, InputError
@@ -254,9 +255,15 @@ def _lattice(plain: object) -> Lattice:
     if not all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts):
         raise MessageError("lattice", 'needs step, low and high as decimal text, like "0.001"')
     try:
-        return Lattice(*texts)  # type: ignore[arg-type]
+        return _same_lattice(*texts)
     except HalfmaskError as error:
         raise MessageError("lattice", "needs a step above 0 and low below high, both multiples of it") from error
+
+
+@lru_cache(maxsize=64)
+def _same_lattice(step: str, low: str, high: str) -> Lattice:
+    """One lattice for all messages that name it: an offer is read again before every sending."""
+    return Lattice(step, low, high)
 
 
 def _menu(plain: object, lattice: Lattice) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 from halfmask_device.decimals import number_text, parse_number
@@ -40,17 +41,22 @@ class DeviceSetting:
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
         """Read ``mechanism:p1,p2,...``; 0.1 is one tenth here, and not the float nearest to it."""
-        name, colon, numbers = (part.strip() for part in text.strip().partition(":"))
-        if name in UNFIT:
-            raise SettingError(f"{text[:80]!r} is not for devices: {UNFIT[name]}; a device masks by {_known()}")
-        if name not in NAMES:
-            raise SettingError(f"a device has no exact sampler for {text[:80]!r}; it masks by {_known()}")
-        if colon and not numbers:
-            raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
-        written = [number_text(parse_number(number, text) + 0.0) for number in numbers.split(",")] if colon else []
-        parameters = tuple(map(Fraction, written))
-        _check(name, parameters, written)
-        return cls(name, parameters, f"{name}:{','.join(written)}" if written else name)
+        return _parsed(text)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> DeviceSetting:
+    name, colon, numbers = (part.strip() for part in text.strip().partition(":"))
+    if name in UNFIT:
+        raise SettingError(f"{text[:80]!r} is not for devices: {UNFIT[name]}; a device masks by {_known()}")
+    if name not in NAMES:
+        raise SettingError(f"a device has no exact sampler for {text[:80]!r}; it masks by {_known()}")
+    if colon and not numbers:
+        raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
+    written = [number_text(parse_number(number, text) + 0.0) for number in numbers.split(",")] if colon else []
+    parameters = tuple(map(Fraction, written))
+    _check(name, parameters, written)
+    return DeviceSetting(name, parameters, f"{name}:{','.join(written)}" if written else name)
 
 
 def _known() -> str:

@@ -39,7 +39,7 @@ def reward(options: Reward) -> None:
     print_rows(curve, "What money buys, up to where more buys next to nothing")
     lines = [["utility", "total within", *found.honest.rewards]]
     for equal in found.equal:
-        needed = (f"{each:,.0f}" for each in equal.producers.values())
+        needed = (f"{max(each, 1):,.0f}" for each in equal.producers.values())
         lines.append([f"{equal.utility:.3f}", f"{equal.within:.2%}", *needed])
     print_rows(lines, "Lines of equal utility: how many producers reach it, if all of them show that setting")
     if options.output is not None:

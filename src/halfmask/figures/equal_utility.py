@@ -48,8 +48,8 @@ def equal_caption(data: EqualUtility) -> str:
     return (
         "Every line has one utility: how many producers reach it, by the noise of their reports. Twice the noise takes "
         f"four times the producers. The dot is the honest rewards: {people:,.0f} producers whose reports have a mean "
-        f"noise of {noise:.3g}, and a utility of {utility:.2f}. What to see: {line[0]:,.0f} producers reach that if "
-        f"all of them show {data.ids[0]}, {line[-1]:,.0f} if all of them show {data.ids[-1]}."
+        f"noise of {noise:.3g}, and a utility of {utility:.2f}. What to see: that takes {max(line[0], 1):,.0f} if all "
+        f"of them show {data.ids[0]}, and {max(line[-1], 1):,.0f} if all of them show {data.ids[-1]}."
     )
 
 
@@ -61,7 +61,7 @@ def draw_equal(data: EqualUtility, columns: int) -> "Figure":
             axes.plot(data.noise, people, label=f"{utility:.2f}", **look(place))
         axes.plot(*([each] for each in data.own[:2]), "o", color=PALETTE[2], markersize=6)
         plain_log(axes)
-        axes.set(yscale="log", xlabel="noise of a report (standard deviation)", ylabel="producers")
+        axes.set(yscale="log", ylim=(1, None), xlabel="noise of a report (standard deviation)", ylabel="producers")
         axes.yaxis.set_major_formatter("{x:,g}")
         axes.legend(title="utility", ncols=2)
     return figure
@@ -79,5 +79,7 @@ def equal_figure(data: EqualUtility, caption: str) -> Interactive:
     noise, people, utility = data.own
     hover = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
     traces.append(points(0, "honest rewards", [noise], [people], {"size": 9, "color": MENU_COLOUR}, hover))
-    panel = Panel("", axis("noise of a report (standard deviation)", type="log"), axis("producers", type="log"))
+    panel = Panel(
+        "", axis("noise of a report (standard deviation)", type="log"), axis("producers", type="log", range=[0, None])
+    )
     return interactive(caption, traces, [panel], height=320)

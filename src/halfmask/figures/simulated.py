@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import FileFormatError
 from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
-from halfmask.figures.interactive.marks import line, plain
+from halfmask.figures.interactive.marks import line, plain, points
 from halfmask.figures.style import QUIET, look, panels, styled
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ TAKEN = "producers_"
 class Days:
     """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
 
+    ``off`` is how far the published total and the two ends of its interval are from the truth, in percent of it.
     ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
     """
 
@@ -28,6 +29,7 @@ class Days:
     utility: list[float]
     privacy: list[float]
     cost: list[float]
+    off: dict[str, list[float]]
     producers: dict[str, list[float]]
     inside: int
     published: int
@@ -41,7 +43,11 @@ def simulated_data(rows: Sequence[Mapping[str, Any]]) -> Days:
     )
     taken = {name: [_number(row[name]) for row in rows] for name in rows[0] if name.startswith(TAKEN)}
     producers = {name.removeprefix(TAKEN): values for name, values in taken.items()}
-    return Days(day, utility, privacy, cost, producers, inside.count("True"), len(inside))
+    off = {
+        name: [100 * (_number(row[name]) / (_number(row["truth"]) or float("nan")) - 1) for row in rows]
+        for name in ("estimate", "low", "high")
+    }
+    return Days(day, utility, privacy, cost, off, producers, inside.count("True"), len(inside))
 
 
 def read_days(path: Path) -> Days | None:
@@ -65,17 +71,18 @@ def simulated_caption(data: Days) -> str:
     most = max(ids, key=lambda id: data.producers[id][last])
     return (
         "A simulated population against a running service, day by day: the paper's utility of the totals published so "
-        "far and the mean privacy of those who take part; what the day's rewards cost; and how many producers take "
-        f"each setting. What to see: after {len(data.day)} days the utility is {data.utility[last]:.2f} and the "
+        "far and the mean privacy of those who take part; what the day's rewards cost; how many producers take each "
+        "setting; and how far the published total is from the truth, which only the simulation knows, with its "
+        f"interval. What to see: after {len(data.day)} days the utility is {data.utility[last]:.2f} and the "
         f"privacy {data.privacy[last]:.2f}; {most} is the setting that most take on the last day. "
         f"{data.inside} of {data.published} published intervals hold the truth; 95 of 100 are meant to."
     )
 
 
 def draw_simulated(data: Days, columns: int) -> "Figure":
-    """Three panels: scores, cost, and who takes what."""
+    """Four panels: scores, cost, who takes what, and the published total beside the truth."""
     with styled():
-        figure, (scores, cost, taken) = panels(3, columns, sharex=True)
+        figure, (scores, cost, taken, total) = panels(4, columns, sharex=True)
         for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
             scores.plot(data.day, values, label=name, **look(place))
         scores.set(title="utility so far, and privacy", ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
@@ -87,11 +94,16 @@ def draw_simulated(data: Days, columns: int) -> "Figure":
             taken.plot(data.day, values, label=id, **look(place))
         taken.set(title="who takes which setting", ylabel="producers", xlabel="day", ylim=(0, None))
         taken.legend(title="setting", ncols=2)
+        total.axhline(0, color=QUIET, linewidth=1.2)
+        total.vlines(data.day, data.off["low"], data.off["high"], color=look(0)["color"])
+        total.plot(data.day, data.off["estimate"], "o", color=look(0)["color"], markersize=4)
+        total.set(title="published total and its interval", ylabel="off the truth, %", xlabel="day")
+        total.locator_params(axis="x", integer=True)
     return figure
 
 
 def simulated_figure(data: Days, caption: str) -> Interactive:
-    """The same three panels."""
+    """The same four panels."""
     days, traces = plain(data.day), list[Spec]()
     for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
         traces.append(line(0, name, days, plain(values), look(place), f"day %{{x}}: {name} %{{y:.3f}}"))
@@ -99,9 +111,17 @@ def simulated_figure(data: Days, caption: str) -> Interactive:
     for place, (id, values) in enumerate(data.producers.items()):
         hover = f"day %{{x}}: %{{y:,}} producers take {id}"
         traces.append(line(2, f"setting {id}", days, plain(values), look(place), hover))
+    ends: list[float | None] = []
+    for low, high in zip(plain(data.off["low"]), plain(data.off["high"]), strict=True):
+        ends += [low, high, None]
+    beside = [each for day in days for each in (day, day, None)]
+    traces.append(line(3, "interval", beside, ends, look(0), "day %{x}: an end of the interval, %{y:.2f} % off"))
+    published, hover = plain(data.off["estimate"]), "day %{x}: %{y:.2f} % off the truth"
+    traces.append(points(3, "published", days, published, {"size": 6, "color": look(0)["color"]}, hover))
     made = [
         Panel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
         Panel("Cost of the day", axis("day"), axis("money", rangemode="tozero")),
         Panel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
+        Panel("Published total and its interval", axis("day"), axis("off the truth, %")),
     ]
     return interactive(caption, traces, made, height=260)

@@ -76,7 +76,7 @@ def _offers(found: Schedule) -> Markup:
 def _equal(found: Schedule) -> Markup:
     """More producers against less noise."""
     rows = [
-        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,.0f}" for each in at.producers.values())]
+        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{max(each, 1):,.0f}" for each in at.producers.values())]
         for at in found.equal
     ]
     caption = (

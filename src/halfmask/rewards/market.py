@@ -69,7 +69,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Isoline:
-    """One utility, and how many producers reach it if all of them show the same setting, by id."""
+    """One utility, and how many producers reach it if all of them show the same setting, by id; below 1: any does."""
 
     utility: float
     within: float
@@ -186,5 +186,5 @@ class Market:
             error = self.error_for(wanted)
             alone = np.eye(len(self.privacy))
             needed = [self.panel.producers_for(error, shares) for shares in alone]
-            lines.append(Isoline(wanted, WITHIN * error, self._named(np.maximum(needed, 1.0))))
+            lines.append(Isoline(wanted, WITHIN * error, self._named(np.array(needed))))
         return tuple(lines)

@@ -58,7 +58,10 @@ class World:
 
 @dataclass(frozen=True)
 class Row:
-    """One closed period, as published and as it was. ``inside``: whether the interval holds the truth."""
+    """One closed period, as published and as it was. ``inside``: whether the interval holds the truth.
+
+    ``spent`` is all that was paid up to the day's end; what comes late counts for the day it comes.
+    """
 
     day: int
     rewards: dict[str, int]
@@ -156,6 +159,7 @@ class Simulation:
         fixed = [dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0)]
         self.rewards = self.consumer.first(world.most_reward) if self.learns else fixed
         self.rows: list[Row] = []
+        self.spent: list[int] = []
 
     def _reports(self) -> float:
         return float(np.mean([len(day) for user in self.world.readings for day in user]))
@@ -207,6 +211,7 @@ class Simulation:
                 await self.step(day, pool)
             self.host.set_clock(self.start + (self.days + 1) * DAY)
             await self._each(pool, lambda agent: agent.catch_up())
+            self.spent[-1] = self._spent()
             for day in range(len(self.rows), self.days):
                 self._close(day)
         self.connections.close()
@@ -232,6 +237,7 @@ class Simulation:
         await self._each(pool, lambda agent: agent.decide(rewards))
         self.host.set_clock(self.start + (day + 1) * DAY + MINUTE)
         await self._each(pool, lambda agent: agent.share(day))
+        self.spent.append(self._spent())
         if day:
             self._close(day - 1)
 
@@ -249,8 +255,7 @@ class Simulation:
         if day >= len(self.rewards):
             adapted = None
             if day % LEARN_EVERY == 0:
-                spent = self.rows[-1].spent if self.rows else 0
-                adapted = self.consumer.pay(self.consumer.budget - spent, self.days - day)
+                adapted = self.consumer.pay(self.consumer.budget - self.spent[-1], self.days - day)
             self.rewards.append(adapted if adapted is not None else self.rewards[-1])
         body = {"rewards": self._paid(day), "from": self._key(day)}
         self.service.ask("PUT", f"/v1/campaigns/{self.campaign}/rewards", self.consumer_token, body)
@@ -277,7 +282,7 @@ class Simulation:
                 paid,
                 counts,
                 int(period["reports"] or 0),
-                self._spent(),
+                self.spent[day],
                 self._truth(day),
                 None if total is None else float(total["estimate"]),
                 None if total is None else float(total["low"]),
