@@ -21,6 +21,8 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "evaluation.few": (7,),
     "evaluation.cancellation": None,
     "menus.scouts": None,
+    "menus.recognised": None,
+    "pages.leaflet": None,
     "choice.assignment": (4,),
     "choice.local": (5,),
     "choice.totals": (6,),

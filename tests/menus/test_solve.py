@@ -5,10 +5,11 @@ import math
 import pytest
 
 from halfmask.errors import OptionError
+from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.optimize import optimize
 from halfmask.menus.promise import Question
-from halfmask.menus.solve import FAMILIES, Solved, least_noise, strongest
+from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.words import total_error
 from halfmask.protection.guarantees.guarantee import guarantee
 from tests.menus.cases import street, studied
@@ -26,7 +27,7 @@ def _less(setting: PrivacySetting, part: float) -> PrivacySetting:
 def test_the_promise_is_kept_and_a_hundredth_less_noise_breaks_it(question: Question, epsilon: float) -> None:
     """Recomputed by the guarantee itself; the wrong answers are settings with 1 % less noise."""
     found = least_noise(epsilon, question)
-    assert {each.mechanism for each in found.solutions} == set(FAMILIES)
+    assert {each.mechanism for each in found.solutions} == set(promising())
     for each in found.solutions:
         drawn = guarantee(each.setting, question.change, (question.window,), step=question.step)
         kept = drawn.epsilon_at(question.delta, question.window)
@@ -64,7 +65,10 @@ def test_mechanisms_without_a_promise_say_why() -> None:
     found = least_noise(1, Question(1, 1))
     assert "sine" in found.without
     assert not any(each.mechanism == "sine" for each in found.solutions)
-    assert any("sine promises no epsilon" in told for told in found.notes())
+    assert any(told.startswith("no epsilon is promised by sine") for told in found.notes())
+    for name, law in ((each, mechanism(each)) for each in mechanisms()):  # every one of ours is told of, or solved
+        known = name in found.without or name in promising()
+        assert known or name == "none" or (law.kind == "additive" and law.unit_parameters is None)
     assert math.isinf(question_epsilon("sine:5,0,0,0,0"))
 
 

@@ -32,7 +32,7 @@ LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
 FACTS = (
     *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
-    *("lattice_variance", "deterministic", "unit_parameters"),
+    *("lattice_variance", "deterministic", "unit_parameters", "shaped"),
 )
 MOST_POINTS = 2**20  # of a lattice that are added up one by one
 
@@ -176,6 +176,13 @@ class Mechanism(ABC):
 
     def grown(self, parameters: Floats, factor: float) -> Floats | None:
         """Parameters (S, P) under which psi is ``factor`` times as large; None where the mechanism does not say."""
+        return None
+
+    def shaped(self, deviation: float, change: float) -> Parameters | None:
+        """Parameters of noise of that standard deviation, of the shape that protects a reading best against a change.
+
+        None where no shape is better than that of `unit_parameters`.
+        """
         return None
 
     def lattice(self, parameters: Parameters) -> float | None:

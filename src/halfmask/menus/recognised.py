@@ -7,6 +7,7 @@ from halfmask.errors import OptionError
 from halfmask.profiles.periods import DAY
 from halfmask.protection.attacks.reidentification import ranks, shape
 from halfmask.protection.evidence import Evidence
+from halfmask.streams import stream
 
 DAYS = 4
 """Days that are masked and named in turn, each from the days before it."""
@@ -50,7 +51,7 @@ def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
 
 def named_from_a_day(evidence: Evidence, days: list[tuple[slice, slice]], deviation: float) -> float:
     """Mean share over the days; the noise of a deviation is Gaussian, the same draw for every deviation."""
-    rng = np.random.default_rng(SEED)
+    rng = stream(SEED, "menus.recognised")
     floor = (1e-3 * evidence.population.typical) ** 2
     shares = []
     for before, day in days:

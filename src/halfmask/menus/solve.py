@@ -7,10 +7,12 @@ grows. What is returned keeps the promise by its own guarantee, computed anew: n
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from halfmask.errors import OptionError
+from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.placed import Placed, place
@@ -25,39 +27,45 @@ CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
 CLOSE = 1e-4
 MOST_TRIES = 60
-Family = Callable[[float, Question], PrivacySetting]
+BOUNDED = "bounded noise: some reports rule the other reading out for certain"
+RELATIVE = "noise in proportion to the reading leaves a reading of 0 as it is"
+RULE = "a rule adds no chance: a change that shows at all shows for certain"
 
 
-def _laplace(deviation: float, _: Question) -> PrivacySetting:
-    return PrivacySetting("laplace", (_up(deviation / math.sqrt(2)),))
+def promising() -> list[str]:
+    """Mechanisms that can promise an epsilon: additive noise of a proven law without end, on no lattice of its own."""
+    return [name for name in mechanisms() if _family(name, 1.0, Question(1.0, 1)) is not None]
 
 
-def _gaussian(deviation: float, _: Question) -> PrivacySetting:
-    return PrivacySetting("gaussian", (_up(deviation),))
+def _family(name: str, deviation: float, question: Question) -> PrivacySetting | None:
+    """The mechanism's setting of that deviation for the question's change; None where it can promise nothing."""
+    law = mechanism(name)
+    if law.kind != "additive" or law.estimated or not law.proven or law.unit_parameters is None:
+        return None
+    found = law.shaped(deviation, question.change) or PrivacySetting.of_deviation(name, deviation).parameters
+    if law.lattice(found) is not None or not np.isinf(law.support(np.array([found]))[0]):
+        return None
+    return PrivacySetting(name, tuple(map(_up, found)) if len(found) == 1 else tuple(map(_digits, found)))
 
 
-def _staircase(deviation: float, question: Question) -> PrivacySetting:
-    """Steps as wide as the change, of the shape that is best for E|psi|; its own epsilon by bisection of E psi^2."""
-    low, high = 1e-9, 700.0
-    while high - low > CLOSE * low:
-        middle = math.sqrt(low * high)
-        found = noise_std(_stairs(middle, question.change))
-        low, high = (middle, high) if found is None or found > deviation else (low, middle)
-    return _stairs(float(f"{low:.{DIGITS}g}"), question.change)
+def _without() -> dict[str, str]:
+    """Why other mechanisms have no promise, by their facts."""
+    told = {}
+    for name in mechanisms():
+        law = mechanism(name)
+        if law.kind == "relative":
+            told[name] = RELATIVE
+        elif law.deterministic:
+            told[name] = RULE
+        elif law.kind == "additive" and law.parameter_names and _bounded(law):
+            told[name] = BOUNDED
+    return told
 
 
-def _stairs(epsilon: float, width: float) -> PrivacySetting:
-    gamma = 1 / (1 + math.exp(min(epsilon / 2, 700.0)))
-    return PrivacySetting("staircase", (epsilon, width, float(f"{gamma:.{DIGITS}g}")))
-
-
-FAMILIES: dict[str, Family] = {"laplace": _laplace, "gaussian": _gaussian, "staircase": _staircase}
-NEVER = {
-    "sine": "bounded noise: some reports rule the other reading out for certain",
-    "uniform": "bounded noise: some reports rule the other reading out for certain",
-    "relative_laplace": "noise in proportion to the reading leaves a reading of 0 as it is",
-    "round": "a rule adds no chance: a change that shows at all shows for certain",
-}
+def _bounded(law: Mechanism) -> bool:
+    """Whether ordinary noise of the law ends."""
+    one = np.array([law.unit_parameters or (1.0,) * len(law.parameter_names)])
+    return bool(np.isfinite(law.support(one)[0]))
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,10 @@ class Solved:
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
         told.append(f"{asked.drawn()}; `step` names another")
-        return told + [f"{name} promises no epsilon: {reason}" for name, reason in self.without.items()]
+        for reason in dict.fromkeys(self.without.values()):
+            names = [name for name, why in self.without.items() if why == reason]
+            told.append(f"no epsilon is promised by {', '.join(names)}: {reason}")
+        return told
 
 
 def least_noise(
@@ -128,7 +139,7 @@ def least_noise(
     """The setting of the least noise of each mechanism that keeps ``epsilon`` for the question, quietest first."""
     if not 0 < epsilon < math.inf:
         raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1")
-    found = [_least(name, epsilon, question) for name in FAMILIES]
+    found = [_least(name, epsilon, question) for name in promising()]
     return _solved(question, found, profile, menu)
 
 
@@ -152,34 +163,32 @@ def strongest(
     if not unit:
         raise OptionError("every period's total is zero: its error cannot be measured")
     scale = _fit(unit, error, profile, producers)
-    found = [family(scale, question) for family in FAMILIES.values()]
-    kept = [each for each in found if question.epsilon(each) is not None]
+    found = [_family(name, scale, question) for name in promising()]
+    kept = [each for each in found if each is not None and question.epsilon(each) is not None]
     return _solved(question, kept, profile, menu, (producers, *CROWDS))
 
 
 def _fit(unit: float, error: float, profile: Profile, producers: int) -> float:
     """The deviation at which rounding to a few digits cannot exceed the error."""
     scale = error / unit * (1 - 10.0 ** (1 - DIGITS))
-    worst = max(
-        total_error(profile, family(scale, Question(scale, 1)), producers) or 0.0 for family in FAMILIES.values()
-    )
+    tried = [_family(name, scale, Question(scale, 1)) for name in promising()]
+    worst = max(total_error(profile, each, producers) or 0.0 for each in tried if each is not None)
     return scale if worst <= error else scale * error / worst
 
 
 def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
     """Epsilon goes nearly with 1/deviation, so steps by their ratio come close; bisection where they do not."""
-    family = FAMILIES[name]
     low, high = 0.0, math.inf  # noise that breaks the promise, and the least so far that keeps it
     best, deviation = None, question.change * math.sqrt(question.window) / epsilon
     for _ in range(MOST_TRIES):
-        setting = family(deviation, question)
-        found = question.epsilon(setting)
+        setting = _family(name, deviation, question)
+        found = None if setting is None else question.epsilon(setting)
         if found is not None and found <= epsilon:
             best, high = setting, deviation
         else:
             low = deviation
         if high <= low * (1 + CLOSE) or (best is setting and found is not None and found > epsilon * (1 - CLOSE)):
-            return setting if best is None else best
+            break
         aim = deviation * ((4.0 if found is None else found / epsilon) * (1 + CLOSE / 4))
         halfway = math.sqrt(low * high) if low and high < math.inf else aim
         deviation = aim if low < aim < high else halfway
@@ -217,7 +226,11 @@ def _solved(
                 placed=scored.get(setting),
             )
         )
-    return Solved(question, tuple(sorted(found, key=lambda each: (each.noise_std, each.window))), NEVER)
+    return Solved(question, tuple(sorted(found, key=lambda each: (each.noise_std, each.window))), _without())
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _up(value: float) -> float:

@@ -22,6 +22,7 @@ from halfmask.errors import OptionError
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.words import noise_quantile, shown
 from halfmask.pages.first_page import LARGE
+from halfmask.streams import stream
 
 DAY = (
     *(0.45, 0.4, 0.38, 0.37, 0.38, 0.5, 0.95, 1.3, 1.1, 0.9, 0.85, 0.95),
@@ -79,7 +80,7 @@ def _level(
 ) -> str:
     name = words["names"].get(entry.name, entry.name)
     head = f"{words['level']} {entry.id}" + (f": {name}" if name else "")
-    rng = np.random.default_rng(SEED)
+    rng = stream(SEED, "pages.leaflet")
     seen = day if entry.id == NONE_ID else entry.setting.mask(day, rng)
     lines = [f"<li>{each}</li>" for each in _sentences(entry, menu, words, unit, size)]
     if reward:

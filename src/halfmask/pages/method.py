@@ -1,5 +1,6 @@
 """How the numbers came about, how to get them again, and what they do not say."""
 
+import shlex
 from pathlib import Path
 
 from halfmask import __version__
@@ -146,14 +147,15 @@ def limits_section() -> Markup:
 
 def repeat_section(inputs: Inputs) -> Markup:
     """The commands that give the same files again, byte for byte with the same versions."""
-    there = [part for part in PARTS if inputs.holds(part)]
-    lines = "\n".join(inputs.command(part) for part in (*there, "report"))
+    there, folder = [part for part in PARTS if inputs.holds(part)], inputs.folder.resolve().name
+    lines = "\n".join([f"mkdir -p {shlex.quote(folder)}", *(inputs.command(part) for part in (*there, "report"))])
     return joined(
         [
             paragraph(
-                f"With halfmask {__version__}, beside the folder: same data and same seeds give the same files, byte "
-                "for byte. Two parts differ, as their noise has no seed: the card's audit of the device and the "
-                "offer's summary of everybody for households."
+                f"With halfmask {__version__}, in any folder that holds the readings under the name that the first "
+                "halfmask line gives: same data and same seeds give the same files, byte for byte. Two parts differ, "
+                "as their noise has no seed: the card's audit of the device and the offer's summary of everybody for "
+                "households."
             ),
             element("pre", element("code", lines)),
         ]

@@ -9,6 +9,7 @@ from halfmask.mechanisms.base import Floats, Noise, Parameters, in_scales, signs
 from halfmask.mechanisms.stepped import geometric_moments
 
 STAIRS = 2**13
+LEAST_EPSILON, MOST_EPSILON, CLOSE = 1e-9, 700.0, 1e-6
 
 
 def _mean_steps(step: Floats, rate: Floats) -> Floats:
@@ -94,6 +95,15 @@ class Staircase(Noise):
     def epsilon_width(self, parameters: Parameters) -> float | None:
         return parameters[1]
 
+    def shaped(self, deviation: float, change: float) -> Parameters:
+        """Steps as wide as the change, of the shape that is best for E|psi|; epsilon by bisection of E psi^2."""
+        low, high = LEAST_EPSILON, MOST_EPSILON
+        while high - low > CLOSE * low:
+            middle = math.sqrt(low * high)
+            variance = float(self.moments(np.array([_best(middle, change)]))[0, 1])
+            low, high = (middle, high) if variance > deviation**2 else (low, middle)
+        return _best(low, change)
+
     def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
         """Both ends of each step's first part; beyond `STAIRS` steps nothing is told apart."""
         _, width, gamma = parameters
@@ -102,6 +112,11 @@ class Staircase(Noise):
 
     def grown(self, parameters: Floats, factor: float) -> Floats:
         return np.asarray(parameters * np.array([1.0, factor, 1.0]))
+
+
+def _best(epsilon: float, width: float) -> Parameters:
+    """Parameters of the shape that is best for E|psi|."""
+    return epsilon, width, 1 / (1 + math.exp(min(epsilon / 2, MOST_EPSILON)))
 
 
 def _decay(epsilon: Floats) -> Floats:
