@@ -116,7 +116,7 @@ def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
 
 
 def test_figures_come_with_the_report_where_asked_for(reported: Path) -> None:
-    assert len(list((reported / "figures").iterdir())) == 12
+    assert len(list((reported / "figures").iterdir())) == 13
     assert {path.suffix for path in (reported / "figures").iterdir()} == {".svg"}
 
 
@@ -207,7 +207,7 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     write_summary(study, folder / "study.parquet")
     _, figures = words_of(folder)
     assert figures == {
-        *("algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"),
+        *("offer", "algorithm", "trajectories", "noise", "cdfs", "mixes", "readings"),
         *("protection", "guarantees", "trade-off", "equal-readings", "limit"),
     }
     assert "--summary" in read_inputs(folder, command_of).command("study")

@@ -86,6 +86,7 @@ def draw_offer(data: Offered, columns: int = 2) -> "Figure":
             axis_.set_yticks(list(rows), [each.label for each in levels])
             axis_.set(title=name, xlabel="error of the best guess (%)", xlim=(0, 100), ylim=(most - 0.5, -0.5))
             axis_.grid(visible=False, axis="y")
+        axes[0].set_ylabel("level")
     return figure
 
 
