@@ -9,7 +9,6 @@ from halfmask.evaluation.metrics import GUARD, WIDTH
 _DENSE_BINS = 1 << 16
 MANY_SCALES = 4096
 TOGETHER = 32
-_FIXED = 2.0**32  # k log2 k in whole numbers, so that sums are the same in any order
 
 
 class ScaledErrors:
@@ -50,21 +49,25 @@ def linear_summaries(terms: FloatArray, coefficients: FloatArray) -> FloatArray:
 
 @numba.njit(nogil=True, cache=True)
 def _logs(periods):  # type: ignore[no-untyped-def]
+    """k log2 k as whole numbers of the smallest unit that a sum over all periods leaves room for, so that sums are the
+    same in any order; and the unit.
+    """
+    unit = 2.0 ** np.ceil(np.log2(max(periods * np.log2(periods), 1.0)) - 62)
     logs = np.zeros(periods + 1, np.int64)
     for held in range(1, periods + 1):
-        logs[held] = np.int64(np.rint(held * np.log2(held) * _FIXED))
-    return logs
+        logs[held] = np.int64(np.rint(held * np.log2(held) / unit))
+    return logs, unit
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
-def _entropy(crowd, periods):  # type: ignore[no-untyped-def]
-    return max(np.log2(periods) - crowd / _FIXED / periods, 0.0)
+def _entropy(crowd, periods, unit):  # type: ignore[no-untyped-def]
+    return max(np.log2(periods) - crowd * unit / periods, 0.0)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _run_entropies(ordered, scale):  # type: ignore[no-untyped-def]
     periods = ordered.size
-    logs, out = _logs(periods), np.empty(scale.size)
+    (logs, unit), out = _logs(periods), np.empty(scale.size)
     place = np.empty(periods)
     for s in range(scale.size):
         for t in range(periods):
@@ -75,7 +78,7 @@ def _run_entropies(ordered, scale):  # type: ignore[no-untyped-def]
                 crowd += logs[t - start]
                 start = t
         crowd += logs[periods - start]
-        out[s] = _entropy(crowd, periods)
+        out[s] = _entropy(crowd, periods, unit)
     return out
 
 
@@ -87,7 +90,7 @@ def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
     keeps the order; the others alone are looked at.
     """
     periods = ordered.size
-    logs, out = _logs(periods), np.empty(scale.size)
+    (logs, unit), out = _logs(periods), np.empty(scale.size)
     counts = np.zeros(_DENSE_BINS + 1, np.int64)
     place, moving = np.empty(periods, np.int64), np.empty(periods, np.int64)
     crowd = 0
@@ -111,7 +114,7 @@ def _swept_entropies(ordered, scale):  # type: ignore[no-untyped-def]
                     counts[old] -= 1
                     counts[now] += 1
                     place[t] = now
-            out[s] = _entropy(crowd, periods)
+            out[s] = _entropy(crowd, periods, unit)
     return out
 
 
@@ -121,7 +124,7 @@ def _linear(x, a):  # type: ignore[no-untyped-def]
     out = np.zeros((a.shape[0], 3))
     counts = np.zeros(_DENSE_BINS, np.int32)
     touched, beyond, errors = np.empty(periods, np.int64), np.empty(periods), np.empty(periods)
-    logs = _logs(periods)
+    logs, unit = _logs(periods)
     for s in range(a.shape[0]):
         bins, far = 0, 0
         for t in range(periods):
@@ -154,5 +157,5 @@ def _linear(x, a):  # type: ignore[no-untyped-def]
                     run = 1
         out[s, 0] = errors.mean()
         out[s, 1] = errors.std()
-        out[s, 2] = _entropy(crowd, periods)
+        out[s, 2] = _entropy(crowd, periods, unit)
     return out
