@@ -5,6 +5,7 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from halfmask.figures.inputs import Inputs
@@ -12,7 +13,8 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
 from halfmask.menus.words import total_error
-from halfmask.pages.first_page import danger, offer_section, percent
+from halfmask.pages.first_page import LARGE, danger, offer_section, percent
+from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import evidence_from_panel, population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guess import guess_error
@@ -56,6 +58,41 @@ def test_every_number_of_the_table_is_recomputed() -> None:
         assert row[-2:] == [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
         wrong = guarantee(each.setting, 1.3 * QUESTION.change, ())
         assert float(row[2]) < (wrong.epsilon or 0)
+
+
+def numbers(text: str) -> set[str]:
+    """Every number in a text, as it is written."""
+    return {found.rstrip(".,") for found in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", text)}
+
+
+def allowed() -> set[str]:
+    """Every number that page one may say in its sentences, from the offer, the paper's menu and the profile alone."""
+    menu, people = signed(), population_of(street().profile)
+    made, profile = menu.provenance["offer"], street().profile
+    ends = [menu.settings[0].protection, menu.settings[-2].protection, menu.settings[-1].protection]
+    told = [percent(each.guess) + percent(each.recognised) for each in ends if each]
+    told += [percent(guess_error(each.setting, people)) for each in inputs().menu.settings[:-1]]  # type: ignore[union-attr]
+    told += [str(each.setting) for each in inputs().menu.settings]  # type: ignore[union-attr]
+    told += [f"{each.needed:,}" for each in menu.settings if each.needed]
+    told += [f"{made['guarantee_costs']:.3f}", percent(made["within"]), f"{made['producers']:,}"]
+    told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{LARGE:g}"]
+    told += [f"{profile.readings:,}", *(str(day.astype("datetime64[D]")) for day in ends_of(profile))]
+    told += inputs().warnings()
+    return numbers(" ".join(told)) | {"1", "100"}  # scores run from 0 to 1; 100 % would tell nothing
+
+
+def ends_of(profile: Profile) -> list[np.datetime64]:
+    last = profile.periods[-1] + 86_400_000_000 - 1
+    return [np.datetime64(int(at), "us") for at in (profile.periods[0], last)]
+
+
+def test_every_number_of_the_sentences_is_the_offers() -> None:
+    page = offer_section(inputs())
+    spoken = unescape(re.sub(r"<table.*?</table>", " ", page, count=1, flags=re.S))
+    spoken = re.sub(r"<[^>]*>|fingerprint \w+", " ", spoken)
+    assert len(numbers(spoken)) > 10
+    assert numbers(spoken) - allowed() == set()
+    assert "0.777" in numbers(spoken + " 0.777 of utility") - allowed()
 
 
 def test_every_epsilon_stands_with_its_change_window_and_delta() -> None:

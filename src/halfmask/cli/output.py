@@ -116,7 +116,7 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
         console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, heading in enumerate(rows[0]):
-        widest = max((len(str(row[place])) for row in rows[1:]), default=1)
+        widest = max(*(len(str(row[place])) for row in rows[1:]), *map(len, heading.split()), 1, 1)
         table.add_column(heading, overflow="fold", min_width=min(widest, NUMBER))  # a number is not cut in two
     for row in rows[1:]:
         table.add_row(*(Text(str(cell)) for cell in row))

@@ -110,7 +110,7 @@ def _weak(menu: Menu, asked: Question) -> str:
         return f"All levels keep epsilon {LARGE:g} or less over {asked.window:,} readings."
     return (
         f"Over {asked.window:,} readings epsilon is above {LARGE:g} for {listed(weak)}: to somebody who looks for that "
-        "change in every one of them the promise says next to nothing. These levels protect single readings."
+        "change in every one of them the promise says next to nothing. These levels blur single readings."
     )
 
 
@@ -149,7 +149,7 @@ def _from_weeks(card: dict[str, Any] | None) -> str:
     found = next((each for each in attacks if each["name"] == "re-identification"), None)
     if found is None or found["value"] is None:
         return ""
-    return f" Many days tell more: {percent(found['value'])} are found from half of the readings, unmasked (Table 3)."
+    return f" Many days tell more: {percent(found['value'])} are linked by half of their readings, unmasked (Table 3)."
 
 
 def costs(menu: Menu) -> list[str]:
