@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.direct.readings import gather
-from halfmask.evaluation.direct.sample import LocalEngine, Question
+from halfmask.evaluation.direct.sample import LocalEngine, SampleQuestion
 from halfmask.evaluation.metrics import global_error, summary
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
@@ -84,7 +84,7 @@ def run() -> None:
         f"direct engine: {len(values):,} readings brought to disk at {_rate(len(values), start)} M/s, {THREADS} threads"
     )
     true = np.bincount(days, values)
-    question = Question.of(profile, aggregate("sum"), "relative", 7)
+    question = SampleQuestion.of(profile, aggregate("sum"), "relative", 7)
     rng = np.random.default_rng(3)
     with ThreadPoolExecutor(THREADS) as pool:
         engine = LocalEngine(question, profile, held, pool, None)

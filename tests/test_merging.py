@@ -16,7 +16,7 @@ from halfmask.evaluation.direct.state import LocalState
 from halfmask.merge import Mergeable, merged
 from halfmask.profiles.profile import Profile
 from halfmask.service.cells import Cell as ServiceCell
-from halfmask_device.protocol import Cell
+from halfmask_device.protocol import WireCell
 from tests.evaluation.same_answer import frame, opened
 
 Part = list[int]
@@ -52,7 +52,7 @@ def service_cell(part: Part) -> ServiceCell:
 
 
 KINDS = {
-    "device cell": Kind(lambda part: Cell.of(part, 1), lambda _: Cell(), lambda of: of.plain()),
+    "device cell": Kind(lambda part: WireCell.of(part, 1), lambda _: WireCell(), lambda of: of.plain()),
     "service cell": Kind(service_cell, lambda _: ServiceCell(), tuple),
     "local state": Kind(state, lambda _: LocalState(), state_shown),
     "profile": Kind(profile, lambda part: Profile.empty(profile(part).period), profile_shown),
@@ -76,8 +76,8 @@ def test_merging_keeps_its_laws(kind: Kind, a: Part, b: Part, c: Part) -> None:
 
 
 def test_wire_forms_come_back() -> None:
-    cell = Cell.of([3, -4], 2)
-    assert Cell.read(cell.plain()) == cell
+    cell = WireCell.of([3, -4], 2)
+    assert WireCell.read(cell.plain()) == cell
 
 
 def mergeable(value: Mergeable) -> Mergeable:

@@ -81,7 +81,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Result:
+class ReportResult:
     """What a service says of one report; a result of any status but ``refused`` is its receipt."""
 
     status: Status
@@ -93,7 +93,7 @@ class Result:
         return {name: value for name, value in pairs.items() if value is not None}
 
     @classmethod
-    def read(cls, plain: object) -> "Result":
+    def read(cls, plain: object) -> "ReportResult":
         body = _object(plain, "result")
         status, code, reward = body.get("status"), body.get("code"), body.get("reward")
         if status not in ("accepted", "known", "refused"):
@@ -104,7 +104,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Cell:
+class WireCell:
     """The mergeable part of an aggregate, exact in steps. ``Cell()`` is neutral; merging is addition."""
 
     reports: int = 0
@@ -112,9 +112,9 @@ class Cell:
     sum: int = 0
     squares: int = 0
 
-    def merge(self, other: "Cell") -> "Cell":
+    def merge(self, other: "WireCell") -> "WireCell":
         """Of disjoint reports and producers together; associative and commutative."""
-        return Cell(
+        return WireCell(
             self.reports + other.reports,
             self.producers + other.producers,
             self.sum + other.sum,
@@ -122,7 +122,7 @@ class Cell:
         )
 
     @classmethod
-    def of(cls, steps: Iterable[int], producers: int) -> "Cell":
+    def of(cls, steps: Iterable[int], producers: int) -> "WireCell":
         """The cell of these reports."""
         values = list(steps)
         return cls(len(values), producers, sum(values), sum(value * value for value in values))
@@ -131,7 +131,7 @@ class Cell:
         return {"reports": self.reports, "producers": self.producers, "sum": self.sum, "squares": self.squares}
 
     @classmethod
-    def read(cls, plain: object, place: str = "cell") -> "Cell":
+    def read(cls, plain: object, place: str = "cell") -> "WireCell":
         body = _object(plain, place)
         numbers = [body.get(name) for name in ("reports", "producers", "sum", "squares")]
         if not all(isinstance(each, int) and not isinstance(each, bool) for each in numbers):
@@ -156,7 +156,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class CampaignTerms:
     """A consumer's offer. ``menu`` maps ids to settings; ``offer`` is the whole offer as it was read.
 
     Its terms are what cannot change under those who joined; a device pins their hash, `terms_hash`.
@@ -176,7 +176,7 @@ class Campaign:
     offer: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def read(cls, plain: object) -> "Campaign":
+    def read(cls, plain: object) -> "CampaignTerms":
         """Strict about the terms; whatever else an offer holds is kept in ``offer`` as it is."""
         body = _object(plain, "campaign")
         least = body.get("least_producers")

@@ -21,10 +21,10 @@ from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
 from halfmask_device.limit import read_limit
 from halfmask_device.masking import Channel, Look, mask
-from halfmask_device.protocol import Campaign, Result, instant, instant_text
+from halfmask_device.protocol import CampaignTerms, ReportResult, instant, instant_text
 from halfmask_device.state import State
 from halfmask_device.times import moment
-from halfmask_device.transport import Service, ServiceError
+from halfmask_device.transport import ServiceClient, ServiceError
 
 BATCH = 1000
 """Reports of a request: well below the protocol's 10,000 and a mebibyte."""
@@ -69,7 +69,7 @@ class Queued:
 class Sharer:
     """One meter in any number of campaigns. ``service`` makes the client of an address: the seam for tests."""
 
-    def __init__(self, state: str | Path, service: Callable[[str], Service] = Service) -> None:
+    def __init__(self, state: str | Path, service: Callable[[str], ServiceClient] = ServiceClient) -> None:
         self.state, self._service = State(state), service
         self.state.durable()
 
@@ -79,7 +79,7 @@ class Sharer:
         """Join a campaign of a service by one of its settings; the only campaign where none is named."""
         service = self._service(address)
         found = self._offer(service, campaign)
-        terms, id = Campaign.read(found), str(found.get("campaign", ""))
+        terms, id = CampaignTerms.read(found), str(found.get("campaign", ""))
         if any(each.campaign == id and each.address == service.address for each in self.memberships()):
             raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
         if setting is None or setting not in terms.menu:
@@ -95,7 +95,7 @@ class Sharer:
             self._write(memory, member)
         return member
 
-    def _offer(self, service: Service, campaign: str | None) -> dict[str, object]:
+    def _offer(self, service: ServiceClient, campaign: str | None) -> dict[str, object]:
         if campaign is not None:
             return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
         answer = service.ask("GET", "/v1/campaigns")
@@ -110,7 +110,7 @@ class Sharer:
     def change(self, campaign: str, setting: str) -> Membership:
         """Share by another setting from here on; what was reported stays reported by the old one."""
         member = self.member(campaign)
-        if setting not in Campaign.read(member.offer).menu:
+        if setting not in CampaignTerms.read(member.offer).menu:
             raise OptionError(f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'")
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
@@ -189,8 +189,8 @@ class Sharer:
         for rows in self._waiting(member):
             self._post(service, member, rows, sent)
 
-    def _hold_to_terms(self, service: Service, member: Membership) -> None:
-        now = Campaign.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
+    def _hold_to_terms(self, service: ServiceClient, member: Membership) -> None:
+        now = CampaignTerms.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
         if now.terms_hash() != member.pinned:
             raise OptionError(
                 f"the terms of campaign {member.campaign} are not those that were joined (menu, lattice, period, least "
@@ -211,7 +211,9 @@ class Sharer:
             after = rows[-1][0]
             yield rows
 
-    def _post(self, service: Service, member: Membership, rows: list[tuple[int, str, str, str]], sent: Sent) -> None:
+    def _post(
+        self, service: ServiceClient, member: Membership, rows: list[tuple[int, str, str, str]], sent: Sent
+    ) -> None:
         reports = [{"time": time, "steps": int(steps), "setting": setting} for _, time, steps, setting in rows]
         try:
             answer = service.ask("POST", "/v1/reports", member.token, {"reports": reports})
@@ -222,7 +224,7 @@ class Sharer:
             self._post(service, member, rows[:half], sent)
             self._post(service, member, rows[half:], sent)
             return
-        results = [Result.read(each) for each in answer["results"]]
+        results = [ReportResult.read(each) for each in answer["results"]]
         if len(results) != len(rows):
             sent.notes.append(f"{service.address} answered {len(results)} of {len(rows)} reports: they stay queued")
             return
@@ -252,7 +254,7 @@ class _Lane:
 
     def __init__(self, state: State, member: Membership, queued: Queued) -> None:
         self._state, self._member, self._queued = state, member, queued
-        self._campaign = Campaign.read(member.offer)
+        self._campaign = CampaignTerms.read(member.offer)
         menu, lattice = self._campaign.menu, self._campaign.lattice
         self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
         self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}

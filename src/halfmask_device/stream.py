@@ -14,14 +14,14 @@ LONGEST = 1 << 20
 """Bytes of a line; what is longer is no row of readings, and must not fill the memory."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """A stream of bytes that gives what it has, without waiting for more."""
 
     def read1(self, size: int, /) -> bytes: ...
 
 
 def mask_csv(
-    source: Source, target: BinaryIO, producer: Producer, *, time: str, value: str, sensor: str | None = None
+    source: ByteSource, target: BinaryIO, producer: Producer, *, time: str, value: str, sensor: str | None = None
 ) -> int:
     """Mask the column ``value``; all other columns pass as they are, in the same order. Returns how many rows.
 
@@ -47,7 +47,7 @@ def mask_csv(
 
 
 def csv_batches(
-    source: Source, time: str, value: str, *, most: int = BATCH
+    source: ByteSource, time: str, value: str, *, most: int = BATCH
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Times and values as they arrive, in batches, each with the number of its first row."""
     lines = Lines(source)
@@ -86,7 +86,7 @@ class Growing:
 class Lines(Iterator[str]):
     """Lines of a stream as they arrive; ``drained`` once the next one must be waited for."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self._source, self._whole, self._rest = source, deque[bytes](), b""
 
     @property

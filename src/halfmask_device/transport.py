@@ -57,7 +57,7 @@ class ServiceError(RunError):
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceClient:
     """One service by its address. ``tries`` counts attempts of a request; pauses grow from ``pause`` to ``longest``."""
 
     address: str

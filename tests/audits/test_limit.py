@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.audits.limit import AllReadings, Limit, closeness, limit_curve, limit_setting, pieces, tabulated
+from halfmask.audits.limit import AllReadings, LimitLaw, closeness, limit_curve, limit_setting, pieces, tabulated
 from halfmask.commands.evaluate import evaluate
 from halfmask.commands.profile import profile
 from halfmask.errors import OptionError
@@ -53,7 +53,7 @@ def scale() -> AllReadings:
 
 
 @cache
-def limit(deviation: float) -> Limit:
+def limit(deviation: float) -> LimitLaw:
     return scale().limit(deviation**2)
 
 

@@ -11,7 +11,7 @@ import pytest
 from halfmask.choice.held_out import _true_privacy, evaluate_recommendations
 from halfmask.choice.peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.personal import (
-    Law,
+    PersonalLaws,
     Prior,
     interval,
     middle,
@@ -52,9 +52,9 @@ def test_personal_privacy_is_what_masking_ones_own_readings_gives() -> None:
     """Metrics of 40 maskings against the law's, and a producer of twice the size is told from it."""
     values = np.random.default_rng(4).lognormal(0, 0.6, 4000)
     bins, counts, _ = own_counts(values)
-    law = Law(bins, counts[None] / counts.sum(), np.zeros(1))
+    law = PersonalLaws(bins, counts[None] / counts.sum(), np.zeros(1))
     expected = personal_privacy(menu(), law, len(values))[:, 0]
-    other = personal_privacy(menu(), Law(bins + 64, law.share, law.zeros), len(values))[:, 0]
+    other = personal_privacy(menu(), PersonalLaws(bins + 64, law.share, law.zeros), len(values))[:, 0]
     rng = np.random.default_rng(5)
     for number, each in enumerate(menu().settings[:-1]):
         found = []
@@ -70,8 +70,8 @@ def test_personal_privacy_is_what_masking_ones_own_readings_gives() -> None:
 
 def test_the_same_noise_protects_a_small_consumer_more() -> None:
     bins, counts, _ = own_counts(np.random.default_rng(4).lognormal(0, 0.6, 2000))
-    shares = Law(bins, counts[None] / counts.sum(), np.zeros(1))
-    large = Law(bins + 128, shares.share, shares.zeros)
+    shares = PersonalLaws(bins, counts[None] / counts.sum(), np.zeros(1))
+    large = PersonalLaws(bins + 128, shares.share, shares.zeros)
     small, big = (personal_privacy(menu(), law, 1e5)[:-1, 0] for law in (shares, large))
     assert (small > big).all()
 
@@ -80,14 +80,14 @@ def test_under_the_scaled_error_the_mean_counts() -> None:
     """All errors divide by one number, so a producer with the same mean has the same privacy, whatever its spread."""
     scaled = menu().__class__(**{**vars(menu()), "provenance": {"error": "scaled"}})
     bins = np.array([0, 64])
-    even = Law(np.array([32]), np.ones((1, 1)), np.zeros(1))
+    even = PersonalLaws(np.array([32]), np.ones((1, 1)), np.zeros(1))
     sizes = 2 ** ((bins + 0.5) / 64)
     mean = 2 ** (32.5 / 64)
     weight = (mean - sizes[0]) / (sizes[1] - sizes[0])
-    wide = Law(bins, np.array([[1 - weight, weight]]), np.zeros(1))
+    wide = PersonalLaws(bins, np.array([[1 - weight, weight]]), np.zeros(1))
     one, other = (personal_privacy(scaled, law, 1e4) for law in (even, wide))
     assert one == pytest.approx(other, abs=1e-9)
-    with_zeros = Law(bins, wide.share, np.full(1, 0.5))
+    with_zeros = PersonalLaws(bins, wide.share, np.full(1, 0.5))
     assert (personal_privacy(scaled, with_zeros, 1e4)[:-1] > one[:-1]).all()
 
 
@@ -106,7 +106,7 @@ def test_few_readings_rest_on_the_population_and_many_on_themselves(prior: Prior
         personal_privacy(menu(), personal_laws(*own_counts(values[:n]), prior, rng, 60), 1e5) for n in (1, 50_000)
     )
     assert np.ptp(none[0, 1:]) > 3 * np.ptp(many[0, 1:])
-    own = Law(*_shares(values))
+    own = PersonalLaws(*_shares(values))
     assert many[:, 0] == pytest.approx(personal_privacy(menu(), own, 1e5)[:, 0], rel=0.1, abs=0.02)
 
 

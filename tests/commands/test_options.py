@@ -14,7 +14,7 @@ from halfmask.cli.app import app
 from halfmask.commands import names
 from halfmask.commands._options import Options
 from halfmask.commands.evaluate import Evaluate
-from halfmask.commands.profile import Profile
+from halfmask.commands.profile import ProfileOptions
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.cli.program import halfmask as program
@@ -52,7 +52,7 @@ def parsed(line: str) -> Options:
 @pytest.mark.parametrize(
     "options",
     [
-        Profile("a b.csv", output=Path("x.profile"), low=-1.5, high=1e300, wide=True, tz="Europe/Dublin"),
+        ProfileOptions("a b.csv", output=Path("x.profile"), low=-1.5, high=1e300, wide=True, tz="Europe/Dublin"),
         Evaluate(Path("x.profile"), output=Path("s.parquet"), settings=("laplace:0.5", "none"), seed=-3, repeats=10),
         Evaluate(Path("it's.profile"), output=Path("s.parquet"), grid="laplace:b=0.1|0.2;none", summary=True),
     ],
@@ -62,7 +62,7 @@ def test_the_command_line_of_options_gives_the_same_options(options: Options) ->
 
 
 def test_what_is_left_at_its_default_is_not_spelled_out() -> None:
-    assert Profile("x.csv", output="x.profile").command_line() == "halfmask profile x.csv -o x.profile"
+    assert ProfileOptions("x.csv", output="x.profile").command_line() == "halfmask profile x.csv -o x.profile"
 
 
 def test_an_object_in_hand_has_no_name_on_the_command_line() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask_device.errors import InputError
-from halfmask_device.protocol import Campaign, Cell, MessageError, Report, Result, instant, instant_text
+from halfmask_device.protocol import CampaignTerms, MessageError, Report, ReportResult, WireCell, instant, instant_text
 
 OFFER: dict[str, Any] = {
     "name": "Homes of the north", "purpose": "Planning the grid", "unit": "kW",
@@ -18,21 +18,23 @@ OFFER: dict[str, Any] = {
     "rewards": {"A": 2, "N": 5}, "currency": "EUR/1000", "budget": 100_000, "least_producers": 20,
     "join": "open", "keep_reports": "until_closed", "live": False,
 }  # fmt: skip
-cells = st.lists(st.integers(-(10**6), 10**6), min_size=1).map(lambda steps: Cell.of(steps, 1)) | st.just(Cell())
+cells = st.lists(st.integers(-(10**6), 10**6), min_size=1).map(lambda steps: WireCell.of(steps, 1)) | st.just(
+    WireCell()
+)
 
 
 @given(cells, cells, cells)
-def test_cells_merge_in_any_order_and_round_trip(one: Cell, two: Cell, three: Cell) -> None:
+def test_cells_merge_in_any_order_and_round_trip(one: WireCell, two: WireCell, three: WireCell) -> None:
     assert one.merge(two).merge(three) == one.merge(two.merge(three)) == three.merge(two).merge(one)
-    assert one.merge(Cell()) == one == Cell.read(one.plain())
+    assert one.merge(WireCell()) == one == WireCell.read(one.plain())
 
 
 @pytest.mark.parametrize("cell", [(1, 2, 0, 0), (0, 0, 3, 9), (2, 1, 5, 12), (1, 1, 3, 8), (1, 1, 4, 2), (-1, 0, 0, 0)])
 def test_cells_that_no_reports_add_up_to_are_refused(cell: tuple[int, ...]) -> None:
     with pytest.raises(MessageError, match="no reports add up to"):
-        Cell.read(Cell(*cell).plain())
+        WireCell.read(WireCell(*cell).plain())
     with pytest.raises(MessageError, match="whole numbers"):
-        Cell.read({**Cell().plain(), "sum": 1.5})
+        WireCell.read({**WireCell().plain(), "sum": 1.5})
 
 
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.integers(-840, 840))
@@ -76,14 +78,18 @@ def test_reports_and_results_round_trip() -> None:
         with pytest.raises(MessageError) as told:
             Report.read(report.plain() | wrong)
         assert told.value.field in wrong
-    for result in (Result("accepted", reward=2), Result("known", "budget_spent", 0), Result("refused", "conflict")):
-        assert Result.read(result.plain()) == result
+    for result in (
+        ReportResult("accepted", reward=2),
+        ReportResult("known", "budget_spent", 0),
+        ReportResult("refused", "conflict"),
+    ):
+        assert ReportResult.read(result.plain()) == result
     with pytest.raises(InputError, match="status"):
-        Result.read({"status": "fine"})
+        ReportResult.read({"status": "fine"})
 
 
 def test_the_hash_pins_the_terms_and_nothing_else() -> None:
-    pinned = Campaign.read(OFFER).terms_hash()
+    pinned = CampaignTerms.read(OFFER).terms_hash()
     assert len(pinned) == 64
     same: list[dict[str, Any]] = [
         {"lattice": {"step": "0.0010", "low": "0.0", "high": "20.000"}},
@@ -97,8 +103,8 @@ def test_the_hash_pins_the_terms_and_nothing_else() -> None:
         {"period": "hour"}, {"time_zone": "UTC"}, {"least_producers": 19}, {"purpose": "Selling"}, {"unit": "W"},
         {"keep_reports": "always"}, {"live": True},
     ]  # fmt: skip
-    assert {Campaign.read(OFFER | change).terms_hash() for change in same} == {pinned}
-    assert pinned not in {Campaign.read(OFFER | change).terms_hash() for change in other}
+    assert {CampaignTerms.read(OFFER | change).terms_hash() for change in same} == {pinned}
+    assert pinned not in {CampaignTerms.read(OFFER | change).terms_hash() for change in other}
 
 
 @pytest.mark.parametrize(
@@ -121,12 +127,12 @@ def test_the_hash_pins_the_terms_and_nothing_else() -> None:
 )
 def test_an_offer_that_breaks_the_protocol_names_its_field(change: dict[str, Any], field: str) -> None:
     with pytest.raises(MessageError) as told:
-        Campaign.read(OFFER | change)
+        CampaignTerms.read(OFFER | change)
     assert told.value.field == field
 
 
 def test_implausible_is_one_sided_from_the_nearer_end() -> None:
-    campaign = Campaign.read(OFFER)
+    campaign = CampaignTerms.read(OFFER)
     far = campaign.law("A").furthest()
     assert campaign.law("A").above(far) >= 1e-12 > campaign.law("A").above(far + 1)
     for steps, found in ((20_000 + far, False), (20_001 + far, True), (-far, False), (-far - 1, True), (500, False)):

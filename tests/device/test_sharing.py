@@ -14,7 +14,7 @@ from halfmask.errors import OptionError, ReadingError, RunError
 from halfmask_device import Limit, read_ledger
 from halfmask_device.limit import write_limit
 from halfmask_device.sharing import Sharer
-from halfmask_device.transport import Answer, Service, ServiceError, urllib_transport
+from halfmask_device.transport import Answer, ServiceClient, ServiceError, urllib_transport
 from tests.service.world import World, running, sqlite_url
 
 RAW = "7.77123"
@@ -46,8 +46,8 @@ class Wire:
             raise ConnectionResetError("after the service had handled it")
         return said.status_code, dict(said.headers), said.content
 
-    def service(self, address: str) -> Service:
-        return Service(address, self, tries=4, sleep=self.slept.append)
+    def service(self, address: str) -> ServiceClient:
+        return ServiceClient(address, self, tries=4, sleep=self.slept.append)
 
 
 def lost() -> Answer:
@@ -133,7 +133,7 @@ def test_faults_neither_lose_a_report_nor_count_it_twice(
 
 def test_pauses_grow_are_random_and_heed_the_service(world: World) -> None:
     wire = Wire(world)
-    service = Service("http://service", wire, tries=9, pause=1, longest=20, sleep=wire.slept.append)
+    service = ServiceClient("http://service", wire, tries=9, pause=1, longest=20, sleep=wire.slept.append)
     wire.faults = [lost] * 7
     service.ask("GET", "/v1/health")
     for pause, most in zip(wire.slept, (1, 2, 4, 8, 16, 20, 20), strict=True):
@@ -341,7 +341,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(said: bytes) -> None:
 
         thread = Thread(target=serve)
         thread.start()
-        service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}", tries=2, sleep=lambda _: None)
+        service = ServiceClient(f"http://127.0.0.1:{listening.getsockname()[1]}", tries=2, sleep=lambda _: None)
         assert service.ask("GET", "/v1/health") == {"status": "ok"}
         thread.join()
 
@@ -374,7 +374,7 @@ def test_the_default_transport_speaks_http_and_follows_no_redirection() -> None:
     server = HTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        service = Service(f"http://127.0.0.1:{server.server_port}/", urllib_transport, tries=1)
+        service = ServiceClient(f"http://127.0.0.1:{server.server_port}/", urllib_transport, tries=1)
         assert service.ask("POST", "/v1/x", "token", {"a": 1}) == {}
         with pytest.raises(ServiceError, match="302"):
             service.ask("POST", "/away", "token", {})

@@ -16,7 +16,7 @@ from halfmask.figures.distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, heatmap_data
 from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.interactive.cloud import MOST, cloud_data
-from halfmask.figures.interactive.layout import Interactive, Panel, layout
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, layout
 from halfmask.figures.interactive.readings import MOST_PERIODS, readings_figure, shown_data, shown_figure
 from halfmask.figures.noise import noise_data
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
@@ -165,7 +165,7 @@ def test_a_phone_has_one_panel_a_row(figures: dict[str, Interactive]) -> None:
 
 
 def test_overlapping_panels_would_be_noticed() -> None:
-    made = layout([Panel("a"), Panel("b"), Panel("c")], columns=1)
+    made = layout([FigurePanel("a"), FigurePanel("b"), FigurePanel("c")], columns=1)
     assert made["yaxis"]["domain"][0] > made["yaxis2"]["domain"][1]
     assert made["height"] > 3 * 250
 

@@ -17,14 +17,14 @@ from halfmask.figures.samples import Samples, read_samples
 from halfmask.menus.menu import read_menu
 from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
 from halfmask.pages.reproduction.__main__ import main, parse
-from halfmask.pages.reproduction.claim import Finding, claim, graded
+from halfmask.pages.reproduction.claim import ClaimFinding, claim, graded
 from halfmask.pages.reproduction.page import page
-from halfmask.pages.reproduction.run import CLAIMS, Plan, reproduce
+from halfmask.pages.reproduction.run import CLAIMS, ReproductionPlan, reproduce
 from halfmask.pages.reproduction.trial import Trial, few_users, run_trial
 from tests.pages.studies import local, menu_of, study_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction.md"
-SMALL = Plan(
+SMALL = ReproductionPlan(
     grid="laplace:b=0.02..1/0.02;sine:k=5,values=0|0.3|0.9", sizes="20,40,all", step=0.5, mix_repeats=2, trial_users=20,
     threads=1,
 )  # fmt: skip
@@ -224,7 +224,7 @@ def test_the_number_of_settings() -> None:
 
 
 def test_one_claim_of_several_datasets() -> None:
-    yes, no = Finding("1.", "holds"), Finding("2.", "does not hold", "Because.")
+    yes, no = ClaimFinding("1.", "holds"), ClaimFinding("2.", "does not hold", "Because.")
     assert claim("x", {"a": yes, "b": yes}).verdict == "holds"
     assert claim("x", {"a": no, "b": no}) == claim("x", {"a": no, "b": replace(no)})
     assert claim("x", {"a": no, "b": no}).why == "Because."

@@ -12,11 +12,11 @@ from halfmask.rewards.honest import arbitrage, enough, repaired
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.optimum import apart_within, cost_apart, own_rewards
 from halfmask.rewards.search import Problem, best, in_whole_units
-from halfmask.rewards.totals import Panel, Point, budgets_of_curve, costliest, least_error, point, scanned
+from halfmask.rewards.totals import AskedPanel, Point, budgets_of_curve, costliest, least_error, point, scanned
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 BENEFIT = np.array([1.0, 0.9, 0.6, 0.3, 0.1])
-PANEL = Panel(1000, 48, 0.6, np.array([0.01, 0.2, 1.0, 5.0, 20.0]))
+PANEL = AskedPanel(1000, 48, 0.6, np.array([0.01, 0.2, 1.0, 5.0, 20.0]))
 INFORMATION = 1 / PANEL.variance
 ALIKE = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
 DIFFERENT = ChoiceModel(-2.0, 3.0, 0.8, spread=2.0).population(PRIVACY)

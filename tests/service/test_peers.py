@@ -12,7 +12,7 @@ from halfmask.errors import OptionError
 from halfmask.service.cells import merge
 from halfmask.service.known import others, own_cells
 from halfmask.service.peers import Peers, learn, prepare
-from halfmask_device.transport import Service as Peer
+from halfmask_device.transport import ServiceClient as Peer
 from halfmask_device.transport import Transport
 from tests.service.links import Faulty, link
 from tests.service.test_gateway import services, shared

@@ -17,9 +17,9 @@ from halfmask.figures.simulated import read_days, simulated_caption, simulated_f
 from halfmask.rewards.model import ChoiceModel
 from halfmask.service.instants import system_clock
 from halfmask.simulation.host import Host, hosted
-from halfmask.simulation.model import FIRST_DAY, Result, Row, Simulation
+from halfmask.simulation.model import FIRST_DAY, Row, Simulation, SimulationResult
 from halfmask_device.protocol import instant
-from halfmask_device.transport import Service
+from halfmask_device.transport import ServiceClient
 from tests.choice.cases import menu
 from tests.cli.program import halfmask as run
 
@@ -32,7 +32,7 @@ class Ran:
 
     host: Host
     token: str
-    result: Result
+    result: SimulationResult
     watched: list[Row]
 
 
@@ -118,7 +118,7 @@ def test_a_campaign_without_closed_periods_tells_nothing_yet(ran: Ran, monkeypat
 
 def later_campaign(ran: Ran) -> str:
     """The same offer again, to begin after all that was simulated."""
-    service = Service(ran.host.address)
+    service = ServiceClient(ran.host.address)
     offer = service.ask("GET", f"/v1/campaigns/{ran.result.campaign}")
     drop = ("campaign", "later_rewards")
     again = {name: value for name, value in offer.items() if name not in drop}

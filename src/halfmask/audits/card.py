@@ -264,7 +264,7 @@ def audit_menu(
     drawn, drawn_by = _step(step, menu)
     scale = AllReadings(profile, menu)
     unit = profile.unit or (menu.question.unit if menu.question else "")
-    bench = Bench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
+    bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
     done = count(1)
 
     def heard(_: int, __: int) -> None:
@@ -294,7 +294,7 @@ def audit_menu(
 
 
 @dataclass(frozen=True)
-class Bench:
+class AuditBench:
     """What every setting of a menu is audited with."""
 
     evidence: Evidence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.audits.limit import AllReadings, Limit, few_pieces
+from halfmask.audits.limit import AllReadings, LimitLaw, few_pieces
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
@@ -124,7 +124,7 @@ def _density(setting: PrivacySetting, at: FloatArray, deviation: float) -> Float
     return np.asarray(np.diff(below) / np.diff(at))
 
 
-def _smooth(at: FloatArray, law: Limit) -> FloatArray:
+def _smooth(at: FloatArray, law: LimitLaw) -> FloatArray:
     """Density of the best law itself, through the middles of its pieces."""
     middle, width = (law.edges[1:] + law.edges[:-1]) / 2, np.diff(law.edges)
     deviation = law.variance**0.5

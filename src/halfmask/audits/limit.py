@@ -36,7 +36,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class LimitLaw:
     """The best law of one variance: |psi| has mass ``masses[k]``, evenly spread, from ``edges[k]`` to ``edges[k+1]``.
 
     ``privacy`` is what this law has. No law has more than ``upper_bound`` that is even within pieces `FINER` times as
@@ -54,7 +54,7 @@ class Limit:
 class LimitCurve:
     """Limits in the order of their variances."""
 
-    limits: tuple[Limit, ...]
+    limits: tuple[LimitLaw, ...]
 
     @property
     def variance(self) -> FloatArray:
@@ -107,7 +107,7 @@ class AllReadings:
         if not np.isfinite(self.z.inverse[0, :2]).all():
             raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
 
-    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> Limit:
+    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> LimitLaw:
         """The best law of a variance, on the given pieces or on those of the logarithmic grid."""
         edges = pieces(variance) if edges is None else edges
         law: BestLaw = best_law(self.score(edges), variance, tolerance)
@@ -115,7 +115,7 @@ class AllReadings:
         width = np.diff(fine).reshape(-1, FINER)
         masses = (law.masses[:, None] * width / width.sum(axis=1, keepdims=True)).ravel()
         bound = self.score(fine, PER_OCTAVE * FINER).bound(masses, variance)
-        return Limit(variance, law.privacy, max(bound, law.upper_bound), edges, law.masses)
+        return LimitLaw(variance, law.privacy, max(bound, law.upper_bound), edges, law.masses)
 
     def score(self, edges: FloatArray, per_octave: int = PER_OCTAVE) -> PrivacyScore:
         """The score of laws on pieces between the edges."""
@@ -215,7 +215,7 @@ def limit_setting(
     return few_pieces(scale, scale.limit(variance), points)
 
 
-def few_pieces(scale: AllReadings, best: Limit, points: int = POINTS) -> PrivacySetting:
+def few_pieces(scale: AllReadings, best: LimitLaw, points: int = POINTS) -> PrivacySetting:
     """The best law of few pieces, as a setting: pieces where the limit's mass is, with masses found anew."""
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.personal import (
-    Law,
+    PersonalLaws,
     Prior,
     interval,
     middle,
@@ -27,7 +27,7 @@ DRAWS = 40
 
 
 @dataclass(frozen=True)
-class Trial:
+class HeldOutTrial:
     """How often the wish was met, and at what mean utility, with so many readings of a held-out user to go by.
 
     ``reachable`` is the share of users whom some setting of the menu serves at all: no advice can do better.
@@ -55,7 +55,7 @@ def evaluate_recommendations(
     held_out: float = 0.25,
     seed: int = 7,
     other_data: bool = False,
-) -> list[Trial]:
+) -> list[HeldOutTrial]:
     """On held-out users: how often the recommended setting gives the wished privacy, against one setting for all.
 
     The prior is learned on the other users. Of a held-out user so many readings are drawn from its own histogram (in no
@@ -84,7 +84,7 @@ def evaluate_recommendations(
         truth = true[advised, np.arange(count)]
         meets = truth >= min_privacy
         trials.append(
-            Trial(
+            HeldOutTrial(
                 readings=number,
                 users=count,
                 reachable=float((true >= min_privacy).any(axis=0).mean()),
@@ -112,7 +112,7 @@ def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) ->
     """Personal privacy of each setting (first axis) for each user, from all of its readings."""
     bins, counts, zeros = _counts(profile, rows)
     held = counts.sum(axis=1)
-    return personal_privacy(menu, Law(bins, counts / held[:, None], zeros / (held + zeros)), prior.errors)
+    return personal_privacy(menu, PersonalLaws(bins, counts / held[:, None], zeros / (held + zeros)), prior.errors)
 
 
 def _advice(

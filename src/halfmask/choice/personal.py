@@ -55,7 +55,7 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class PersonalLaws:
     """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros."""
 
     bins: IntArray
@@ -116,7 +116,7 @@ def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
 
 def personal_laws(
     bins: IntArray, counts: FloatArray, zeros: int, prior: Prior, rng: np.random.Generator, draws: int = DRAWS
-) -> Law:
+) -> PersonalLaws:
     """What a producer's law of readings may be, a draw a row; the first row is their mean, the expected law."""
     level, precision = _level(bins, counts, prior)
     own = round(float(counts @ bins / counts.sum())) if len(bins) else 0
@@ -133,7 +133,7 @@ def personal_laws(
     periods = (counts.sum() + zeros) / prior.a_period
     nought = (zeros / prior.a_period + prior.strength * prior.zeros) / (periods + prior.strength)
     every = np.arange(laws.shape[1]) + int(place.min()) + low
-    return Law(every, laws / laws.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
+    return PersonalLaws(every, laws / laws.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
 
 
 def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, float]:
@@ -154,7 +154,7 @@ def _shape(prior: Prior) -> tuple[IntArray, FloatArray]:
     return np.round((prior.bins - middle) * closer).astype(np.int64), prior.share
 
 
-def together(laws: Sequence[Law]) -> Law:
+def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
     """Laws of several producers over one range of bins, a row each."""
     low, high = min(int(each.bins[0]) for each in laws), max(int(each.bins[-1]) for each in laws)
     share = np.zeros((sum(len(each.share) for each in laws), high - low + 1))
@@ -162,10 +162,10 @@ def together(laws: Sequence[Law]) -> Law:
     for each in laws:
         share[row : row + len(each.share), each.bins - low] = each.share
         row += len(each.share)
-    return Law(np.arange(low, high + 1), share, np.concatenate([each.zeros for each in laws]))
+    return PersonalLaws(np.arange(low, high + 1), share, np.concatenate([each.zeros for each in laws]))
 
 
-def personal_privacy(menu: Menu, law: Law, errors: float) -> FloatArray:
+def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray:
     """q of every setting of the menu (first axis) under every law (second), with so many local errors."""
     error: ErrorKind = menu.provenance.get("error", "relative")
     settings = [each.setting for each in menu.settings]
@@ -192,11 +192,11 @@ def masked_once(menu: Menu, bins: IntArray, counts: FloatArray, zeros: int) -> F
     if not held:
         return None
     scaled = menu.provenance.get("error", "relative") == "scaled"
-    law = Law(bins, counts[None] / held, np.full(1, zeros / (held + zeros)))
+    law = PersonalLaws(bins, counts[None] / held, np.full(1, zeros / (held + zeros)))
     return personal_privacy(menu, law, held + zeros if scaled else held)[:, 0]
 
 
-def _denominators(law: Law, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
+def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: float) -> Denominators:
     """What the local errors of each law divide by; see `evaluation.denominators`."""
     laws = len(law.share)
     n, none = np.full(laws, errors), np.zeros(laws)

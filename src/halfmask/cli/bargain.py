@@ -1,11 +1,11 @@
 """``halfmask bargain``."""
 
 from halfmask.cli.output import print_rows
-from halfmask.commands.bargain import Bargain
+from halfmask.commands.bargain import BargainOptions
 from halfmask.commands.bargain import bargain as negotiate
 
 
-def bargain(options: Bargain) -> None:
+def bargain(options: BargainOptions) -> None:
     """Alternating offers between the consumer and the producers' vote, ending in a setting and a reward, or why not."""
     found = negotiate(options)
     rows = [["round", "producers ask for", "consumer asks for", "reward", "consumer offers", "would accept", "answer"]]

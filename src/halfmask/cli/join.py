@@ -3,7 +3,7 @@
 from halfmask.cli.output import note
 from halfmask.commands.join import Join
 from halfmask.commands.join import join as join_campaign
-from halfmask_device.protocol import Campaign
+from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import DeviceSetting
 
 
@@ -13,7 +13,7 @@ def join(options: Join) -> None:
     offer = member.offer
     print(f"joined campaign {member.campaign} by setting {member.setting}")
     note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
-    if DeviceSetting.parse(Campaign.read(offer).menu[member.setting]).text == "none":
+    if DeviceSetting.parse(CampaignTerms.read(offer).menu[member.setting]).text == "none":
         note(f"setting {member.setting} is 'none': readings are sent as they are, without a mask")
     if offer.get("keep_reports") == "always":
         note("the service keeps masked reports after their period is closed")

@@ -1,7 +1,7 @@
 """``halfmask ledger``."""
 
 from halfmask.cli.output import note
-from halfmask.commands.ledger import Ledger
+from halfmask.commands.ledger import LedgerOptions
 from halfmask.commands.ledger import ledger as read
 from halfmask_device.decimals import upwards
 from halfmask_device.ledger import Entry
@@ -10,7 +10,7 @@ SHOWN = 10
 """Windows of a kind that are printed: the latest."""
 
 
-def ledger(options: Ledger) -> None:
+def ledger(options: LedgerOptions) -> None:
     """What a device's reports have told so far: by day, week and month, over all its campaigns."""
     spent = read(options)
     account = spent.account

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from halfmask.cli.output import bar, note
-from halfmask.commands.mix import Mix
+from halfmask.commands.mix import MixOptions
 from halfmask.commands.mix import mix as make_mix
 
 
-def mix(options: Mix, *, keep: float | None = None) -> None:
+def mix(options: MixOptions, *, keep: float | None = None) -> None:
     """Heterogeneous sharing: privacy and utility when everyone chooses from the menu.
 
     Parameters

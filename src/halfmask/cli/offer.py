@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from halfmask.cli.output import bar, note, print_json, print_rows
 from halfmask.commands._options import Flag
-from halfmask.commands.offer import Offer
+from halfmask.commands.offer import OfferOptions
 from halfmask.commands.offer import offer as make_offer
 
 
-def offer(options: Offer, *, json: Flag = False) -> None:
+def offer(options: OfferOptions, *, json: Flag = False) -> None:
     """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error.
 
     Parameters
@@ -24,7 +24,7 @@ def offer(options: Offer, *, json: Flag = False) -> None:
     if json:
         print_json(menu_json(made.menu))
     else:
-        print_rows(offer_rows(made.menu), "Offer")
+        print_rows(offer_rows(made.menu), "OfferOptions")
         for told in (*offer_notes(made.menu), made.sentence(), *made.menu.warnings()):
             note(told)
     note(f"wrote {options.output}")

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from halfmask.cli.output import counting, note, print_table_of
 from halfmask.commands._options import Flag
-from halfmask.commands.profile import Profile
+from halfmask.commands.profile import ProfileOptions
 from halfmask.commands.profile import profile as make_profile
 from halfmask.errors import OptionError
 
-NOTHING_SAID = Profile()
+NOTHING_SAID = ProfileOptions()
 
 
-def profile(options: Profile = NOTHING_SAID, *, dry_run: Flag = False) -> None:
+def profile(options: ProfileOptions = NOTHING_SAID, *, dry_run: Flag = False) -> None:
     """Readings to a profile: the compact file that every later step works from.
 
     Parameters

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from halfmask.choice.held_out import Trial
+    from halfmask.choice.held_out import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
     from halfmask.choice.requirements import Assignment, Choice
     from halfmask.choice.vote import Election
@@ -75,7 +75,7 @@ def advice_rows(found: "Recommendation") -> Rows:
     return table
 
 
-def trial_rows(trials: "Sequence[Trial]") -> Rows:
+def trial_rows(trials: "Sequence[HeldOutTrial]") -> Rows:
     """Advice tried on held-out users, a row for each number of readings."""
     head = [
         "readings",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Readings(Options):
+class ReadingsOptions(Options):
     """Options of commands on readings.
 
     Parameters

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from halfmask.commands._options import Options
 from halfmask.commands.audit import Audit
 from halfmask.commands.evaluate import Evaluate
-from halfmask.commands.mix import Mix
-from halfmask.commands.offer import Offer
+from halfmask.commands.mix import MixOptions
+from halfmask.commands.offer import OfferOptions
 from halfmask.commands.optimize import Optimize
-from halfmask.commands.profile import Profile
-from halfmask.commands.report import Report
+from halfmask.commands.profile import ProfileOptions
+from halfmask.commands.report import ReportOptions
 from halfmask.commands.reward import Reward
 
 if TYPE_CHECKING:
@@ -28,16 +28,16 @@ def _options(inputs: "Inputs", part: str) -> Options:
     study, menu, mix, card = (f"{at}/{name}" for name in ("study.parquet", "menu.json", "mix.parquet", "card.json"))
     panel = _source(inputs, at)
     if part == "profile":
-        return Profile.again(_of_profile(inputs), panel, output=profile)
+        return ProfileOptions.again(_of_profile(inputs), panel, output=profile)
     if part == "study":
         return Evaluate.again(_of_study(inputs), profile, output=study, panel=panel)
     if part == "menu":
         return Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel)
     if part == "offer":
         made = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
-        return Offer.again(made, profile, output=f"{at}/offer.json", study=study, panel=panel)
+        return OfferOptions.again(made, profile, output=f"{at}/offer.json", study=study, panel=panel)
     if part == "mix":
-        return Mix.again(
+        return MixOptions.again(
             inputs.mix.about.get("asked", _of_mix(inputs.mix.about)) if inputs.mix else {}, profile, menu, output=mix
         )
     if part == "card":
@@ -48,7 +48,7 @@ def _options(inputs: "Inputs", part: str) -> Options:
             {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}, f"{at}/{_menu_paid(inputs)}",
             output=f"{at}/schedule.json", profile=profile,
         )  # fmt: skip
-    return Report(at)
+    return ReportOptions(at)
 
 
 def _of_schedule(inputs: "Inputs") -> Mapping[str, Any]:

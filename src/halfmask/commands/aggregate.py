@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Aggregate(Options):
+class AggregateOptions(Options):
     """Options of `aggregate`.
 
     Parameters
@@ -53,8 +53,8 @@ class Aggregate(Options):
             raise OptionError("once and state go with stream")
 
 
-@command(Aggregate)
-def aggregate(options: Aggregate) -> "LakeCells":
+@command(AggregateOptions)
+def aggregate(options: AggregateOptions) -> "LakeCells":
     """Reports, producers, sum and sum of squares per campaign, period and setting, exactly as the service counts."""
     from halfmask.files import write_page
     from halfmask.service.lake import plain
@@ -66,7 +66,7 @@ def aggregate(options: Aggregate) -> "LakeCells":
     return cells
 
 
-def _counted(options: Aggregate, folder: Path) -> "LakeCells":
+def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
     import narwhals as nw
 
     from halfmask.service.lake import cells_of, files
@@ -82,7 +82,7 @@ def _counted(options: Aggregate, folder: Path) -> "LakeCells":
     return cells_of(nw.from_native(session(options.master, None, None).read.parquet(*paths)).lazy())
 
 
-def _streamed(options: Aggregate, folder: Path) -> "LakeCells":
+def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
     """Every batch writes its own cells under its own number: one that is repeated after a kill replaces itself."""
     import narwhals as nw
 

@@ -9,12 +9,12 @@ from halfmask.commands._options import AnyMenu, Options, command, held
 from halfmask.commands.reward import AnyModel, read_model
 
 if TYPE_CHECKING:
-    from halfmask.rewards.bargain import Bargain as Found
+    from halfmask.rewards.bargain import Bargain
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Bargain(Options):
+class BargainOptions(Options):
     """Options of `bargain`.
 
     Parameters
@@ -57,8 +57,8 @@ class Bargain(Options):
     seed: int = 7
 
 
-@command(Bargain)
-def bargain(options: Bargain) -> "Found":
+@command(BargainOptions)
+def bargain(options: BargainOptions) -> "Bargain":
     """Offers and answers, ending in a setting and a reward, or in what stood between the two sides."""
     from halfmask.menus.menu import Menu
     from halfmask.rewards.bargain import bargain as negotiate

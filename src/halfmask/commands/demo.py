@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from halfmask.commands._options import AnyPath, Options, command
 from halfmask.commands.audit import Audit
 from halfmask.commands.evaluate import Evaluate
-from halfmask.commands.mix import Mix
-from halfmask.commands.offer import Offer
+from halfmask.commands.mix import MixOptions
+from halfmask.commands.offer import OfferOptions
 from halfmask.commands.optimize import Optimize
-from halfmask.commands.profile import Profile
-from halfmask.commands.report import Report
+from halfmask.commands.profile import ProfileOptions
+from halfmask.commands.report import ReportOptions
 from halfmask.commands.simulate import Simulate
 from halfmask.commands.synth import Synth
 
@@ -52,14 +52,14 @@ class Demo(Options):
         shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
         return [
             Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
-            Profile(str(panel), output=made, unit="kW"),
+            ProfileOptions(str(panel), output=made, unit="kW"),
             Evaluate(made, output=study),
             Optimize(study, output=menu, profile=made),
-            Offer(made, output=at / "offer.json", study=study, panel=str(panel)),
-            Mix(made, menu, output=at / "mix.parquet"),
+            OfferOptions(made, output=at / "offer.json", study=study, panel=str(panel)),
+            MixOptions(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
             Simulate(panel=panel, menu=at / "offer.json", producers=50, days=3, budget=0, leaves=0.0, output=shared),
-            Report(at, figures=("png",)),
+            ReportOptions(at, figures=("png",)),
         ]
 
 

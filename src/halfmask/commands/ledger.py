@@ -7,15 +7,14 @@ from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, command
 from halfmask.errors import OptionError
-from halfmask_device.ledger import Ledger as Account
-from halfmask_device.ledger import read_ledger
+from halfmask_device.ledger import Ledger, read_ledger
 from halfmask_device.limit import Limit, read_limit, write_limit
 from halfmask_device.state import State
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Ledger(Options):
+class LedgerOptions(Options):
     """Options of `ledger`.
 
     Parameters
@@ -58,12 +57,12 @@ class Ledger(Options):
 class Spent:
     """The ledger, and the limit that the device is held to."""
 
-    account: Account
+    account: Ledger
     limit: Limit | None
 
 
-@command(Ledger)
-def ledger(options: Ledger) -> Spent:
+@command(LedgerOptions)
+def ledger(options: LedgerOptions) -> Spent:
     """The privacy ledger of a device over all its campaigns, by day, week and month; sets or takes away its limit."""
     state = State(options.state)
     if options.limit is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import command
-from halfmask.commands._readings import Readings
+from halfmask.commands._readings import ReadingsOptions
 
 if TYPE_CHECKING:
     from halfmask.profiles.first_look import FirstLook
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Look(Readings):
+class Look(ReadingsOptions):
     """Options of `look`.
 
     Parameters
@@ -39,10 +39,10 @@ def look(options: Look) -> "FirstLook":
 
 def commands(options: Look, seen: "FirstLook") -> list[str]:
     """The command lines that read the source: one, or one for each way out of a doubt."""
-    from halfmask.commands.profile import Profile
+    from halfmask.commands.profile import ProfileOptions
 
-    shared = {field.name: getattr(options, field.name) for field in fields(Readings)}
+    shared = {field.name: getattr(options, field.name) for field in fields(ReadingsOptions)}
     name = PurePath(str(options.readings).rstrip("/").partition("?")[0]).name.partition(".")[0] or "readings"
-    plain = Profile(**shared, output=f"{name}.profile")
+    plain = ProfileOptions(**shared, output=f"{name}.profile")
     ways = seen.ways_out if seen.problem else ({},)
     return [replace(plain, **way).command_line() for way in ways]

@@ -8,12 +8,12 @@ from cyclopts import Parameter
 from halfmask.commands._options import AnyMenu, AnyProfile, Flag, Numbers, Options, Output, Progress, command, held
 
 if TYPE_CHECKING:
-    from halfmask.choice.mix import Mix as Made
+    from halfmask.choice.mix import Mix
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Mix(Options):
+class MixOptions(Options):
     """Options of `mix`.
 
     Parameters
@@ -50,8 +50,8 @@ class Mix(Options):
     advance: Progress = None
 
 
-@command(Mix)
-def mix(options: Mix) -> "Made":
+@command(MixOptions)
+def mix(options: MixOptions) -> "Mix":
     """Heterogeneous sharing: privacy and utility when everyone chooses from the menu."""
     from halfmask.choice.mix import mix as mix_settings
     from halfmask.choice.mix import parse_shares

@@ -10,13 +10,13 @@ from halfmask.commands._panel import reopen
 from halfmask.commands._question import asked
 
 if TYPE_CHECKING:
-    from halfmask.menus.offer import Offer as Offered
+    from halfmask.menus.offer import Offer
     from halfmask.profiles.profile import Profile
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Offer(Options):
+class OfferOptions(Options):
     """Options of `offer`.
 
     Parameters
@@ -66,8 +66,8 @@ class Offer(Options):
     advance: Progress = None
 
 
-@command(Offer)
-def offer(options: Offer) -> "Offered":
+@command(OfferOptions)
+def offer(options: OfferOptions) -> "Offer":
     """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error."""
     from halfmask.menus.demands import parse_share
     from halfmask.menus.offer import offer as make_offer
@@ -91,7 +91,7 @@ def offer(options: Offer) -> "Offered":
     return made
 
 
-def _study(options: Offer, people: "Profile") -> Any:
+def _study(options: OfferOptions, people: "Profile") -> Any:
     """The study named, or one of the default grid."""
     from halfmask.commands.evaluate import evaluate
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import Counter, OutputIfAny, Teller, command
-from halfmask.commands._readings import Readings
+from halfmask.commands._readings import ReadingsOptions
 
 if TYPE_CHECKING:
-    from halfmask.profiles.profile import Profile as Made
+    from halfmask.profiles.profile import Profile
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Profile(Readings):
+class ProfileOptions(ReadingsOptions):
     """Options of `profile`.
 
     Parameters
@@ -44,8 +44,8 @@ class Profile(Readings):
     tell: Teller = None
 
 
-@command(Profile)
-def profile(options: Profile) -> "Made":
+@command(ProfileOptions)
+def profile(options: ProfileOptions) -> "Profile":
     """Readings to a profile, in one pass: the compact file that every later step works from."""
     from halfmask.data.sources import open_panel
     from halfmask.profiles.build import build_profile

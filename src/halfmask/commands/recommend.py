@@ -10,7 +10,7 @@ from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Num
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from halfmask.choice.held_out import Trial
+    from halfmask.choice.held_out import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
 
 
@@ -60,7 +60,7 @@ class Recommend(Options):
 
 
 @command(Recommend)
-def recommend(options: Recommend) -> "Recommendation | list[Trial]":
+def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
     """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine.
 
     ``trial`` gives a list of `Trial` instead of advice.

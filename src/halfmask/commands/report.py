@@ -11,7 +11,7 @@ from halfmask.commands._options import AnyPath, Options, command
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Report(Options):
+class ReportOptions(Options):
     """Options of `report`.
 
     Parameters
@@ -29,8 +29,8 @@ class Report(Options):
     figures: Annotated[tuple[Literal["png", "svg", "pdf"], ...], Parameter(negative="", show_default=False)] = ()
 
 
-@command(Report)
-def report(options: Report) -> Path:
+@command(ReportOptions)
+def report(options: ReportOptions) -> Path:
     """All results of a folder on one page that opens offline: folder/report.html. Gives its path."""
     from halfmask.commands._repeat import command_of
     from halfmask.pages.report import report as write_report

@@ -10,7 +10,7 @@ from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.fit import Choices, Fit
-    from halfmask_device.transport import Service
+    from halfmask_device.transport import ServiceClient
 
 COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 
@@ -82,9 +82,9 @@ def history(options: RewardFit) -> "Choices":
     import numpy as np
 
     from halfmask.rewards.fit import grouped
-    from halfmask_device.transport import Service
+    from halfmask_device.transport import ServiceClient
 
-    service, token = Service(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
+    service, token = ServiceClient(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
     if not token:
         raise OptionError("the campaign's consumer is known by its `token`: name it, or set HALFMASK_TOKEN")
     offer = _campaign(service, options.campaign)
@@ -101,7 +101,7 @@ def history(options: RewardFit) -> "Choices":
     return grouped(rewards, taken, np.array(list(privacy.values())), options.invited or 0)
 
 
-def _campaign(service: "Service", name: str | None) -> dict[str, Any]:
+def _campaign(service: "ServiceClient", name: str | None) -> dict[str, Any]:
     if name is not None:
         return dict(service.ask("GET", f"/v1/campaigns/{name}"))
     offers = service.ask("GET", "/v1/campaigns")["campaigns"]

@@ -14,7 +14,7 @@ from halfmask.errors import OptionError, RunError, SourceError
 
 if TYPE_CHECKING:
     from halfmask_device.sharing import Sharer
-    from halfmask_device.stream import Source
+    from halfmask_device.stream import ByteSource
 
 WAIT = 1.0
 """Seconds between two looks at a growing file."""
@@ -93,7 +93,7 @@ class _Run:
         from halfmask_device.stream import Growing, csv_batches
 
         source = Growing(file, self._idle) if self.options.follow else file
-        for first, batch in csv_batches(cast("Source", source), self.options.time, self.options.value):
+        for first, batch in csv_batches(cast("ByteSource", source), self.options.time, self.options.value):
             queued = self.sharer.put(batch, first=first)
             self.shared.queued += queued.reports
             self.shared.refused += queued.refused

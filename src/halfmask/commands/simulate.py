@@ -14,7 +14,7 @@ from halfmask.errors import OptionError
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.simulation.model import Result, Row, World
+    from halfmask.simulation.model import Row, SimulationResult, World
 
     Readings = list[list[list[tuple[str, str]]]]
 else:
@@ -115,7 +115,7 @@ class Simulate(Options):
 class Simulated:
     """What came of a simulation, beside what `mix` says of the same shares."""
 
-    result: "Result"
+    result: "SimulationResult"
     menu: "Menu"
     utility: float
     mixed: float
@@ -217,7 +217,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     return made
 
 
-def mixed_utility(profile: "Profile", menu: "Menu", result: "Result") -> float:
+def mixed_utility(profile: "Profile", menu: "Menu", result: "SimulationResult") -> float:
     """The median utility that `mix` gives for the same shares."""
     import numpy as np
 

@@ -18,7 +18,7 @@ SAMPLE_ROWS = 1_000
 
 
 @dataclass(frozen=True)
-class Place:
+class RawPlace:
     """Where in the source a reading stands, and what stands there: the file if there is one, the data row from 1."""
 
     file: str | None
@@ -63,7 +63,7 @@ class Raw(ABC):
         """The texts of an expression, stripped, and how often each occurs; no text is empty text."""
 
     @abstractmethod
-    def first(self, condition: str, shown: str) -> Place | None:
+    def first(self, condition: str, shown: str) -> RawPlace | None:
         """The first row where a condition holds, and the text of ``shown`` there."""
 
     @abstractmethod

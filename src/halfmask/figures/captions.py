@@ -6,7 +6,7 @@ from halfmask.figures.algorithm import Algorithm
 from halfmask.figures.distributions import DECADES, Curve
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.noise import NoiseCurve, difference
-from halfmask.figures.protection import MEASURES, Curves, Protection
+from halfmask.figures.protection import MEASURES, Curves, ProtectionMeasures
 from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
 
@@ -128,7 +128,7 @@ def heatmap_caption(data: HeatMaps) -> str:
     )
 
 
-def protection_caption(data: Protection) -> str:
+def protection_caption(data: ProtectionMeasures) -> str:
     """Score and attacks."""
     text = (
         "Each row is a setting of the menu; the filled circle is its privacy score, the open marks are what attacks "

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.protection import masking, named_promise
 from halfmask.figures.style import QUIET, look, panels, sized, styled
@@ -83,5 +83,7 @@ def equal_readings_figure(data: EqualReadings, caption: str) -> Interactive:
         traces.append(made | {"mode": "lines+markers", "marker": {"size": 6}})
     ticks = {"tickvals": data.readings, "ticktext": [f"{count:,}" for count in data.readings]}
     coin = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 50, "y1": 50}
-    panel = Panel("", axis("equal readings", type="log", **ticks), axis("right guesses, at most, %", range=[48, 102]))
+    panel = FigurePanel(
+        "", axis("equal readings", type="log", **ticks), axis("right guesses, at most, %", range=[48, 102])
+    )
     return interactive(caption, traces, [panel], height=300, shapes=[coin | {"line": {"color": QUIET, "width": 1}}])

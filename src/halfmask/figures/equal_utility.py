@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
 from halfmask.figures.style import PALETTE, look, panels, plain_log, styled
 from halfmask.rewards.schedule import Schedule
@@ -79,7 +79,7 @@ def equal_figure(data: EqualUtility, caption: str) -> Interactive:
     noise, people, utility = data.own
     hover = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
     traces.append(points(0, "honest rewards", [noise], [people], {"size": 9, "color": MENU_COLOUR}, hover))
-    panel = Panel(
+    panel = FigurePanel(
         "", axis("noise of a report (standard deviation)", type="log"), axis("producers", type="log", range=[0, None])
     )
     return interactive(caption, traces, [panel], height=320)

@@ -10,7 +10,7 @@ from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.menu import MenuSamples, menu_samples
 from halfmask.figures.samples import Samples, read_samples
-from halfmask.figures.simulated import Days, read_days
+from halfmask.figures.simulated import SimulatedDays, read_days
 from halfmask.files import read_page
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
@@ -49,7 +49,7 @@ class Inputs:
     card: dict[str, Any] | None = None
     offer: Menu | None = None
     schedule: Schedule | None = None
-    days: Days | None = None
+    days: SimulatedDays | None = None
     spell: Speller = by_name
 
     @property

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.layout import axes as axes_of
 from halfmask.figures.style import INK, PALETTE, QUIET, panels, styled
 from halfmask.menus.menu import Menu
@@ -106,5 +106,5 @@ def offer_figure(data: Offered, caption: str) -> Interactive:
             }
         )  # fmt: skip
         rows = axis("", type="category", autorange="reversed")
-        made.append(Panel(name, axis("error of the best guess (%)", range=[0, 100]), rows))
+        made.append(FigurePanel(name, axis("error of the best guess (%)", range=[0, 100]), rows))
     return interactive(caption, traces, made, height=230, legend=False)

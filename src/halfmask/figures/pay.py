@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import Interactive, Panel, axis, interactive, score_axis
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
 from halfmask.figures.style import PALETTE, look, panels, styled
 from halfmask.rewards.schedule import Schedule
@@ -95,7 +95,7 @@ def pay_figure(data: Pay, caption: str) -> Interactive:
         traces.append(points(panel, "honest rewards", plain([data.cost]), own, marker, hover, showlegend=first))
     budget = axis("budget per period", tickformat=",.6~g")
     made = [
-        Panel("How close totals are", budget, axis("total within, %", rangemode="tozero")),
-        Panel("Utility, and who takes part", budget, score_axis("0 to 1")),
+        FigurePanel("How close totals are", budget, axis("total within, %", rangemode="tozero")),
+        FigurePanel("Utility, and who takes part", budget, score_axis("0 to 1")),
     ]
     return interactive(caption, traces, made, height=280)

@@ -23,7 +23,7 @@ FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
-class Protection:
+class ProtectionMeasures:
     """For each setting of a card, from the lightest to the strongest, each measure; None where it does not apply."""
 
     ids: list[str]
@@ -48,7 +48,7 @@ class Curves:
     certain: tuple[str, ...] = ()
 
 
-def protection_data(card: dict[str, Any]) -> Protection:
+def protection_data(card: dict[str, Any]) -> ProtectionMeasures:
     """What attacks leave, and the score, of each setting that adds noise."""
     shown = sorted(masking(card), key=lambda each: each["privacy"]["median"])
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
@@ -58,10 +58,10 @@ def protection_data(card: dict[str, Any]) -> Protection:
         measures["reconstruction"].append(ratio(found.get("reconstruction")))
         measures["smoothing"].append(smoothed(found.get("smoothing")))
         measures["re-identification"].append(_unnamed(found.get("re-identification")))
-    return Protection([each["id"] for each in shown], measures)
+    return ProtectionMeasures([each["id"] for each in shown], measures)
 
 
-def draw_protection(data: Protection, columns: int) -> "Figure":
+def draw_protection(data: ProtectionMeasures, columns: int) -> "Figure":
     """A row a setting, a mark a measure: where the marks lie apart, score and attacks disagree."""
     with styled():
         figure, (axis,) = panels(1, 1, height=1.6 + 0.42 * len(data.ids))

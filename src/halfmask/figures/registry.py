@@ -33,7 +33,14 @@ from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit
 from halfmask.figures.noise import draw_noise, noise_data
 from halfmask.figures.offer import draw_offer, offer_caption, offer_data, offer_figure
 from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
-from halfmask.figures.protection import Curves, Protection, curve_data, draw_curves, draw_protection, protection_data
+from halfmask.figures.protection import (
+    Curves,
+    ProtectionMeasures,
+    curve_data,
+    draw_curves,
+    draw_protection,
+    protection_data,
+)
 from halfmask.figures.readings import draw_readings
 from halfmask.figures.simulated import draw_simulated, simulated_caption, simulated_figure
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
@@ -136,7 +143,7 @@ def _mixes(inputs: Inputs) -> HeatMaps | None:
     return found if found and len(found.shares) else None
 
 
-def _protection(inputs: Inputs) -> Protection | None:
+def _protection(inputs: Inputs) -> ProtectionMeasures | None:
     found = protection_data(inputs.card) if inputs.card else None
     return found if found and found.ids else None
 

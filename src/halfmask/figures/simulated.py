@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import FileFormatError
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import line, plain, points
 from halfmask.figures.style import QUIET, look, panels, styled
 
@@ -18,7 +18,7 @@ TAKEN = "producers_"
 
 
 @dataclass(frozen=True)
-class Days:
+class SimulatedDays:
     """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
 
     ``off`` is how far the published total and the two ends of its interval are from the truth, in percent of it.
@@ -35,7 +35,7 @@ class Days:
     published: int
 
 
-def simulated_data(rows: Sequence[Mapping[str, Any]]) -> Days:
+def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
     """The days of `halfmask simulate`, as it wrote them."""
     inside = [str(row["inside"]) for row in rows if row["inside"] not in ("", None)]
     day, utility, privacy, cost = (
@@ -47,10 +47,10 @@ def simulated_data(rows: Sequence[Mapping[str, Any]]) -> Days:
         name: [100 * (_number(row[name]) / (_number(row["truth"]) or float("nan")) - 1) for row in rows]
         for name in ("estimate", "low", "high")
     }
-    return Days(day, utility, privacy, cost, off, producers, inside.count("True"), len(inside))
+    return SimulatedDays(day, utility, privacy, cost, off, producers, inside.count("True"), len(inside))
 
 
-def read_days(path: Path) -> Days | None:
+def read_days(path: Path) -> SimulatedDays | None:
     """The days in a file; None where there is no such file."""
     if not path.exists():
         return None
@@ -65,7 +65,7 @@ def _number(cell: Any) -> float:
     return float("nan") if cell in ("", None) else float(cell)
 
 
-def simulated_caption(data: Days) -> str:
+def simulated_caption(data: SimulatedDays) -> str:
     """What is shown, and how the last day compares with the first."""
     ids, last = list(data.producers), len(data.day) - 1
     most = max(ids, key=lambda id: data.producers[id][last])
@@ -79,7 +79,7 @@ def simulated_caption(data: Days) -> str:
     )
 
 
-def draw_simulated(data: Days, columns: int) -> "Figure":
+def draw_simulated(data: SimulatedDays, columns: int) -> "Figure":
     """Four panels: scores, cost, who takes what, and the published total beside the truth."""
     with styled():
         figure, (scores, cost, taken, total) = panels(4, columns, sharex=True)
@@ -102,7 +102,7 @@ def draw_simulated(data: Days, columns: int) -> "Figure":
     return figure
 
 
-def simulated_figure(data: Days, caption: str) -> Interactive:
+def simulated_figure(data: SimulatedDays, caption: str) -> Interactive:
     """The same four panels."""
     days, traces = plain(data.day), list[Spec]()
     for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
@@ -119,9 +119,9 @@ def simulated_figure(data: Days, caption: str) -> Interactive:
     published, hover = plain(data.off["estimate"]), "day %{x}: %{y:.2f} % off the truth"
     traces.append(points(3, "published", days, published, {"size": 6, "color": look(0)["color"]}, hover))
     made = [
-        Panel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
-        Panel("Cost of the day", axis("day"), axis("money", rangemode="tozero")),
-        Panel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
-        Panel("Published total and its interval", axis("day"), axis("off the truth, %")),
+        FigurePanel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
+        FigurePanel("Cost of the day", axis("day"), axis("money", rangemode="tozero")),
+        FigurePanel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
+        FigurePanel("Published total and its interval", axis("day"), axis("off the truth, %")),
     ]
     return interactive(caption, traces, made, height=260)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.protection import masking, named_promise
 from halfmask.figures.style import QUIET, look, panels, sized, styled
@@ -91,7 +91,7 @@ def draw_trade_off(data: TradeOff, columns: int) -> "Figure":
 def trade_off_figure(data: TradeOff, caption: str) -> Interactive:
     """The same two panels."""
     traces: list[Spec] = []
-    made: list[Panel] = []
+    made: list[FigurePanel] = []
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number = len(made)
         hover = "an attacker who learns nothing"
@@ -100,5 +100,5 @@ def trade_off_figure(data: TradeOff, caption: str) -> Interactive:
             hover = f"<b>{id}</b><br>%{{x:.3g}} % false alarms: at least %{{y:.3g}} % missed"
             x, y = plain(100 * data.alarms), plain(100 * missed)
             traces.append(line(number, id, x, y, look(order), hover, showlegend=not made))
-        made.append(Panel(title, axis("false alarms, %"), axis("changes missed, at least, %", range=[-2, 102])))
+        made.append(FigurePanel(title, axis("false alarms, %"), axis("changes missed, at least, %", range=[-2, 102])))
     return interactive(caption, traces, made, height=290)

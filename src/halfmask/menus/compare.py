@@ -42,7 +42,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Round:
+class Contest:
     """One bin of common privacy: the best of either, and who wins: 0, 1, or None where both are equal or absent."""
 
     bin: tuple[float, float]
@@ -55,7 +55,7 @@ class Compared:
     """The rounds, the common normalisers, and settings beyond their range (they take part in no round)."""
 
     names: tuple[str, str]
-    rounds: tuple[Round, ...]
+    rounds: tuple[Contest, ...]
     normalisers: Mapping[str, float]
     outside: tuple[tuple[PrivacySetting, ...], tuple[PrivacySetting, ...]]
     warnings: tuple[str, ...] = ()
@@ -71,12 +71,12 @@ class Compared:
             rows.append([*row, self._winner(each), self._lead(each)])
         return rows
 
-    def _winner(self, each: Round) -> str:
+    def _winner(self, each: Contest) -> str:
         if each.winner is not None:
             return self.names[each.winner]
         return "-" if each.best == (None, None) else "equal"
 
-    def _lead(self, each: Round) -> str:
+    def _lead(self, each: Contest) -> str:
         """By how much median utility the winner leads."""
         one, other = each.best
         if each.winner is None or one is None or other is None:
@@ -176,7 +176,7 @@ def _of_study(scored: Scored) -> list[Standing]:
     ]
 
 
-def _round(edges: FloatArray, number: int, standings: list[list[Standing]]) -> Round:
+def _round(edges: FloatArray, number: int, standings: list[list[Standing]]) -> Contest:
     low, high = round(float(edges[number]), 12), round(float(edges[number + 1]), 12)
     inside = [[at for at in side if low <= at.privacy.median < high + (high == 1) * EQUAL] for side in standings]
     one, other = (max(side, key=lambda at: at.objective, default=None) for side in inside)
@@ -185,4 +185,4 @@ def _round(edges: FloatArray, number: int, standings: list[list[Standing]]) -> R
         winner = 0 if one else 1 if other else None
     elif abs(one.objective - other.objective) > EQUAL:
         winner = int(other.objective > one.objective)
-    return Round((low, high), (one, other), winner)
+    return Contest((low, high), (one, other), winner)

@@ -30,7 +30,7 @@ MAJORITY = 0.5
 
 
 @dataclass(frozen=True)
-class Round:
+class BargainRound:
     """One round: what was offered, how many producers would have it, and what they answered."""
 
     number: int
@@ -55,7 +55,7 @@ class Deal:
 class Bargain:
     """How it went; without a ``deal``, ``reason`` says what stood between the two."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[BargainRound, ...]
     deal: Deal | None
     reason: str = ""
 
@@ -82,7 +82,7 @@ def bargain(
         raise OptionError("bargaining takes two rounds or more, a producer or more, and a reward from 0")
     now = menu[current]
     worth = model.worth + model.spread * rng.standard_normal(producers)
-    told: list[Round] = []
+    told: list[BargainRound] = []
     for number in range(rounds):
         part = number / (rounds - 1)
         ask, want = delta + part * (least_delta - delta), c + part * (least_c - c)
@@ -90,10 +90,10 @@ def bargain(
         private, useful = now.privacy.median + ask, now.utility.median + want
         offered, share = _best_liked(menu.settings, worth, model.money * pay, private, useful)
         if offered is not None and share >= MAJORITY:
-            told.append(Round(number + 1, ask, want, pay, offered.id, share, None))
+            told.append(BargainRound(number + 1, ask, want, pay, offered.id, share, None))
             return Bargain(tuple(told), Deal(offered, pay, "producers"))
         answer = _elected(menu, worth, private, rule)
-        told.append(Round(number + 1, ask, want, pay, _id(offered), share, _id(answer)))
+        told.append(BargainRound(number + 1, ask, want, pay, _id(offered), share, _id(answer)))
         if answer is not None and answer.utility.median > useful:
             return Bargain(tuple(told), Deal(answer, pay, "consumer"))
     return Bargain(tuple(told), None, _reason(told[-1], now))
@@ -133,7 +133,7 @@ def _id(setting: MenuSetting | None) -> str | None:
     return None if setting is None else setting.id
 
 
-def _reason(last: Round, now: MenuSetting) -> str:
+def _reason(last: BargainRound, now: MenuSetting) -> str:
     asked = f"privacy above {now.privacy.median + last.delta:.3f}, utility above {now.utility.median + last.c:.3f}"
     if last.offered is None and last.answered is None:
         return f"no setting is private enough and none is useful enough ({asked})"

@@ -21,9 +21,9 @@ from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.rewards.model import ChoiceModel, Population
+from halfmask.rewards.model import ChoiceModel, Producers
 from halfmask.rewards.search import Problem, best
-from halfmask.rewards.totals import WITHIN, Panel, Point, budgets_of_curve, scanned
+from halfmask.rewards.totals import WITHIN, AskedPanel, Point, budgets_of_curve, scanned
 from halfmask.streams import stream
 
 BIN = 0.001
@@ -36,7 +36,7 @@ End = Literal["budget", "within", "utility"]
 
 
 @dataclass(frozen=True)
-class Offer:
+class RewardOffer:
     """Rewards by id, who is expected to take what, and what that costs and gives.
 
     ``rewards`` are per report; ``cost`` is all that is expected to be paid in a period; ``within`` is the share of the
@@ -94,7 +94,7 @@ class Market:
         if not held.any():
             raise OptionError("every period's total is zero: no relative error can be bought")
         people = int(profile.rows["members"][rows].sum())
-        self.panel = Panel(
+        self.panel = AskedPanel(
             producers=producers or people,
             reports=readings / (people * periods),
             size=float(s1[held].sum() / n[held].sum()),
@@ -112,14 +112,14 @@ class Market:
         """Reports of all producers in a period."""
         return self.panel.producers * self.panel.reports
 
-    def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Population:
+    def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Producers:
         """Producers under the model, or under draws of it where that is uncertain."""
         if not uncertain:
             return model.population(self.privacy)
         return model.draws(self.privacy, DRAWS, stream(seed, "rewards.draws"))
 
     def problem(
-        self, people: Population, end: End, target: float, least_privacy: float | None, *, honest: bool
+        self, people: Producers, end: End, target: float, least_privacy: float | None, *, honest: bool
     ) -> Problem:
         """What is to be found, per producer and report."""
         information = self.information if honest else None
@@ -147,9 +147,9 @@ class Market:
             raise OptionError(f"a utility of {wanted:g} is out of reach: it lies below {self.utility(low):.3f}")
         return math.exp(brentq(lambda x: self.utility(math.exp(x)) - wanted, math.log(low), math.log(high), xtol=1e-6))
 
-    def offer(self, found: Point) -> Offer:
+    def offer(self, found: Point) -> RewardOffer:
         """What was found, by id and for all producers in a period."""
-        return Offer(
+        return RewardOffer(
             self._named(found.rewards),
             self._named(found.shares),
             found.cost * self.scale,
@@ -161,7 +161,7 @@ class Market:
     def _named(self, values: FloatArray) -> dict[str, float]:
         return dict(zip(self.menu.ids, map(float, values), strict=True))
 
-    def curve(self, people: Population) -> tuple[CurvePoint, ...]:
+    def curve(self, people: Producers) -> tuple[CurvePoint, ...]:
         """What each budget buys, up to where money stops paying; each search begins at the one before it too."""
         points: list[Point] = []
         budgets = budgets_of_curve(self.panel, people, CURVE)

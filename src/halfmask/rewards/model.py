@@ -66,16 +66,16 @@ class ChoiceModel:
                 raise ValueError(f"a covariance of {len(PARAMETERS)} parameters has as many rows and columns")
         return cls(**numbers, covariance=covariance)
 
-    def population(self, privacy: FloatArray, classes: int = NODES) -> "Population":
+    def population(self, privacy: FloatArray, classes: int = NODES) -> "Producers":
         """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""
         if self.spread == 0:
             worth, weight = np.array([self.worth]), np.ones(1)
         else:
             nodes, weight = np.polynomial.hermite_e.hermegauss(classes)
             worth, weight = self.worth + self.spread * nodes, weight / weight.sum()
-        return Population(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
+        return Producers(self.take + worth[:, None] * privacy, np.full(len(worth), self.money), weight)
 
-    def draws(self, privacy: FloatArray, count: int, rng: np.random.Generator) -> "Population":
+    def draws(self, privacy: FloatArray, count: int, rng: np.random.Generator) -> "Producers":
         """The population under ``count`` draws of the parameters around their estimates, all equally likely."""
         if self.covariance is None:
             return self.population(privacy)
@@ -86,7 +86,7 @@ class ChoiceModel:
             raise OptionError("what money does is too uncertain in this model: offer rewards that vary more, fit again")
         models = [ChoiceModel(take, worth, money, abs(spread)) for take, worth, money, spread in kept]
         made = [each.population(privacy, FEWER) for each in models]
-        return Population(
+        return Producers(
             np.concatenate([each.appeal for each in made]),
             np.concatenate([each.money for each in made]),
             np.concatenate([each.weight for each in made]) / len(made),
@@ -107,7 +107,7 @@ class ChoiceModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class Producers:
     """Classes of producers: ``appeal`` (C, K) of each setting without a reward, ``money`` (C,), ``weight`` (C,)."""
 
     appeal: FloatArray
@@ -132,6 +132,6 @@ class Population:
         return np.asarray(self.weight @ chance), np.asarray(np.diag(moved.sum(axis=0)) - chance.T @ moved)
 
     @property
-    def average(self) -> "Population":
+    def average(self) -> "Producers":
         """One class in the middle of all: where searches begin."""
-        return Population((self.weight @ self.appeal)[None], np.array([self.weight @ self.money]), np.ones(1))
+        return Producers((self.weight @ self.appeal)[None], np.array([self.weight @ self.money]), np.ones(1))

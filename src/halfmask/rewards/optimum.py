@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import wrightomega
 
 from halfmask.arrays import FloatArray
-from halfmask.rewards.model import Population
+from halfmask.rewards.model import Producers
 
 LEAST, MOST = 1e-9, 1e7
 """Prices are searched from where benefit is worth next to nothing to ten million times what money is."""
@@ -30,7 +30,7 @@ LEAST, MOST = 1e-9, 1e7
 HALVINGS = 55
 
 
-def own_rewards(population: Population, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
+def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Each class's own best rewards (..., C, K) and their value L (..., C), for worths lambda b (..., K)."""
     order = np.argsort(-worth, axis=-1, kind="stable")[..., None, :]
     money = population.money[:, None]
@@ -50,7 +50,7 @@ def own_rewards(population: Population, worth: FloatArray) -> tuple[FloatArray, 
     return np.maximum(0.0, worth[..., None, :] - 1 / money - found), found[..., 0]
 
 
-def apart_within(population: Population, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
+def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The best within budgets (M,) for benefits (M, K), every class with rewards of its own.
 
     Answers the rewards (M, C, K), which cost at most the budget per producer, and a bound (M,) on the benefit that no
@@ -67,6 +67,6 @@ def apart_within(population: Population, benefit: FloatArray, budget: FloatArray
     return paid, (level @ population.weight + budget) / np.exp(low)
 
 
-def cost_apart(population: Population, paid: FloatArray) -> FloatArray:
+def cost_apart(population: Producers, paid: FloatArray) -> FloatArray:
     """(...): the expected cost per producer where classes have rewards (..., C, K) of their own."""
     return np.asarray((population.choices(paid) * paid).sum(axis=-1) @ population.weight)

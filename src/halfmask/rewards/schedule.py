@@ -13,7 +13,7 @@ from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.rewards.honest import arbitrage, dominated, splits
-from halfmask.rewards.market import CurvePoint, End, Isoline, Market, Offer
+from halfmask.rewards.market import CurvePoint, End, Isoline, Market, RewardOffer
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.search import best, in_whole_units
 from halfmask.rewards.totals import WITHIN, least_error
@@ -30,9 +30,9 @@ class Schedule:
     ``arbitrage``, ``splitting`` and ``dominated`` say in words how the free offer, and the two others, can be beaten.
     """
 
-    honest: Offer
-    free: Offer
-    whole: Offer | None
+    honest: RewardOffer
+    free: RewardOffer
+    whole: RewardOffer | None
     bound: float
     curve: tuple[CurvePoint, ...]
     equal: tuple[Isoline, ...]
@@ -52,8 +52,8 @@ class Schedule:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
         """The schedule that `to_json` wrote; a KeyError, TypeError or ValueError where it is damaged."""
-        honest, free = (Offer(**plain[name]) for name in ("honest", "free"))
-        whole = None if plain["whole"] is None else Offer(**plain["whole"])
+        honest, free = (RewardOffer(**plain[name]) for name in ("honest", "free"))
+        whole = None if plain["whole"] is None else RewardOffer(**plain["whole"])
         offers = [each for each in (honest, free, whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
             raise ValueError("its offers are of different settings")

@@ -17,8 +17,8 @@ from scipy.optimize import minimize
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.rewards.honest import enough, repaired, repaired_whole
-from halfmask.rewards.model import Population
-from halfmask.rewards.totals import Panel, Point, budget_for, check_reach, point, scanned
+from halfmask.rewards.model import Producers
+from halfmask.rewards.totals import AskedPanel, Point, budget_for, check_reach, point, scanned
 
 SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
 TIGHT = 1e-7
@@ -33,8 +33,8 @@ class Problem:
     honest.
     """
 
-    panel: Panel
-    people: Population
+    panel: AskedPanel
+    people: Producers
     privacy: FloatArray
     budget: float | None = None
     error: float | None = None

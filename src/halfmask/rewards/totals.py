@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.rewards.model import Population
+from halfmask.rewards.model import Producers
 from halfmask.rewards.optimum import apart_within
 
 WITHIN = 1.959963984540054
@@ -31,7 +31,7 @@ SCAN, ZOOMS, LINES = 24, 4, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class AskedPanel:
     """Whom the consumer asks: ``producers`` N, ``reports`` h of each per period, ``size`` the mean |s| of a report."""
 
     producers: int
@@ -68,13 +68,13 @@ class Point:
         return WITHIN * self.error
 
 
-def point(panel: Panel, population: Population, rewards: FloatArray) -> Point:
+def point(panel: AskedPanel, population: Producers, rewards: FloatArray) -> Point:
     """What given rewards lead to."""
     shares = population.shares(rewards)
     return Point(rewards, shares, float(shares @ rewards), panel.error(shares))
 
 
-def scanned(panel: Panel, population: Population, budgets: FloatArray) -> FloatArray:
+def scanned(panel: AskedPanel, population: Producers, budgets: FloatArray) -> FloatArray:
     """The best rewards (B, K) for budgets (B,) per producer and report, were all producers the average one."""
     alike = population.average
     low, high = _span(panel)
@@ -89,7 +89,7 @@ def scanned(panel: Panel, population: Population, budgets: FloatArray) -> FloatA
     return np.asarray(found)
 
 
-def least_error(panel: Panel, population: Population, found: Point) -> float:
+def least_error(panel: AskedPanel, population: Producers, found: Point) -> float:
     """The bound: an error that no rewards of the same cost come below. Lines lie close together around the found."""
     low, high = _span(panel)
     at = 2 * float(found.shares @ panel.variance) / float(found.shares.sum())  # where the error is stationary
@@ -100,20 +100,22 @@ def least_error(panel: Panel, population: Population, found: Point) -> float:
     return _lowest(panel, slopes, heights[0])
 
 
-def _span(panel: Panel) -> tuple[float, float]:
+def _span(panel: AskedPanel) -> tuple[float, float]:
     """Logarithms of what one more participant can be worth: all magnitudes of variance."""
     varied = panel.variance[panel.variance > 0]
     return (float(np.log(varied.min() / 100)), float(np.log(varied.max() * 1000))) if len(varied) else (-1.0, 1.0)
 
 
-def _apart(panel: Panel, population: Population, c: FloatArray, budgets: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _apart(
+    panel: AskedPanel, population: Producers, c: FloatArray, budgets: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """For values c (B, S) of one more participant: rewards (B, S, C, K) of classes paid apart, and h(c) (B, S)."""
     benefit = (c[:, :, None] - panel.variance).reshape(-1, len(panel.variance))
     paid, bound = apart_within(population, benefit, np.repeat(budgets, c.shape[1]))
     return paid.reshape(*c.shape, *paid.shape[1:]), bound.reshape(c.shape)
 
 
-def _lowest(panel: Panel, slopes: FloatArray, heights: FloatArray) -> float:
+def _lowest(panel: AskedPanel, slopes: FloatArray, heights: FloatArray) -> float:
     """The least error on or above the lines V = c P - h(c), for P up to 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (heights[:, None] - heights) / (slopes[:, None] - slopes)
@@ -123,7 +125,7 @@ def _lowest(panel: Panel, slopes: FloatArray, heights: FloatArray) -> float:
     return panel.error_of(float(taking[at]), float(noise[at]))
 
 
-def costliest(panel: Panel, population: Population) -> Point:
+def costliest(panel: AskedPanel, population: Producers) -> Point:
     """Where money buys nothing more: everyone takes the least noisy setting but for one in 10^4."""
     quiet = int(np.argmin(panel.variance))
     behind = (np.maximum(population.appeal.max(axis=1), 0.0) - population.appeal[:, quiet]) / population.money
@@ -132,7 +134,7 @@ def costliest(panel: Panel, population: Population) -> Point:
     return point(panel, population, rewards)
 
 
-def budgets_of_curve(panel: Panel, population: Population, points: int) -> FloatArray:
+def budgets_of_curve(panel: AskedPanel, population: Producers, points: int) -> FloatArray:
     """Budgets from nothing to where money stops paying: all but a thousandth of what can be had."""
     alike = population.average
     last = costliest(panel, alike)
@@ -144,7 +146,7 @@ def budgets_of_curve(panel: Panel, population: Population, points: int) -> Float
     return np.array([0.0, *np.geomspace(most / 200, most, points - 1)])
 
 
-def budget_for(panel: Panel, population: Population, error: float) -> float:
+def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
     """About the budget at which the best rewards give that error, were all producers the average one."""
     alike = population.average
     high = costliest(panel, alike).cost
@@ -157,7 +159,7 @@ def budget_for(panel: Panel, population: Population, error: float) -> float:
     return float(brentq(excess, 0.0, high, rtol=1e-3))
 
 
-def check_reach(panel: Panel, population: Population, error: float) -> None:
+def check_reach(panel: AskedPanel, population: Producers, error: float) -> None:
     """An OptionError where no money brings the error of a total down to ``error``."""
     most = costliest(panel, population)
     if most.error > error:

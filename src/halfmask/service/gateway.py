@@ -22,7 +22,7 @@ from halfmask.service.mirror import mirror
 from halfmask.service.service import Service
 from halfmask.service.storage.base import UPSTREAM, KnownRow
 from halfmask.service.writer import Writer
-from halfmask_device.transport import Service as Upstream
+from halfmask_device.transport import ServiceClient as Upstream
 from halfmask_device.transport import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")

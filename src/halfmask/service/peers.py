@@ -37,7 +37,7 @@ from halfmask.service.storage.base import (
 )
 from halfmask.service.tokens import digest, new_name
 from halfmask.service.writer import Writer
-from halfmask_device.transport import Service as Peer
+from halfmask_device.transport import ServiceClient as Peer
 from halfmask_device.transport import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")

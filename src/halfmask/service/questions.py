@@ -21,7 +21,7 @@ WEIGHTED_ASSUMES = "reports are independent, and the choice of a setting has not
 
 
 @dataclass(frozen=True)
-class Question:
+class PeriodQuestion:
     """``population``: an estimate for so many producers. ``weighted``: a mean that trusts precise reports more."""
 
     population: int | None
@@ -39,7 +39,7 @@ class Question:
         return entry | more
 
 
-def asked(query: Mapping[str, str]) -> Question | None:
+def asked(query: Mapping[str, str]) -> PeriodQuestion | None:
     """What a query asks for beyond the periods."""
     text, weighted = query.get("population"), query.get("weighted", "false")
     whole = text is None or (text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) <= MOST_PEOPLE)
@@ -47,7 +47,7 @@ def asked(query: Mapping[str, str]) -> Question | None:
         raise unfit("population", "population must be a whole number of producers")
     if weighted not in ("true", "false"):
         raise unfit("weighted", "weighted must be true or false")
-    return Question(int(text) if text else None, weighted == "true") if text or weighted == "true" else None
+    return PeriodQuestion(int(text) if text else None, weighted == "true") if text or weighted == "true" else None
 
 
 def population(entry: Plain, size: int) -> Plain:

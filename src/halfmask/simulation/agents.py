@@ -15,10 +15,10 @@ from halfmask.rewards.design import designed
 from halfmask.rewards.fit import fit, grouped
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.search import Problem, best
-from halfmask.rewards.totals import Panel
+from halfmask.rewards.totals import AskedPanel
 from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
-from halfmask_device.transport import Answer, Service, Transport
+from halfmask_device.transport import Answer, ServiceClient, Transport
 
 STAY_OUT = ""
 LIE = 500
@@ -70,8 +70,10 @@ class ProducerAgent:
             self._sharer.state.fleeting()
         return self._sharer
 
-    def _service(self, address: str) -> Service:
-        return Service(address, unreliable(self.transport, self.behaviour.loses, self.rng), 12, sleep=lambda _: None)
+    def _service(self, address: str) -> ServiceClient:
+        return ServiceClient(
+            address, unreliable(self.transport, self.behaviour.loses, self.rng), 12, sleep=lambda _: None
+        )
 
     def ballot(self, rewards: Mapping[str, float]) -> list[str]:
         """The settings it would rather have than stay out, best first."""
@@ -143,7 +145,7 @@ class ConsumerAgent:
 
     ids: tuple[str, ...]
     privacy: FloatArray
-    panel: Panel
+    panel: AskedPanel
     budget: float
     explore: int
     rng: np.random.Generator

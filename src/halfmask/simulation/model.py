@@ -19,7 +19,7 @@ from halfmask.evaluation.metrics import METRICS, summary
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.totals import Panel
+from halfmask.rewards.totals import AskedPanel
 from halfmask.simulation.agents import STAY_OUT, Behaviour, ConsumerAgent, ProducerAgent
 from halfmask.simulation.host import Host
 from halfmask.simulation.transport import Connections
@@ -28,7 +28,7 @@ from halfmask_device.lattice import Lattice
 from halfmask_device.laws import law
 from halfmask_device.protocol import instant
 from halfmask_device.setting import DeviceSetting
-from halfmask_device.transport import Service
+from halfmask_device.transport import ServiceClient
 
 FIRST_DAY = date(1971, 1, 4)
 """A Monday of the simulation's own calendar; early, because a device derives its keys day by day from 1970."""
@@ -88,7 +88,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Result:
+class SimulationResult:
     """What came of it: a row per day, the vote, the learned model, and who lied."""
 
     rows: tuple[Row, ...]
@@ -139,7 +139,7 @@ class Simulation:
         self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
         self.connections = Connections()
-        self.service = Service(host.address, self.connections)
+        self.service = ServiceClient(host.address, self.connections)
         for each in world.menu.settings:
             law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.consumer_token, self.campaign = self._open()
@@ -149,7 +149,7 @@ class Simulation:
         self.consumer = ConsumerAgent(
             self.ids,
             np.array(list(privacy.values())),
-            Panel(len(self.producers), self._reports(), self._size(), variance),
+            AskedPanel(len(self.producers), self._reports(), self._size(), variance),
             float(world.budget),
             LEARN_EVERY,
             stream(world.seed, "simulation.consumer"),
@@ -204,7 +204,7 @@ class Simulation:
             world.lattice, self.connections, rng,
         )  # fmt: skip
 
-    async def run(self) -> Result:
+    async def run(self) -> SimulationResult:
         """All days, then what came of them."""
         with ThreadPoolExecutor(THREADS) as pool:
             for day in range(self.days):
@@ -216,7 +216,7 @@ class Simulation:
                 self._close(day)
         self.connections.close()
         last = self._paid(self.days - 1)
-        return Result(
+        return SimulationResult(
             tuple(self.rows),
             tuple(tuple(agent.ballot(last)) for agent in self.producers),
             self.consumer.model,
@@ -305,7 +305,7 @@ def simulate(
     *,
     tell: Callable[[str], None] = lambda _: None,
     watch: Callable[[Row], None] = lambda _: None,
-) -> Result:
+) -> SimulationResult:
     """Run a simulation to its end; ``watch`` sees each day when it is closed."""
     return asyncio.run(Simulation(world, host, folder, tell, watch).run())
 

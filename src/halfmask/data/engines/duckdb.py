@@ -13,7 +13,7 @@ import pyarrow as pa
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
-from halfmask.data.raw import SAMPLE_ROWS, Place, Raw
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
@@ -139,7 +139,7 @@ class DuckDBRaw(Raw):
         text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
         return dict(self._query(f"{text} AS t, count(*)", "GROUP BY t ORDER BY t LIMIT 1000").fetchall())
 
-    def first(self, condition: str, shown: str) -> Place | None:
+    def first(self, condition: str, shown: str) -> RawPlace | None:
         file = None
         if self.files:
             found = self._query("filename", f"WHERE {condition} LIMIT 1").fetchall()
@@ -149,7 +149,7 @@ class DuckDBRaw(Raw):
         within = None if file is None else [file]
         rows = self._query(f"row_number() OVER () AS n, CAST({shown} AS VARCHAR) AS t, {condition} AS b", files=within)
         found = rows.filter("b").limit(1).fetchall()
-        return Place(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
+        return RawPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
         """The file that the caller knows, where this is a copy of it."""

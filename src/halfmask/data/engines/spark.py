@@ -13,9 +13,8 @@ from halfmask.data.engines.duckdb import BATCH_ROWS, headline
 from halfmask.data.engines.sql import SparkDialect
 from halfmask.data.formats import frames, parquet, text
 from halfmask.data.panel import Engine
-from halfmask.data.places import FILE_FORMATS
-from halfmask.data.places import Place as Files
-from halfmask.data.raw import SAMPLE_ROWS, Place, Raw
+from halfmask.data.places import FILE_FORMATS, Place
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20
@@ -112,7 +111,7 @@ def _batch(rows: Sequence[tuple[Any, ...]], names: Sequence[str], schema: pa.Sch
     return pa.record_batch(arrays, schema=schema)
 
 
-def open_spark_files(place: Files, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
+def open_spark_files(place: Place, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
     """CSV, Parquet or CER files, read by Spark under the layout that the look at the first file found."""
     if place.format not in FILE_FORMATS:
         raise OptionError(f"`engine=spark` reads files, not {place.format} databases; use `engine=duckdb`")
@@ -160,7 +159,7 @@ class SparkRaw(Raw):
 
     dialect = SparkDialect()
 
-    def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: Files | None) -> None:
+    def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: Place | None) -> None:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
@@ -219,7 +218,7 @@ class SparkRaw(Raw):
         rows = self._frame.selectExpr(text).groupBy("t").count().limit(1000).collect()
         return {row["t"]: int(row["count"]) for row in rows}
 
-    def first(self, condition: str, shown: str) -> Place | None:
+    def first(self, condition: str, shown: str) -> RawPlace | None:
         frame = self._ordered()
         file = f"`{_FILE}`" if self._place else "CAST(NULL AS STRING)"
         found = frame.where(condition).selectExpr(f"{file} AS file", "order", f"CAST({shown} AS STRING) AS text")
@@ -229,7 +228,7 @@ class SparkRaw(Raw):
         before = frame.where(f"order <= {rows[0]['order']}L")
         if self._place:
             before = before.where(f"{file} = {self.dialect.literal(rows[0]['file'])}")
-        return Place(_path(rows[0]["file"]), before.count(), rows[0]["text"])
+        return RawPlace(_path(rows[0]["file"]), before.count(), rows[0]["text"])
 
     def count(self, conditions: Sequence[str]) -> list[int]:
         counts = [f"coalesce(sum(CASE WHEN {c} THEN 1 ELSE 0 END), 0) AS c{i}" for i, c in enumerate(conditions)]

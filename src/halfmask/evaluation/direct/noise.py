@@ -16,7 +16,7 @@ from halfmask.streams import sequence
 PIECE = 2**14
 
 
-class Stream:
+class NoiseStream:
     """The random numbers of one setting, subset and block of users, whatever else is evaluated and in what order.
 
     ``words`` are the state of the compiled draws, ``generator`` is numpy's; a setting uses one of the two.
@@ -34,7 +34,7 @@ class Stream:
         return np.random.Generator(np.random.PCG64DXSM(self._sequence))
 
 
-Masker = Callable[[FloatArray, Stream, FloatArray], None]
+Masker = Callable[[FloatArray, NoiseStream, FloatArray], None]
 """Fills the last argument with the masked values of the first."""
 
 
@@ -42,7 +42,7 @@ def masker(setting: PrivacySetting) -> Masker:
     """How a setting masks a piece of readings (of at most `PIECE`, or of one user where it asks for all of them)."""
     parameters = np.array(setting.parameters)
 
-    def fill(values: FloatArray, stream: Stream, out: FloatArray) -> None:
+    def fill(values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:
         if setting.inner is None:
             setting.law.fill(parameters, values, stream, out)
         else:

@@ -31,7 +31,7 @@ SORTED_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
-class Block:
+class ReadingsBlock:
     """Readings of some users, in memory, a user's together and in order of time.
 
     ``divisor`` is what errors are divided by: the readings themselves, or each user's mean |s| under ``scaled``.
@@ -71,7 +71,7 @@ class Readings:
     first_user: IntArray
     blocks: IntArray
 
-    def block(self, rows: IntArray, scaled: bool) -> Block:
+    def block(self, rows: IntArray, scaled: bool) -> ReadingsBlock:
         """The readings of some rows of one block."""
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)  # rows that lie side by side are one stretch
         bounds = [(self.first_user[run[0]], self.first_user[run[-1] + 1]) for run in runs]
@@ -82,7 +82,7 @@ class Readings:
         )
         user_ends = np.cumsum(self.ends[users] - self.starts[users])
         divisor = scales(values, user_ends) if scaled else values
-        return Block(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
+        return ReadingsBlock(int(self.blocks[rows[0]]), values, periods, user_ends, divisor)
 
     def split(self, rows: IntArray) -> list[IntArray]:
         """Rows (ascending) by block."""

@@ -21,7 +21,7 @@ from halfmask.evaluation.aggregates import aggregate as aggregate_named
 from halfmask.evaluation.aggregates import own_total
 from halfmask.evaluation.direct.checkpoint import Checkpoint, describe
 from halfmask.evaluation.direct.readings import gather
-from halfmask.evaluation.direct.sample import LocalEngine, Outcome, Question
+from halfmask.evaluation.direct.sample import LocalEngine, Outcome, SampleQuestion
 from halfmask.evaluation.metrics import (
     ErrorFunction,
     Summary,
@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 NONE = PrivacySetting("none")
 
 
-class Engine(Protocol):
+class SampleEngine(Protocol):
     """Where samples are measured: here, or on Spark."""
 
     def outcomes(self, settings: Iterable[PrivacySetting], subset: Subset) -> Iterator[Outcome]:
@@ -67,7 +67,7 @@ def evaluate_direct(
     With ``checkpoint``, finished samples are kept in that folder, and ``resume`` goes on from there.
     """
     check_error_function(error)
-    question = Question.of(profile, aggregate_named(aggregate), error, seed)
+    question = SampleQuestion.of(profile, aggregate_named(aggregate), error, seed)
     threads = _threads(threads)
     _check_subsets(profile, subsets)
     run = describe(profile, settings, subsets, aggregate, error, seed)
@@ -83,8 +83,8 @@ def evaluate_direct(
 
 
 def _evaluate(
-    engine: Engine,
-    question: Question,
+    engine: SampleEngine,
+    question: SampleQuestion,
     profile: Profile,
     settings: Sequence[PrivacySetting],
     subsets: Sequence[Subset],
@@ -111,7 +111,7 @@ def _evaluate(
                 progress(done, total)
 
 
-def _global(question: Question, subset: Subset, masked: FloatArray, true: FloatArray) -> Summary:
+def _global(question: SampleQuestion, subset: Subset, masked: FloatArray, true: FloatArray) -> Summary:
     scale = global_scale(true) if question.error == "scaled" else None
     errors = global_error(masked, true, scale)
     if not len(errors):
@@ -125,8 +125,8 @@ def _global(question: Question, subset: Subset, masked: FloatArray, true: FloatA
 
 @contextmanager
 def _engine(
-    question: Question, panel: Panel, profile: Profile, threads: int, checkpoint: Path | None
-) -> Iterator[Engine]:
+    question: SampleQuestion, panel: Panel, profile: Profile, threads: int, checkpoint: Path | None
+) -> Iterator[SampleEngine]:
     if panel.engine.name == "spark":
         from halfmask.evaluation.direct.spark import SparkSamples
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import Aggregate, value_of
-from halfmask.evaluation.direct.noise import PIECE, Stream, masker
+from halfmask.evaluation.direct.noise import PIECE, NoiseStream, masker
 from halfmask.evaluation.direct.periods import GatheredPeriods, Periods, RunningPeriods
-from halfmask.evaluation.direct.readings import Block, Readings
+from halfmask.evaluation.direct.readings import Readings, ReadingsBlock
 from halfmask.evaluation.direct.state import LocalState
 from halfmask.evaluation.metrics import ErrorFunction, Summary
 from halfmask.evaluation.sampling import Subset
@@ -26,7 +26,7 @@ Outcome = tuple[Summary, FloatArray]
 
 
 @dataclass(frozen=True)
-class Question:
+class SampleQuestion:
     """What is asked of every sample. ``centre``: what each period's sums are taken about."""
 
     aggregate: Aggregate
@@ -35,7 +35,7 @@ class Question:
     centre: FloatArray
 
     @classmethod
-    def of(cls, profile: Profile, aggregate: Aggregate, error: ErrorFunction, seed: int) -> "Question":
+    def of(cls, profile: Profile, aggregate: Aggregate, error: ErrorFunction, seed: int) -> "SampleQuestion":
         """Variances are taken about the means of everybody's readings, so that little cancels; sums about 0."""
         sums = profile.cells.sum(axis=0)
         centre = sums[:, 1] / np.maximum(sums[:, 0], 1) if aggregate.name == "variance" else np.zeros(len(sums))
@@ -43,10 +43,15 @@ class Question:
 
 
 def mask_block(
-    question: Question, setting: PrivacySetting, subset: Subset, block: Block, local: LocalState, periods: Periods
+    question: SampleQuestion,
+    setting: PrivacySetting,
+    subset: Subset,
+    block: ReadingsBlock,
+    local: LocalState,
+    periods: Periods,
 ) -> None:
     """Mask the readings of a block, and add what comes out to the states."""
-    stream = Stream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
+    stream = NoiseStream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
     fill = masker(setting)
     for start, end in _pieces(setting, block):
         values = block.values[start:end]
@@ -61,7 +66,7 @@ def _key(setting: PrivacySetting) -> int:
     return int.from_bytes(hashlib.blake2b(str(setting).encode(), digest_size=8).digest())
 
 
-def _pieces(setting: PrivacySetting, block: Block) -> Iterator[tuple[int, int]]:
+def _pieces(setting: PrivacySetting, block: ReadingsBlock) -> Iterator[tuple[int, int]]:
     """Where to cut a block: after every `PIECE` readings, or after every user where the setting must see all of it."""
     size = len(block.values)
     ends = block.user_ends.tolist() if setting.per_user else [*range(PIECE, size, PIECE), size]
@@ -76,7 +81,7 @@ class LocalEngine:
     """Samples from readings on this machine's disk, one after the other, each on all threads."""
 
     def __init__(
-        self, question: Question, profile: Profile, readings: Readings, pool: Executor, folder: str | None
+        self, question: SampleQuestion, profile: Profile, readings: Readings, pool: Executor, folder: str | None
     ) -> None:
         self.question, self.profile, self.readings, self.pool, self.folder = question, profile, readings, pool, folder
 

@@ -25,8 +25,8 @@ from halfmask.errors import SourceError
 from halfmask.evaluation.aggregates import PeriodSums, value_of
 from halfmask.evaluation.direct.kernel import PeriodArray
 from halfmask.evaluation.direct.periods import RunningPeriods
-from halfmask.evaluation.direct.readings import Block, block_of_row, scales, usable_frame
-from halfmask.evaluation.direct.sample import Outcome, Question, mask_block
+from halfmask.evaluation.direct.readings import ReadingsBlock, block_of_row, scales, usable_frame
+from halfmask.evaluation.direct.sample import Outcome, SampleQuestion, mask_block
 from halfmask.evaluation.direct.state import LocalState
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
@@ -46,7 +46,7 @@ VALUES = "sample INT, period INT, value DOUBLE"
 class Job:
     """Some settings on one subset, as it is sent to the workers."""
 
-    question: Question
+    question: SampleQuestion
     settings: Sequence[PrivacySetting]
     subset: Subset
     period: Period
@@ -82,7 +82,7 @@ class Job:
         value = function(values) if function else np.nan
         return group.slice(0, 1).set_column(2, "value", pa.array([value]))
 
-    def _blocks(self, batches: Batches) -> Iterator[Block]:
+    def _blocks(self, batches: Batches) -> Iterator[ReadingsBlock]:
         """The subset's part of each block; a partition has its blocks one after the other."""
         for number, table in _runs(batches, "block"):
             rows = np.asarray(table["row"])
@@ -90,13 +90,13 @@ class Job:
             if mine.num_rows:
                 yield self._block(number, mine)
 
-    def _block(self, number: int, table: pa.Table) -> Block:
+    def _block(self, number: int, table: pa.Table) -> ReadingsBlock:
         values = np.array(table["value"])
         starts = self.period.start(np.array(table["time"]))
         names = table["name"].combine_chunks().dictionary_encode().indices
         ends = np.append(np.flatnonzero(np.diff(np.asarray(names))) + 1, len(values))
         divisor = scales(values, ends) if self.question.error == "scaled" else values
-        return Block(number, values, np.searchsorted(self.periods, starts).astype(np.int32), ends, divisor)
+        return ReadingsBlock(number, values, np.searchsorted(self.periods, starts).astype(np.int32), ends, divisor)
 
 
 class _Kept:
@@ -156,12 +156,12 @@ def unpack(state: bytes, centre: FloatArray) -> tuple[LocalState, PeriodSums]:
 class SparkSamples:
     """Samples from readings on Spark, several settings a job."""
 
-    def __init__(self, question: Question, profile: Profile, panel: Panel, frame: Any) -> None:
+    def __init__(self, question: SampleQuestion, profile: Profile, panel: Panel, frame: Any) -> None:
         self.question, self.profile, self.panel, self.frame = question, profile, panel, frame
 
     @classmethod
     @contextmanager
-    def on(cls, question: Question, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
+    def on(cls, question: SampleQuestion, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
         """Readings with their block, brought to its partition once, and kept there until the end."""
         with panel.guard():
             _use_this_python(panel)

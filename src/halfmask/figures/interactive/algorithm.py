@@ -4,7 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.figures.algorithm import Algorithm
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, mechanism_of, plain, points
 from halfmask.figures.style import QUIET, looks
 
@@ -41,7 +41,7 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
          "layer": "below", "line": {"color": QUIET, "width": 1.2, "dash": "dot"}}
         for edge in data.edges.tolist()
     ]  # fmt: skip
-    panel = Panel("", score_axis("privacy") | {"showgrid": False}, utility)
+    panel = FigurePanel("", score_axis("privacy") | {"showgrid": False}, utility)
     made = interactive(caption, traces, [panel], height=HEIGHT, below=62, shapes=bins)
     for layout in (made.wide, made.narrow):
         layout["annotations"].append(SCALE_LABEL)

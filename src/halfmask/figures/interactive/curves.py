@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.figures.distributions import DECADES, IN_BITS, Curve
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import band, line, plain, stroke
 from halfmask.figures.noise import NoiseCurve, total_label
 from halfmask.figures.style import look, looks
@@ -16,7 +16,7 @@ MOMENTS = {"mean": "mean", "std": "standard deviation", "entropy": "entropy"}
 def cdf_figure(data: dict[str, dict[str, Curve]], caption: str) -> Interactive:
     """Six panels: local errors on the left, global errors on the right."""
     traces: list[Spec] = []
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     for moment, words in MOMENTS.items():
         for level in ("local", "global"):
             metric = f"{level}_{moment}"
@@ -27,7 +27,7 @@ def cdf_figure(data: dict[str, dict[str, Curve]], caption: str) -> Interactive:
                 x, y = plain(curve.value), plain(curve.share * 100)
                 traces.append(line(len(panels), name, x, y, style, hover, showlegend=not panels))
             y_axis = axis("samples below (%)", range=[0, 102])
-            panels.append(Panel(f"{level.capitalize()} error: {words}", _metric_axis(data[metric], bits), y_axis))
+            panels.append(FigurePanel(f"{level.capitalize()} error: {words}", _metric_axis(data[metric], bits), y_axis))
     return interactive(caption, traces, panels, height=200)
 
 
@@ -43,7 +43,7 @@ def _metric_axis(curves: dict[str, Curve], bits: bool) -> Spec:
 def noise_figure(data: dict[str, NoiseCurve], caption: str) -> Interactive:
     """Two panels over the same amount of noise."""
     traces: list[Spec] = []
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     for score in ("privacy", "utility"):
         hover = f"%{{fullData.name}}<br>total |noise| %{{x:,.4g}}<br>median {score} %{{y:.3f}}"
         for name, curve in data.items():
@@ -52,7 +52,7 @@ def noise_figure(data: dict[str, NoiseCurve], caption: str) -> Interactive:
                 line(len(panels), name, plain(curve.total), y, looks(list(data))[name], hover, showlegend=not panels)
             )
         total = axis(total_label(data), rangemode="tozero", nticks=6, tickformat=".3~s")
-        panels.append(Panel(score.capitalize(), total, axis(f"median {score}")))
+        panels.append(FigurePanel(score.capitalize(), total, axis(f"median {score}")))
     return interactive(caption, traces, panels, height=290)
 
 
@@ -70,7 +70,7 @@ def users_figure(data: dict[str, Band], menu: Menu | None, caption: str) -> Inte
         traces.append(line(0, name, plain(found.at), plain(found.median), style, hover))
         traces[-1] |= {"mode": "lines+markers", "marker": {"size": 6}, "line": stroke(style)}
         traces[-1]["customdata"] = list(zip(plain(found.low), plain(found.high), strict=True))
-    panel = Panel("", axis("number of users", type="log", **_users_ticks(data)), axis("utility"))
+    panel = FigurePanel("", axis("number of users", type="log", **_users_ticks(data)), axis("utility"))
     return interactive(caption, traces, [panel], height=330)
 
 

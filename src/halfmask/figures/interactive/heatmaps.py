@@ -1,7 +1,7 @@
 """Mixes by dominant setting and share (Fig. 5 of the paper), to look into."""
 
 from halfmask.figures.heatmaps import CELL_TITLES, HeatMaps, percent
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axes, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axes, axis, interactive
 from halfmask.figures.interactive.marks import plain
 
 # ColorBrewer's YlGnBu and YlOrBr: told apart by lightness alone.
@@ -18,7 +18,7 @@ def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
         traces.append(_map(number, data, name, title))
         x = axis("dominant setting", type="category", showgrid=False, zeroline=False, ticks="")
         y = axis("its share of users", type="category", autorange="reversed", showgrid=False, ticks="")
-        panels.append(Panel(title, x, y))
+        panels.append(FigurePanel(title, x, y))
     height = 40 + 30 * max(len(data.shares), 4)
     return interactive(caption, traces, panels, height=height, legend=False)
 

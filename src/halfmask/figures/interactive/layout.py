@@ -16,7 +16,7 @@ BESIDE = 0.105
 
 
 @dataclass(frozen=True)
-class Panel:
+class FigurePanel:
     """One panel: its title and what is particular to its axes."""
 
     title: str
@@ -47,13 +47,13 @@ class Interactive:
         return {"data": self.traces, "layout": self.wide}
 
 
-def interactive(caption: str, traces: list[Spec], panels: Sequence[Panel], **more: Any) -> Interactive:
+def interactive(caption: str, traces: list[Spec], panels: Sequence[FigurePanel], **more: Any) -> Interactive:
     """A figure of panels; see `layout` for the rest."""
     return Interactive(caption, traces, layout(panels, columns=2, **more), layout(panels, columns=1, **more))
 
 
 def layout(
-    panels: Sequence[Panel], *, columns: int, height: int = 250, legend: bool = True, below: int = 0,
+    panels: Sequence[FigurePanel], *, columns: int, height: int = 250, legend: bool = True, below: int = 0,
     shapes: Sequence[Spec] = (),
 ) -> Spec:  # fmt: skip
     """Panels of so many pixels in rows of at most ``columns``, ``below`` pixels spare at the bottom."""

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, place, score_axis
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, place, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
 from halfmask.figures.limit import DENSEST, LimitFigure
-from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, Protection
+from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, ProtectionMeasures
 from halfmask.figures.style import QUIET, look
 
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
 
 
-def protection_figure(data: Protection, caption: str) -> Interactive:
+def protection_figure(data: ProtectionMeasures, caption: str) -> Interactive:
     """One panel: a row a setting, a mark a measure."""
     traces: list[Spec] = []
     for order, (name, (mark, words)) in enumerate(MEASURES.items()):
@@ -21,14 +21,14 @@ def protection_figure(data: Protection, caption: str) -> Interactive:
         x, y = plain([value for value, _ in held]), [id for _, id in held]
         traces.append(points(0, words, x, y, marker, f"<b>%{{y}}</b><br>{words}: %{{x:.2f}}"))
     rows = axis("setting", type="category", categoryorder="array", categoryarray=data.ids)
-    panel = Panel("", score_axis("0: nothing hidden, 1: nothing learned"), rows)
+    panel = FigurePanel("", score_axis("0: nothing hidden, 1: nothing learned"), rows)
     return interactive(caption, traces, [panel], height=60 + 44 * len(data.ids))
 
 
 def guarantee_figure(data: Curves, caption: str) -> Interactive:
     """Two panels: one report, and a day of them."""
     traces: list[Spec] = []
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number, first = len(panels), not panels
         for order, (id, deltas) in enumerate(curves.items()):
@@ -42,7 +42,7 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
             thick = {"line": {"color": QUIET, "width": 4}}
             traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first) | thick)
         deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")
-        panels.append(Panel(title, axis("epsilon"), deltas_axis))
+        panels.append(FigurePanel(title, axis("epsilon"), deltas_axis))
     usual = [
         {"type": "line", "xref": f"x{place(number)} domain", "yref": f"y{place(number)}", "x0": 0, "x1": 1}
         | {"y0": USUAL, "y1": USUAL, "line": {"color": QUIET, "width": 1}}
@@ -76,14 +76,16 @@ def limit_figure(data: LimitFigure, caption: str) -> Interactive:
     top = min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)
     deviations = axis(data.deviation, type="log", tickformat=",.6~g", dtick=1)
     panels = [
-        Panel("The limit of all additive noise", score_axis("privacy"), axis("utility")),
-        Panel("How close noise comes to it", deviations, axis("privacy, % of the limit")),
-        Panel(
+        FigurePanel("The limit of all additive noise", score_axis("privacy"), axis("utility")),
+        FigurePanel("How close noise comes to it", deviations, axis("privacy, % of the limit")),
+        FigurePanel(
             data.title,
             axis("|noise| in deviations", range=[0, SHOWN]),
             axis("density", range=[0, top]),
         ),
-        Panel("What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])),
+        FigurePanel(
+            "What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])
+        ),
     ]
     return interactive(caption, traces, panels, height=270)
 

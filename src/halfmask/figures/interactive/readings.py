@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.figures.interactive.layout import Interactive, Panel, axes, axis, interactive
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, axes, axis, interactive
 from halfmask.figures.interactive.marks import faint, line, plain
 from halfmask.figures.style import PALETTE, in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
@@ -36,12 +36,12 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
     totals = line(1, "total", times, plain(data.totals[thin]), look, "%{x}<br>total %{y:,.6g}", showlegend=False)
     totals["line"]["width"] = 1.3
     panels = [
-        Panel(
+        FigurePanel(
             "How large readings are",
             axis(in_unit("size of a reading, |s|", data.unit), type="log", dtick=1, tickformat=",.6~g"),
             axis("share of readings (%)"),
         ),
-        Panel(
+        FigurePanel(
             "Total of each period",
             axis("", type="date"),
             axis(in_unit("sum of all readings", data.unit), tickformat=".3~s"),
@@ -111,6 +111,8 @@ def shown_figure(data: Shown, setting: str) -> Interactive:
         f"What a reading of {sized(data.reading, data.unit)} (dashed) is reported as under {setting}; "
         f"{TIMES_OUT_OF_TEN} of 10 reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
     )
-    panel = Panel("", axis(in_unit("reported value", data.unit)), axis("reports in a step (%)", rangemode="tozero"))
+    panel = FigurePanel(
+        "", axis(in_unit("reported value", data.unit)), axis("reports in a step (%)", rangemode="tozero")
+    )
     made = interactive(caption, [steps], [panel], height=200, legend=False, shapes=marks)
     return replace(made, name="shown", title=f"A reading under {setting}")

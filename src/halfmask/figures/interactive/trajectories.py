@@ -4,7 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.figures.interactive.cloud import Cloud
-from halfmask.figures.interactive.layout import Interactive, Panel, Spec, axis, interactive, score_axis
+from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, band, faint, line, plain, points
 from halfmask.figures.style import look, looks
 from halfmask.figures.trajectories import NEAR, Band, MenuBand, Trajectories
@@ -38,7 +38,7 @@ def trajectory_figure(data: Trajectories, clouds: dict[str, Cloud], menu: Menu |
                 traces += _mechanism(number, name, each, looks(list(found))[name], legend=found is data.mechanisms)
     low = min((value for trace in traces for value in trace["y"] if value is not None), default=0.0)
     panels = [
-        Panel(title, score_axis("privacy"), axis("utility", range=[low - 0.05 * (1 - low), 1 + 0.12 * (1 - low)]))
+        FigurePanel(title, score_axis("privacy"), axis("utility", range=[low - 0.05 * (1 - low), 1 + 0.12 * (1 - low)]))
         for title in titles
     ]
     if clouds:

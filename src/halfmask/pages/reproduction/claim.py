@@ -14,7 +14,7 @@ Verdict = Literal["holds", "holds in part", "does not hold"]
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ClaimEvidence:
     """All that was computed from one dataset: a study, its menu, the menu's samples and mixes, and the direct trial."""
 
     samples: Samples
@@ -26,7 +26,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """What one dataset says of a claim; ``why`` explains a difference and is empty where there is none."""
 
     measured: str
@@ -44,7 +44,7 @@ class Claim:
     why: str
 
 
-def claim(text: str, findings: Mapping[str, Finding]) -> Claim:
+def claim(text: str, findings: Mapping[str, ClaimFinding]) -> Claim:
     """Findings of several datasets as one claim: it holds where all say so, fails where all do, else holds in part."""
     verdicts = {finding.verdict for finding in findings.values()}
     verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else "holds in part"
@@ -53,9 +53,9 @@ def claim(text: str, findings: Mapping[str, Finding]) -> Claim:
     return Claim(text, measured, verdict, " ".join(reasons))
 
 
-def found(measured: str, verdict: Verdict, why: str) -> Finding:
+def found(measured: str, verdict: Verdict, why: str) -> ClaimFinding:
     """A finding that gives the reason only where the claim does not hold entirely."""
-    return Finding(measured, verdict, "" if verdict == "holds" else why)
+    return ClaimFinding(measured, verdict, "" if verdict == "holds" else why)
 
 
 def judged(holds: bool, in_part: bool) -> Verdict:

@@ -5,7 +5,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples
-from halfmask.pages.reproduction.claim import Finding, found, judged
+from halfmask.pages.reproduction.claim import ClaimFinding, found, judged
 from halfmask.pages.reproduction.homogeneous import rank_correlation
 from halfmask.pages.reproduction.trial import Trial
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-9
 COEFFICIENTS, VALUES = 5, 16
 
 
-def zero_mean(trial: Trial, of_menu: MenuSamples) -> Finding:
+def zero_mean(trial: Trial, of_menu: MenuSamples) -> ClaimFinding:
     """The mean of |global error| by masking against sigma sqrt(2/pi) / (sqrt(n) mean s), n readings a period.
 
     "Approximates zero" would hold where the measured mean is below a tenth of the formula's, and does not hold where
@@ -39,7 +39,7 @@ def zero_mean(trial: Trial, of_menu: MenuSamples) -> Finding:
     return found(measured, verdict, why)
 
 
-def harmless_coefficients(samples: Samples) -> Finding:
+def harmless_coefficients(samples: Samples) -> ClaimFinding:
     """Of pairs of sine settings one step of the grid apart in one coefficient: how many have more global error.
 
     "Without affecting it" would hold where about half of the steps raise it (45 to 55 %), and does not where nearly all
@@ -76,7 +76,7 @@ def _single_steps(theta: FloatArray, values: FloatArray) -> FloatArray:
     return np.concatenate(steps)
 
 
-def ten_thousand_settings(values: int = VALUES, coefficients: int = COEFFICIENTS, said: int = 10_000) -> Finding:
+def ten_thousand_settings(values: int = VALUES, coefficients: int = COEFFICIENTS, said: int = 10_000) -> ClaimFinding:
     """How many sine settings the stated grid has: values ^ coefficients, less the one that adds nothing.
 
     "Around" is taken as up to twice or half as many.
@@ -92,7 +92,7 @@ def ten_thousand_settings(values: int = VALUES, coefficients: int = COEFFICIENTS
     return found(measured, verdict, why)
 
 
-def variance_cancels(trial: Trial) -> Finding:
+def variance_cancels(trial: Trial) -> ClaimFinding:
     """Mean global error of the daily variance by masking, as it comes and with the noise's variance taken off.
 
     Noise cancels where the error falls with the users: by half from a quarter of them to all. "Holds" where the

@@ -6,7 +6,7 @@ from halfmask.arrays import FloatArray
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.menu import MenuSamples
 from halfmask.menus.menu import Menu
-from halfmask.pages.reproduction.claim import Finding, found, judged
+from halfmask.pages.reproduction.claim import ClaimFinding, found, judged
 
 PRIVACY_IQR = 0.16
 BIN = 0.2
@@ -17,7 +17,7 @@ HUNDREDS = 500
 ROUNDING = 1e-9
 
 
-def mix_trade_off(maps: HeatMaps, menu: Menu) -> Finding:
+def mix_trade_off(maps: HeatMaps, menu: Menu) -> ClaimFinding:
     """Whether, at every share, privacy rises and utility falls as the dominant setting becomes more private.
 
     Counted in steps between neighbouring cells of a row of the heat maps, for both scores together: holds where all go
@@ -42,7 +42,7 @@ def mix_trade_off(maps: HeatMaps, menu: Menu) -> Finding:
     return found(measured, verdict, why)
 
 
-def privacy_dispersion(maps: HeatMaps) -> Finding:
+def privacy_dispersion(maps: HeatMaps) -> ClaimFinding:
     """Whether the interquartile range of privacy stays at 0.16; in part where it stays below the width of a bin."""
     row, column, largest = _extreme(maps.cells["privacy_iqr"])
     measured = f"Largest {largest:.3f}, where {maps.settings[column]} has {percent(maps.shares[row])}."
@@ -51,7 +51,7 @@ def privacy_dispersion(maps: HeatMaps) -> Finding:
     return found(measured, verdict, why)
 
 
-def utility_floor(maps: HeatMaps, of_menu: MenuSamples) -> Finding:
+def utility_floor(maps: HeatMaps, of_menu: MenuSamples) -> ClaimFinding:
     """Whether utility less its interquartile range stays above 0.76 in every cell; in part where in most.
 
     Beside it, the utility of the worst cell's setting in the study: with about 500 users, and with all.
@@ -85,7 +85,7 @@ def _extreme(cells: FloatArray) -> tuple[int, int, float]:
     return int(row), int(column), float(cells[row, column])
 
 
-def individual_privacy(alone: FloatArray, again: FloatArray, among: FloatArray) -> Finding:
+def individual_privacy(alone: FloatArray, again: FloatArray, among: FloatArray) -> ClaimFinding:
     """Whether the privacy of single users changes when the others choose freely, by more than fresh noise changes it.
 
     Two signed rank tests of Wilcoxon, users paired, each with a false alarm of 0.001: ``among`` less ``alone`` finds a
@@ -106,4 +106,4 @@ def individual_privacy(alone: FloatArray, again: FloatArray, among: FloatArray) 
         f"{alone.min():.2f} to {alone.max():.2f} under the same setting."
     )
     why = "Users differ: the same noise protects a small consumer more, so nobody's privacy is the menu's."
-    return Finding(measured, "holds" if same else "does not hold", why)
+    return ClaimFinding(measured, "holds" if same else "does not hold", why)

@@ -11,7 +11,7 @@ from halfmask.figures.samples import LARGE, Samples
 from halfmask.figures.trajectories import trajectory_data
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.menus.menu import NONE_ID, Menu
-from halfmask.pages.reproduction.claim import Finding, found, graded, judged
+from halfmask.pages.reproduction.claim import ClaimFinding, found, graded, judged
 
 PAPER_MENU = {"A": (0.01, 0.99), "B": (0.20, 0.98), "C": (0.40, 0.84), "D": (0.60, 0.76), "E": (0.80, 0.68)}
 NEAR = 0.05
@@ -19,7 +19,7 @@ ABOUT_ONE_PERCENT = (0.005, 0.02)
 STRONG, WEAK = -0.9, -0.5
 
 
-def wider_range(samples: Samples) -> Finding:
+def wider_range(samples: Samples) -> ClaimFinding:
     """Whether sine's samples span a wider range of each metric (largest less smallest) than Laplace's do.
 
     The paper says "almost every" curve: five of the six metrics are enough. Settings that break the constraint are in
@@ -41,10 +41,10 @@ def wider_range(samples: Samples) -> Finding:
         "the constraint on the global error cuts both at the same bound, and then neither is much wider. "
         "Entropies are bounded by the number of readings and days, which both reach."
     )
-    return Finding(measured, graded(wider, len(METRICS), enough=len(METRICS) - 1), why)
+    return ClaimFinding(measured, graded(wider, len(METRICS), enough=len(METRICS) - 1), why)
 
 
-def lower_errors(samples: Samples) -> Finding:
+def lower_errors(samples: Samples) -> ClaimFinding:
     """Whether a sine setting is likelier than a Laplace one to have a low error: a lower median of each metric.
 
     A statement on the two grids rather than on the two mechanisms: it depends on which values were tried.
@@ -75,7 +75,7 @@ def _range_ratios(samples: Samples, rows: npt.NDArray[np.bool_]) -> FloatArray:
     return np.asarray(spans[0] / spans[1])
 
 
-def equal_noise(samples: Samples) -> Finding:
+def equal_noise(samples: Samples) -> ClaimFinding:
     """Privacy and utility of Laplace less those of sine at equal E|psi|, averaged over the noise that both reach.
 
     Holds where Laplace has 0.005 to 0.02 more privacy and sine as much more utility; in part where one does, or where
@@ -84,7 +84,7 @@ def equal_noise(samples: Samples) -> Finding:
     curves = noise_data(samples)
     gap = difference(curves)
     if gap is None:
-        return Finding("The two mechanisms share no range of noise.", "does not hold", "Nothing can be compared.")
+        return ClaimFinding("The two mechanisms share no range of noise.", "does not hold", "Nothing can be compared.")
     low, high = ABOUT_ONE_PERCENT
     private, useful = gap.privacy, -gap.utility
     right = (low <= private <= high, low <= useful <= high)
@@ -118,7 +118,7 @@ def _half(samples: Samples, curves: dict[str, NoiseCurve], upper: bool) -> str:
     return f"in its {'louder' if upper else 'softer'} half {told} (sine's deviation over mean |noise| {ratio:.2f})"
 
 
-def trade_off(samples: Samples) -> Finding:
+def trade_off(samples: Samples) -> ClaimFinding:
     """Rank correlation of utility with privacy along each mechanism's median line, and over its settings.
 
     Not along the Pareto front, which falls by definition. Holds where every line has -0.9 or less, and fails where
@@ -150,7 +150,7 @@ def rank_correlation(x: FloatArray, y: FloatArray) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def menu_values(menu: Menu) -> Finding:
+def menu_values(menu: Menu) -> ClaimFinding:
     """The menu against the paper's table: of its ten numbers, how many are met within 0.05."""
     held = {each.id: each for each in menu.settings if each.id != NONE_ID}
     met, told = 0, []
@@ -178,7 +178,7 @@ def menu_values(menu: Menu) -> Finding:
     return found(measured, verdict, why)
 
 
-def dispersion_grows(of_menu: MenuSamples) -> Finding:
+def dispersion_grows(of_menu: MenuSamples) -> ClaimFinding:
     """Whether the standard deviation of utility rises from each menu setting to the next more private one."""
     rows = _by_privacy(of_menu)
     spread = of_menu.utility[rows].std(axis=1)
@@ -194,7 +194,7 @@ def dispersion_grows(of_menu: MenuSamples) -> Finding:
     return found(measured, verdict, why)
 
 
-def dispersion_shrinks(of_menu: MenuSamples, large: npt.NDArray[np.bool_], words: str) -> Finding:
+def dispersion_shrinks(of_menu: MenuSamples, large: npt.NDArray[np.bool_], words: str) -> ClaimFinding:
     """Whether the standard deviation of utility is smaller over the large subsets than over all, for each setting.
 
     Where no subset has more than 1,000 users, the largest ones stand in and the claim holds in part at best.

@@ -19,7 +19,7 @@ from halfmask.files import whole_file
 from halfmask.mechanisms.grid import grid as grid_named
 from halfmask.menus.optimize import optimize
 from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.pages.reproduction.claim import Claim, Evidence, Finding, claim
+from halfmask.pages.reproduction.claim import Claim, ClaimEvidence, ClaimFinding, claim
 from halfmask.pages.reproduction.page import page
 from halfmask.pages.reproduction.trial import USERS, run_trial
 from halfmask.profiles.build import build_profile
@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReproductionPlan:
     """How datasets are evaluated; the defaults are the paper's experiment."""
 
     grid: str = "paper"
@@ -45,7 +45,7 @@ SAME = "Systems in which all users have the same setting"
 FREE = "Systems in which everyone chooses"
 WRONG = "What the paper has wrong"
 
-CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Finding]], ...] = (
+CLAIMS: tuple[tuple[str, str, Callable[[ClaimEvidence], ClaimFinding]], ...] = (
     (SAME, "Sine settings cover a wider range of local and global error than Laplace settings do.",
      lambda e: homogeneous.wider_range(e.samples)),
     (SAME, "A sine setting is more likely than a Laplace setting to have a low local or global error.",
@@ -81,7 +81,7 @@ CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Finding]], ...] = (
 
 
 def reproduce(
-    panels: Mapping[str, Any], output: str | Path, *, plan: Plan | None = None, tell: Tell | None = None
+    panels: Mapping[str, Any], output: str | Path, *, plan: ReproductionPlan | None = None, tell: Tell | None = None
 ) -> list[Claim]:
     """Measure every claim on every panel (name -> source) and write the page of them; ``tell`` hears of progress.
 
@@ -89,10 +89,10 @@ def reproduce(
     """
     if not panels:
         raise OptionError("no dataset to check the paper's claims on: give at least one NAME=SOURCE")
-    target, plan = Path(output), plan or Plan()
+    target, plan = Path(output), plan or ReproductionPlan()
     if not target.absolute().parent.is_dir():
         raise OptionError(f"there is no folder {target.parent} to write {target} in: make it first")
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[ClaimFinding]] = {}
     about: dict[str, str] = {}
     for name, source in panels.items():
         evidence = gather(name, source, plan, tell or _silent)
@@ -111,7 +111,7 @@ def reproduce(
     return claims
 
 
-def gather(name: str, source: Any, plan: Plan, tell: Tell) -> Evidence:
+def gather(name: str, source: Any, plan: ReproductionPlan, tell: Tell) -> ClaimEvidence:
     """Profile, study, menu, mixes and trial of one dataset."""
     tell(f"{name}: profile")
     panel = open_panel(source)
@@ -135,7 +135,7 @@ def gather(name: str, source: Any, plan: Plan, tell: Tell) -> Evidence:
         f"{samples.users.max():,} users, {int(samples.kept.sum()):,} of which keep the constraint; "
         f"{mixes.table.num_rows:,} rows of mixes; {trial.users.max():,} users' readings masked one by one"
     )
-    return Evidence(samples, menu, menu_samples(samples, menu, profile), mixes, trial, about)
+    return ClaimEvidence(samples, menu, menu_samples(samples, menu, profile), mixes, trial, about)
 
 
 def _silent(_: str) -> None:

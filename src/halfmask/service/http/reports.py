@@ -20,7 +20,7 @@ PATH = "/v1/reports"
 MOST_REPORTS = 10_000
 
 
-class Sent(msgspec.Struct, gc=False):
+class SentReport(msgspec.Struct, gc=False):
     """A report on the wire. What else it says is not for this version, and passed over."""
 
     time: str
@@ -29,10 +29,10 @@ class Sent(msgspec.Struct, gc=False):
 
 
 class Body(msgspec.Struct, gc=False):
-    reports: list[Sent]
+    reports: list[SentReport]
 
 
-NONE = Sent("", 0, "")
+NONE = SentReport("", 0, "")
 _decode = msgspec.json.Decoder(Body).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -47,7 +47,7 @@ def parse_post(raw: bytes, token: str, now: Instant) -> Post:
     return Post(token, now, times, [each.steps for each in sent], [each.setting for each in sent])
 
 
-def _sent(raw: bytes) -> list[Sent]:
+def _sent(raw: bytes) -> list[SentReport]:
     """The reports of a body; a body that has none to look at is a refusal."""
     try:
         sent = _decode(raw).reports
@@ -60,7 +60,7 @@ def _sent(raw: bytes) -> list[Sent]:
     return sent
 
 
-def _one_by_one(raw: bytes) -> list[Sent]:
+def _one_by_one(raw: bytes) -> list[SentReport]:
     """What can be read of a body with a bad report in it: NaN or a lone surrogate spoils its own report alone."""
     try:
         plain = json.loads(raw.decode("utf-8"), parse_int=_bounded)
@@ -77,14 +77,14 @@ def _bounded(digits: str) -> int:
     return int(digits[:40])
 
 
-def _converted(plain: Any) -> Sent:
+def _converted(plain: Any) -> SentReport:
     """A report as it was sent; one that is none has no time."""
     if not isinstance(plain, dict):
         return NONE
     moment, steps, setting = plain.get("time"), plain.get("steps"), plain.get("setting")
     if not isinstance(moment, str) or type(steps) is not int or not isinstance(setting, str):
         return NONE
-    return Sent(moment, steps, setting)
+    return SentReport(moment, steps, setting)
 
 
 class PostReports:
