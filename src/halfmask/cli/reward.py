@@ -3,11 +3,12 @@
 from halfmask.cli.output import note, print_rows
 from halfmask.commands.reward import Reward
 from halfmask.commands.reward import reward as work_out
-from halfmask.rewards.schedule import bound_told, honesty_told
 
 
 def reward(options: Reward) -> None:
     """What to pay for each setting of a menu: honest rewards per report, and what they buy."""
+    from halfmask.rewards.schedule import bound_told, honesty_told
+
     found = work_out(options)
     rows = [["", *found.honest.rewards, "take part", "cost a period", "total within", "utility", "privacy"]]
     for name, offer in (
