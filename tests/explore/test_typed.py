@@ -69,6 +69,6 @@ def test_a_mix_has_the_protection_of_those_in_it() -> None:
     told = protect.mixed(menu, {"A": 0.25, "D": 0.25, "N": 0.5})
     guesses = [menu[id].protection.guess for id in ("A", "D")]  # type: ignore[union-attr]
     assert f"errs by {percent(sum(filter(None, guesses)) / 4)} of guessing" in told
-    assert "readings of 50 % of users are hidden next to nothing" in told
+    assert "of 50 % of users next to nothing is hidden" in told
     assert f"50 % of users have an epsilon, of up to {menu['A'].protection.window:.3g} {QUESTION.words()}" in told  # type: ignore[union-attr]
     assert "Nobody has a finite epsilon" in protect.mixed(menu, {"N": 1.0})

@@ -8,6 +8,7 @@ from halfmask.figures.interactive.layout import axes as axes_of
 from halfmask.figures.style import INK, PALETTE, QUIET, panels, styled
 from halfmask.menus.menu import Menu
 from halfmask.menus.promise import Question
+from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ class Level:
     @property
     def promise(self) -> str:
         """What is written at its bar."""
-        return "no guarantee" if self.window is None else f"epsilon {self.window:.3g}"
+        return "no guarantee" if self.window is None else f"epsilon {upwards(self.window)}"
 
 
 @dataclass(frozen=True)

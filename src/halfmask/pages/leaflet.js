@@ -47,6 +47,6 @@ document.getElementById("own").addEventListener("change", async (event) => {
     const zero = (160 - 150 * (0 - low) / (high - low || 1)).toFixed(1);
     figure.querySelector(".zero").setAttribute("y1", zero);
     figure.querySelector(".zero").setAttribute("y2", zero);
-    figure.querySelector(".top").textContent = high.toPrecision(2);
+    figure.querySelector(".top").textContent = `${high.toPrecision(2).replace(".", data.decimal)} ${data.unit}`;
   }
 });

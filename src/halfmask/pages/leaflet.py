@@ -56,6 +56,7 @@ def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | No
         "shown": words["own_shown"],
         "bad": words["own_bad"],
         "decimal": words["decimal"],
+        "unit": unit,
         "levels": [{"id": each.id, "quantiles": _quantiles(each)} for each in menu.settings],
     }
     return _page(words, language, levels, data)
@@ -120,11 +121,11 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
     change = f"{_number(asked.change, words)} {unit}".strip()
-    told = [words["promise"].format(change=change, factor=_factor(found.reading).replace(".", words["decimal"]))]
+    told = [words["promise"].format(change=change, factor=_spoken(_factor(found.reading), words))]
     if found.window is not None:
         chance = math.floor(1 / asked.delta * (1 + 1e-12))
         key = "promise_window_weak" if found.window > LARGE else "promise_window"
-        factor = _factor(found.window).replace(".", words["decimal"])
+        factor = _spoken(_factor(found.window), words)
         window = {"window": _whole(asked.window, words), "chance": _whole(chance, words)}
         told.append(words[key].format(factor=factor, **window))
     return told
@@ -149,8 +150,13 @@ def _factor(epsilon: float) -> str:
     if epsilon > math.log(1e6):
         return f"10^{math.ceil(epsilon / math.log(10))}"
     factor = math.exp(epsilon)
-    digits = max(1 - math.floor(math.log10(factor)), 0)
-    return f"{math.ceil(factor * 10**digits - 1e-9) / 10**digits:g}"
+    step = 10.0 ** (math.floor(math.log10(factor)) - 1)
+    return f"{math.ceil(factor / step - 1e-9) * step:.10g}"
+
+
+def _spoken(factor: str, words: Mapping[str, Any]) -> str:
+    """A factor as the language writes it."""
+    return _whole(int(factor), words) if factor.isdigit() else factor.replace(".", words["decimal"])
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:
@@ -171,7 +177,7 @@ def _drawing(id: str, day: FloatArray, seen: FloatArray, words: Mapping[str, Any
         f'<line class="zero" x1="0" x2="{WIDTH:g}" y1="{zero:.1f}" y2="{zero:.1f}"/>'
         f'<polyline class="true" points="{_points(day, low, high)}"/>'
         f'<polyline class="seen" points="{_points(seen, low, high)}"/>'
-        f'<text class="top" x="0" y="-2">{high:.2g}</text><text x="26" y="-2">{escape(unit)}</text>'
+        f'<text class="top" x="0" y="-2">{escape(f"{high:.2g}".replace(".", words["decimal"]))} {escape(unit)}</text>'
         f'<text x="0" y="{HEIGHT + 16:g}">0:00</text><text x="{WIDTH * 3 / 4:g}" y="{HEIGHT + 16:g}">18:00</text>'
         f"</svg>"
     )

@@ -68,8 +68,11 @@ class Protecting:
         """A menu whose settings say what they protect."""
         entries = []
         for each in menu.settings:
-            known = each.protection and menu.question == self.question
-            entries.append(each if known else replace(each, protection=self.of(each.setting)))
+            found = each.protection if menu.question == self.question else None
+            found = self.of(each.setting) if found is None else found
+            if found.recognised is None:
+                found = replace(found, recognised=self._named(each.setting))
+            entries.append(replace(each, protection=found))
         return replace(menu, settings=tuple(entries), question=self.question)
 
     def words(self, setting: PrivacySetting) -> str:
@@ -103,7 +106,7 @@ class Protecting:
             bare = sum(share for id, share in taken.items() if found[id].hides_next_to_nothing) / whole
             told.append(
                 f"The best guess of a user's reading errs by {percent(mean)} of guessing without a report, on average "
-                f"over users; readings of {percent(bare)} of users are hidden next to nothing."
+                f"over users; of {percent(bare)} of users next to nothing is hidden."
             )
         kept = {id: each.window for id, each in found.items() if each.window is not None}
         promised = sum(taken[id] for id in kept) / whole
