@@ -24,6 +24,7 @@ from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, N
 from halfmask.evaluation.analytic.local import PER_OCTAVE, largest_noise
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.evaluation.analytic.totals import FEW_READINGS
+from halfmask.evaluation.analytic.variances import MANY, Nodes, node_sums
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
@@ -39,7 +40,7 @@ class System:
     ``cells``  (G, U, J) local errors expected in each cell; cell j holds ``bins_held[j]`` bins of 0.001
     ``local``  (G, U, 6) number of local errors and their sums, see `_local_sums`
     ``noise``  (G, U, T) error that the hand's noise adds to each period's aggregate
-    ``shift``  (G, U, T) what is known of it and subtracted (variance only)
+    ``shift``  (G, U, T) what the hand adds to the period's mean noise; its square is subtracted (variance only)
     ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
     """
 
@@ -61,7 +62,7 @@ class System:
         out[:, 0], out[:, 1] = self._scattered(n, mean / n, second / n, spread)
         expected_entropies(taken @ self.cells.reshape(settings * hands, -1), self.bins_held, n, out[:, 2])
         noise, shift = (taken @ part.reshape(settings * hands, -1) for part in (self.noise, self.shift))
-        error_summaries(np.abs(noise - shift), out[:, 3:])
+        error_summaries(np.abs(noise - shift**2), out[:, 3:])
         return out
 
     def _scattered(
@@ -182,7 +183,7 @@ def _noise(
     error: ErrorKind,
     key: tuple[int, int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Each hand's share in the error of each period that has one, and what is subtracted of it."""
+    """Each hand's share in the error of each period that has one, and in the root of what is subtracted of it."""
     sums = np.stack([profile.cells[rows].sum(axis=0) for rows in hands])
     n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
     count = np.maximum(n, 1)
@@ -200,8 +201,8 @@ def _noise(
     for g, u, rng in _streams(key, noise.shape):
         part = sums[u][kept]
         if aggregate == "variance":
-            noise[g, u] = _variance_noise(settings[g], part, mean[kept], rng) / scale
-            shift[g, u] = _variance(settings[g]) * part[:, 0] / (count[kept] * scale)
+            change, total = _variance_noise(settings[g], part, mean[kept], rng)
+            noise[g, u], shift[g, u] = change / scale, total / (count[kept] * np.sqrt(divisor[kept]))
         else:
             noise[g, u] = noise_sums(settings[g], part, rng) / scale
     return noise, shift
@@ -238,13 +239,20 @@ def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generat
 
 def _variance_noise(
     setting: PrivacySetting, sums: FloatArray, mean: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Sum over a hand's readings of 2 (s - mean) psi + psi^2 - sigma^2: normal, where a period has many readings."""
-    n, s1, s2 = sums[:, 0], sums[:, 1], sums[:, 2]
-    about_mean = np.maximum(s2 - 2 * mean * s1 + mean**2 * n, 0)
-    _, variance, _, fourth = setting.law.moments(np.array(setting.parameters)[None])[0]
-    spread = 4 * variance * about_mean + max(fourth - variance**2, 0.0) * n
-    return np.asarray(np.sqrt(spread) * rng.standard_normal(len(n)))
+) -> tuple[FloatArray, FloatArray]:
+    """Sums over a hand's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi, from three values in place of each
+    period's readings, as `halfmask.evaluation.analytic.variances` does it: normal where many readings share in it, else
+    drawn.
+    """
+    law, parameters = setting.law, np.array(setting.parameters)
+    change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0
+    nodes = Nodes.of(sums[held])
+    moments = law.moments(parameters[None])[0]
+    normal = rng.standard_normal((2, *nodes.count.shape))
+    first, square = node_sums(nodes.count, normal, moments, MANY, law, parameters, rng)
+    change[held] = (2 * (nodes.value - mean[held]) * first + square - nodes.count * moments[1]).sum(axis=0)
+    total[held] = first.sum(axis=0)
+    return change, total
 
 
 def _variance(setting: PrivacySetting) -> float:

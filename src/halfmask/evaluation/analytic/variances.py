@@ -101,7 +101,7 @@ def variance_summaries(
     state = rng.bit_generator.state
     if isinstance(law, ScaledNoise):
         unit = law.moments(np.ones((1, 1)))[0]
-        first, square = _sums(nodes.count, normal, unit, MANY_OF_SCALED, law, np.ones(1), rng)
+        first, square = node_sums(nodes.count, normal, unit, MANY_OF_SCALED, law, np.ones(1), rng)
         terms = nodes.terms(first, square, unit[1], relative) / divisor
         b = parameters[:, :1]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -110,13 +110,13 @@ def variance_summaries(
     out = np.empty((len(parameters), 3))
     for row, (setting, own) in enumerate(zip(parameters, moments, strict=True)):
         rng.bit_generator.state = state  # the same chances for every setting
-        first, square = _sums(nodes.count, normal, own, MANY, law, setting, rng)
+        first, square = node_sums(nodes.count, normal, own, MANY, law, setting, rng)
         terms = nodes.terms(first, square, own[1], relative) / divisor
         out[row] = linear_summaries(terms, np.full((1, 4), 1 / (1 + own[1] if relative else 1.0)))[0]
     return out
 
 
-def _sums(
+def node_sums(
     count: IntArray,
     normal: FloatArray,
     moments: FloatArray,
