@@ -34,7 +34,7 @@ def measure(path: str, grid: str, repeats: str, sizes: str) -> None:
     import halfmask
     from halfmask.mechanisms.grid import grid as make_grid
 
-    profile = halfmask.load_profile(path)
+    profile = halfmask.Profile.read(path)
     halfmask.evaluate(profile, grid="laplace:b=0.1|0.2;sine:k=5,values=0|0.6", sizes=sizes, repeats=3)
     settings = len(make_grid(grid))
     start = time.perf_counter()
@@ -99,7 +99,7 @@ def run() -> None:
     each = 2 * full["seconds"] / (full["settings"] * full["subsets"]) * 1e6
     print(f"  {each:.2f} core-us a (setting, subset); one bare FFT of length 1024: {fft_floor(1024) * 1e6:.2f} us")
     readings = 2_000_000
-    profile = halfmask.load_profile(large)
+    profile = halfmask.Profile.read(large)
     sizes = [*range(50, 501, 50), *range(1000, USERS, 500), USERS]
     masked = 3 * sum(sizes) / USERS * profile.readings * paper["settings"]
     plain = obvious_numpy(readings) / readings * masked
