@@ -31,14 +31,14 @@ def steps_apart(change: str, step: str) -> int:
 
 def pure(setting: DeviceSetting, change: str, step: str) -> float:
     """The pure epsilon of one report; infinite where there is none."""
-    moved = float(steps_apart(change, step) * exact_decimal(step, "step"))
+    moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
     if setting.mechanism in ("laplace", "geometric"):
-        return moved / float(setting.parameters[0])
+        return float(moved / setting.parameters[0])
     if setting.mechanism == "staircase":  # epsilon for every delta, begun or whole: rounding is post-processing
         epsilon, delta, _ = setting.parameters
-        return float(epsilon) * math.ceil(moved / float(delta) - 1e-12)
+        return float(epsilon * math.ceil(moved / delta))
     return math.inf
 
 

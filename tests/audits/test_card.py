@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.audits.card import CURVE, audit_device, audit_menu, read_card, reports_of, write_card
+from halfmask.audits.card import CURVE, audit_menu, read_card, reports_of, write_card
+from halfmask.audits.device import audit_device, refused
 from halfmask.audits.tables import card_notes, card_rows, percent
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.errors import FileFormatError, OptionError
@@ -266,3 +267,13 @@ def test_the_card_says_what_it_was_drawn_on() -> None:
     assert first.sampler is not None
     assert not first.sampler.caught
     assert any("steps of 0.5 (as given)" in told for told in card_notes(coarse))
+
+
+def test_a_setting_that_devices_refuse_on_the_lattice_says_so() -> None:
+    def told(text: str, step: float) -> str:
+        return " ".join(refused(PrivacySetting.parse(text), step))
+
+    assert "Devices refuse it" in told("laplace:0.00002", 0.001)
+    assert "Devices refuse it" in told("round:1", 0.001)
+    assert "Devices warn" in told("laplace:0.0005", 0.001)
+    assert told("laplace:0.5", 0.001) == told("geometric:1,0.1", 0.001) == told("none", 0.001) == ""

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+from halfmask.cli.ledger import ledger as show
+from halfmask.commands.ledger import Ledger as Options
 from halfmask.errors import FileFormatError, OptionError, ReadingError
 from halfmask_device import Asked, Lattice, Limit, Producer, State, agree, law_of, read_ledger
+from halfmask_device.decimals import SLACK
 from halfmask_device.ledger import window_days, window_of
 from halfmask_device.limit import read_limit, write_limit
 from halfmask_device.losses import divergence, epsilon_of, per_unit, pure
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.times import day_of
+from tests.said import incomplete, named
 
 LATTICE = Lattice("0.1", "0", "10")
 DELTA = 1e-6
@@ -197,3 +201,33 @@ def test_a_limit_is_sealed_and_sensible(tmp_path: Path) -> None:
     for wrong in ({"epsilon": 0}, {"delta": 1}, {"window": "year"}, {"then": "beep"}, {"change": "0"}):
         with pytest.raises(OptionError):
             Limit(**({"epsilon": 5, "change": "1"} | wrong))  # type: ignore[arg-type]
+
+
+def test_what_is_printed_is_not_below_the_ledger_and_names_change_window_and_delta(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device = Producer("laplace:0.7", LATTICE, tmp_path)
+    list(device.reports((f"2026-11-{day:02}T{hour:02}:00Z", 1.0) for day in (16, 17) for hour in range(7)))
+    state = State(tmp_path)
+    write_limit(state, Limit(9.87654321, "0.3", "week", 1e-5, "stop"))
+    show(Options(state=tmp_path, change="0.3", delta=1e-5))
+    out, err = capsys.readouterr()
+    head, _, *lines = out.splitlines()
+    assert "for a change of 0.3: in every reading of the window and in one reading (delta 1e-05)" in head
+    account = read_ledger(state, "0.3", 1e-5)
+    entries = [*account.days, *account.weeks, *account.months, account.total]
+    for line, entry in zip(lines, entries, strict=True):
+        shown = [float(number) for number in line.split()[-3:]]
+        for number, bound in zip(shown, (entry.epsilon, entry.one, entry.unit), strict=True):
+            assert bound * (1 - SLACK) <= number <= 1.01 * bound
+    assert "epsilon 9.87654321 for a change of 0.3 in every reading of a week, delta 1e-05" in err
+    assert incomplete([head, *err.splitlines()]) == []
+
+
+def test_notes_of_the_limit_name_change_window_and_delta(tmp_path: Path) -> None:
+    write_limit(State(tmp_path), Limit(2.0, "0.3", "day", 1e-6, "warn"))
+    device = Producer("laplace:0.7", LATTICE, tmp_path)
+    list(device.reports((f"2026-11-16T{hour:02}:00Z", 1.0) for hour in range(24)))
+    assert sum("limit" in note for note in device.notes) == 2
+    assert len(named(device.notes)) == 2
+    assert incomplete(device.notes) == []

@@ -13,6 +13,10 @@ from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee, guarantee
 from halfmask.protection.guarantees.lattice import lattice_masses, lattice_steps, rounded_up
+from halfmask.protection.guarantees.units import per_unit
+from halfmask_device import DeviceSetting
+from halfmask_device.losses import per_unit as spent_per_unit
+from halfmask_device.losses import pure
 
 Floats = NDArray[np.float64]
 FINITE = EPSILONS[:-1]
@@ -199,7 +203,8 @@ def by_transform(p: Floats, apart: int, reports: int, epsilons: Sequence[float])
     span = int(np.ptp(place)) + 1
     size = 1 << min(reports * span, 2 * span + int(60 * FINE * math.sqrt(reports))).bit_length()
     sums = np.fft.irfft(np.fft.rfft(np.bincount(place % size, weights=mass, minlength=size)) ** reports, size)
-    first = max(reports * int(place.min()), round(reports * float(mass @ place) / float(mass.sum())) - size // 2)
+    centre = round(reports * float(mass @ place) / float(mass.sum()))
+    first = reports * int(place.min()) if size >= reports * span else centre - size // 2
     index = first + np.arange(size)
     sums = np.maximum(sums[index % size], 0.0)
     return [1 - none_infinite + float(sums @ -np.expm1(np.minimum(at - index * width, 0))) for at in epsilons]
@@ -287,3 +292,24 @@ def test_bad_lattices_are_refused() -> None:
         of("geometric:1,0.1", 1, 0.2)
     with pytest.raises(OptionError, match="too many values"):
         lattice_masses(PrivacySetting.parse("sine:1"), 1e-9)
+
+
+def test_more_reports_than_can_be_added_up_get_a_reason() -> None:
+    with pytest.raises(OptionError, match="10,000,000 at the most"):
+        of("laplace:1", 1, 0.001, (10**12,))
+
+
+@pytest.mark.parametrize("width", ["0.99999999999999", "0.999999999999999"])
+def test_a_change_a_hair_wider_than_a_stair_reaches_into_the_next(width: str) -> None:
+    """Reports of two readings 1 apart can differ by two stairs: epsilon 2, on the card and in the ledger."""
+    assert of(f"staircase:1,{width},0.3", 1, 0.001).epsilon == 2
+    assert pure(DeviceSetting.parse(f"staircase:1,{width},0.3"), "1", "0.001") == 2
+    assert of("staircase:1,0.1,0.3", 0.3, 0.1).epsilon == 3
+    assert pure(DeviceSetting.parse("staircase:1,0.1,0.3"), "0.3", "0.1") == 3
+
+
+def test_epsilon_per_unit_is_of_a_unit_rounded_up_to_the_lattice() -> None:
+    """On steps of 2 a change of 1 may move a report by 2."""
+    assert per_unit(PrivacySetting.parse("laplace:5"), 2.0) == pytest.approx(0.4)
+    assert of("laplace:5", 1, 2.0).epsilon == pytest.approx(0.4)
+    assert spent_per_unit({("laplace:5", "2"): 3}) == pytest.approx(1.2)

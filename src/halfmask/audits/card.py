@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import halfmask_device as producer
 from halfmask import __version__
-from halfmask.arrays import IntArray
-from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
+from halfmask.audits.device import audit_device, refused
+from halfmask.audits.empirical import EmpiricalAudit
 from halfmask.audits.families import NoiseAtEqualUtility, noise_at_equal_utility
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
 from halfmask.audits.stored import DAMAGE, about_of, finding_of, setting_fields
@@ -41,7 +40,7 @@ from halfmask.protection.guarantees.units import (
     promise,
 )
 from halfmask.results import Result
-from halfmask_device.decimals import number_text, upwards
+from halfmask_device.decimals import upwards
 from halfmask_device.terms import STEP
 
 if TYPE_CHECKING:
@@ -50,9 +49,6 @@ if TYPE_CHECKING:
 GIVEN = "as given"
 FORMAT = "halfmask card"
 VERSION = 1
-DRAWS = 10_000
-"""Draws of the device's sampler for each of two readings: enough for a scale 20 % too small to be caught each time."""
-
 HARDLY = 100
 """Noise below a hundredth of a typical reading is not worth an alternative."""
 CURVE = tuple(float(epsilon) for epsilon in np.linspace(0, 10, 41))
@@ -330,7 +326,8 @@ class AuditBench:
             instead=instead,
             curve=self.curve(typical),
             sentence=sentence(typical, findings, self.reports),
-            warnings=warnings(entry.privacy, typical, findings, self.reports, instead),
+            warnings=warnings(entry.privacy, typical, findings, self.reports, instead)
+            + refused(entry.setting, self.step),
             promises=all_promises(typical, self.windows),
             whole=promise(whole),
             told=odds_by_readings(typical),
@@ -398,27 +395,6 @@ def reports_of(profile: Profile) -> dict[str, int]:
     """How many reports a device gives in a day, a month and a year, by the sampling step; half-hours without one."""
     day = DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]
     return {"day": day, "month": 30 * day, "year": 365 * day}
-
-
-def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> EmpiricalAudit | None:
-    """What the device's own noise proves against the setting's promise, on the lattice that it is drawn on.
-
-    None where devices do not offer the setting on this lattice, or it promises nothing that could be broken.
-    """
-    inner = setting.noise
-    if inner.kind != "additive":
-        return None
-    own = inner.law.lattice(inner.parameters)
-    step = step if own is None else own
-    try:
-        lattice = producer.Lattice(number_text(step), "0", number_text(step))
-
-        def noise(count: int) -> IntArray:
-            return np.array(producer.noise(str(inner), lattice, count), np.int64)
-
-        return audit_setting_sampler(inner, noise, step, draws)
-    except HalfmaskError:
-        return None
 
 
 def _sampler(found: EmpiricalAudit) -> dict[str, Any]:

@@ -13,6 +13,7 @@ must not be further from its probability than chance allows. What shows in none 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
@@ -25,6 +26,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import pure_epsilon
 from halfmask.protection.guarantees.hockey_stick import Cells, cells, is_still
 from halfmask.protection.guarantees.lattice import lattice_cells, lattice_masses
+from halfmask_device.decimals import number_text
 
 Draw = Callable[[int, int], Integers]
 """value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
@@ -174,10 +176,10 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
     """The promise of noise drawn on a lattice at a change that tells most."""
     own_step = inner.law.epsilon_width(inner.parameters) or step
     every = max(round(own_step / step), 1)
-    least = pure_epsilon(inner, every * step)
+    least = pure_epsilon(inner, _steps_wide(every, step))
     if least is not None:
         change = every * max(round(TELLING / least), 1)
-        claimed = pure_epsilon(inner, change * step)
+        claimed = pure_epsilon(inner, _steps_wide(change, step))
         return audit_sampler(draw, 0, change, math.inf if claimed is None else claimed, n, confidence)
     parameters = np.array([inner.parameters])
     bound = float(inner.law.support(parameters)[0])
@@ -192,6 +194,11 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
     narrow = audit_delta(draw, 0, change, SURE, promised.delta(SURE), n, each)
     wide = audit_certain(draw, 0, change, reach, promised.certain, n, each)
     return replace(max(wide, narrow, key=lambda one: one.bound - one.claimed), confidence=confidence)
+
+
+def _steps_wide(steps: int, step: float) -> float:
+    """So many steps as a decimal: 3 x 0.1 is 0.3, not a bit more."""
+    return float(steps * Fraction(number_text(step)))
 
 
 def apart(setting: PrivacySetting, step: float, change: int) -> Cells:

@@ -51,7 +51,7 @@ def equal_readings_caption(data: EqualReadings) -> str:
         "A value that lasts k readings is one secret told k times: an appliance that runs for hours, an empty home. "
         "An attacker knows everything but whether each of these k readings was changed by "
         f"{sized(data.change, data.unit)}, and holds both equally likely; drawn is how often the best guess is right "
-        "at the most. These odds are (1 + delta)/2 with the delta at epsilon 0. At 50 % reports tell nothing. "
+        "at the most. These odds are (1 + delta(0))/2. At 50 % reports tell nothing. "
         f"What to see: under {id} the guess is right {times(first)} for one reading, and {times(last)} where the value "
         f"lasts {most:,} readings{named}."
     )

@@ -13,6 +13,7 @@ law: a class that changes the sampler or the distribution function of another in
 
 import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -35,6 +36,7 @@ FACTS = (
     *("lattice_variance", "deterministic", "unit_parameters", "shaped"),
 )
 MOST_POINTS = 2**20  # of a lattice that are added up one by one
+MOST_STEPS = 2**53
 
 
 class Source(Protocol):
@@ -284,5 +286,10 @@ def signs(size: int, rng: np.random.Generator) -> Floats:
 
 
 def whole_steps(change: float, width: float) -> int:
-    """How many steps of ``width`` hold the change; a last bit too much does not count."""
-    return max(math.ceil(change / width * (1 - 1e-12)), 1)
+    """How many steps of ``width`` hold the change, of the decimals that both are written as: 0.3 is three of 0.1.
+
+    No tolerance: a change that is wider than a step by however little reaches into the next one.
+    """
+    if change / width > MOST_STEPS:  # floats tell no single steps there
+        return math.ceil(change / width)
+    return max(math.ceil(Fraction(number_text(change)) / Fraction(number_text(width))), 1)

@@ -100,7 +100,7 @@ def _sampler(setting: PrivacySetting, found: dict[str, Any] | None, step: float)
     verdict = "draws other noise than it should" if found["caught"] else "draws the noise that it should"
     least, most = f"{found['bound']:.3g}", f"{found['claimed']:.3g}"
     shown = (
-        f"prove an epsilon of {least} or more, and the law has {most} at delta 0"
+        f"prove epsilon {least} or more for a change of {apart:.3g} in one reading, delta 0, and the law has {most}"
         if found["quantity"] == "epsilon"
         else f"prove that a share of {least} or more give the change away, and the law has {most}"
     )

@@ -107,10 +107,10 @@ def _weak(menu: Menu, asked: Question) -> str:
     """What the promise is worth over the window, in words that agree with its epsilons."""
     weak = _weak_levels(menu)
     if not weak:
-        return f"All levels keep epsilon {LARGE:g} or less over {asked.window:,} readings."
+        return f"All levels keep epsilon {LARGE:g} or less {asked.words()}."
     return (
-        f"Over {asked.window:,} readings epsilon is above {LARGE:g} for {listed(weak)}: to somebody who looks for that "
-        "change in every one of them the promise says next to nothing. These levels blur single readings."
+        f"Epsilon is above {LARGE:g} for {listed(weak)} {asked.words()}: to somebody who looks for that change in "
+        "every one of them the promise says next to nothing. These levels blur single readings."
     )
 
 

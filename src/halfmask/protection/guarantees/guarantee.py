@@ -29,6 +29,7 @@ REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
 CHANGES = 16  # sizes of the change tried first, in the noise's reach, where the largest need not be the worst
 NEAR_OVERLAP = tuple(place * (1 - 2.0**-k) for place in (1, 2) for k in (6, 10, 14))
 """Shares of the reach just below those at which peaks at the noise's ends, or at 0, meet again."""
+MOST_REPORTS = 10**7  # half-hours of 570 years
 MOST_SUMS = 2**22  # values of a lattice times changes
 HALVINGS = 6  # then so often half way from the worst to its neighbours
 DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
@@ -188,6 +189,8 @@ def _change(setting: PrivacySetting, sensitivity: float | None) -> float:
 def _count(reports: int) -> int:
     if int(reports) != reports or reports < 1:
         raise OptionError(f"{reports} reports cannot be composed: give a whole number from 1 on")
+    if reports > MOST_REPORTS:
+        raise OptionError(f"{reports:,} reports are more than are added up: give {MOST_REPORTS:,} at the most")
     return int(reports)
 
 

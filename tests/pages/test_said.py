@@ -1,0 +1,55 @@
+"""Report and leaflet: no promise is printed below its bound, and every epsilon has its change, window and delta."""
+
+import json
+import math
+import re
+from html import unescape
+from pathlib import Path
+
+from halfmask.pages.card import protection_table, protection_words
+from halfmask.pages.leaflet import _factor
+from halfmask_device.decimals import SLACK
+from tests.audits.cards import card
+from tests.said import incomplete, named
+
+BLOCK = re.compile(r"<(p|li|figcaption|caption|td|h3)\b[^>]*>(.*?)</\1>", re.DOTALL)
+ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.DOTALL)
+
+
+def plain(markup: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+
+
+def test_every_sentence_of_the_report_that_names_an_epsilon_names_all_that_it_is_about(reported: Path) -> None:
+    page = (reported / "report.html").read_text(encoding="utf-8")
+    texts = [plain(found[1]) for found in BLOCK.findall(page + protection_words(card().to_json()))]
+    assert len(named(texts)) > 5
+    assert incomplete(texts) == []
+
+
+def test_the_reports_table_is_not_below_the_card() -> None:
+    held = json.loads(json.dumps(card().to_json()))
+    table = {row[0]: row for row in map(CELL.findall, ROW.findall(protection_table(held)))}
+    checked = 0
+    for each in held["settings"]:
+        row, day = table[each["id"]], str(held["about"]["reports"]["day"])
+        for cell, bound in ((row[2], each["typical"]["epsilon"]), (row[3], each["promises"]["a day"]["epsilon"])):
+            assert (cell == "none") == (bound is None)
+            assert bound is None or float(cell) >= bound * (1 - SLACK)
+            checked += bound is not None
+        for cell, chance in (
+            (row[4], each["typical"]["delta"]["inf"]),
+            (row[5], each["typical"]["composed"][day]["inf"]),
+        ):
+            shown = unescape(cell).lstrip("≤ ").rstrip("%")
+            assert shown == "> 99" or float(shown) >= 100 * chance * (1 - SLACK)
+    assert checked
+
+
+def test_the_leaflets_factor_is_rounded_up() -> None:
+    for epsilon in (0.0001, 0.07, 0.5, 1.2345, 2.05, 9.0, 13.0, 25.2, 126.4):
+        shown = _factor(epsilon)
+        base, _, power = shown.partition("^")
+        found = float(power) * math.log(float(base)) if power else math.log(float(shown))
+        assert epsilon - 1e-9 <= found <= epsilon + 2.4
