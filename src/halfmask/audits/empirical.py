@@ -204,7 +204,7 @@ def _steps_wide(steps: int, step: float) -> float:
 def apart(setting: PrivacySetting, step: float, change: int) -> Cells:
     """What tells two values just so many steps apart, by the law on the lattice: smaller changes are not asked for."""
     if is_still(setting) or setting.law.estimated:
-        raise OptionError(f"{setting} promises nothing that draws could break")
+        raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit")
     found = lattice_cells(setting, step, change)
     return cells(setting, change * step) if found is None else found
 
