@@ -9,6 +9,7 @@ import duckdb
 import narwhals as nw
 import pytest
 
+import halfmask
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError, ReadingError, SourceError
 from tests.data.panels import READINGS, rows, us, write
@@ -121,6 +122,14 @@ def test_postgresql(postgres: str) -> None:
     assert panel.notes[0] == "table = readings"
     assert sum(batch.num_rows for batch in panel.batches()) == 3
     assert "secret" not in panel.source
+    query = 'select "user", time, value * 1000 as wh from readings where value is not null;'
+    asked = open_panel(postgres, sql=query)
+    assert [row[2] for row in rows(asked)] == [1500.0, -2000.0]
+    profile = halfmask.profile(db=postgres, sql=query)
+    assert (profile.readings, profile.users, profile.unit) == (2, 1, "Wh")
+    assert "secret" not in str(profile.about)
+    with pytest.raises(SourceError, match="check address, name and rights"):
+        open_panel(postgres, sql="select nothing from nowhere")
 
     with dbapi.connect(postgres) as database, database.cursor() as cursor:
         cursor.execute('CREATE SCHEMA "Odd"')
@@ -151,3 +160,13 @@ def test_postgresql_faults(postgres: str) -> None:
     assert "secret" not in str(caught.value)
     with pytest.raises(OptionError, match="reads files, not postgres databases"):
         open_panel(postgres, engine="spark")
+
+
+def test_a_query_over_files(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "x.csv", "meter,channel,time,kwh\n" + "".join(f"m,{c},2026-01-01,{i}\n" for i, c in enumerate("ab"))
+    )
+    panel = open_panel(":memory:", sql=f"select meter, time, kwh from '{path}' where channel = 'b'")
+    assert [(row[0], row[2]) for row in rows(panel)] == [("m", 1.0)]
+    with pytest.raises(OptionError, match="`db=:memory:` holds no tables: say with `sql` what to read"):
+        open_panel(":memory:")

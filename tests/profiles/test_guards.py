@@ -1,13 +1,16 @@
 """What stops a run, and what a run says of every row: nothing is silently wrong."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
 import pytest
 
 from halfmask.data.sources import open_panel
-from halfmask.errors import OptionError, ReadingError
+from halfmask.errors import ColumnError, OptionError, ReadingError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import accounts, quality
@@ -121,6 +124,136 @@ def test_the_step_is_that_of_all_readings_not_of_the_first(monkeypatch: pytest.M
     fine = [reading for u in range(6) for reading in series(f"b{u}", rng.lognormal(0, 1, 300).tolist())]
     assert made([*coarse, *fine]).step == HALF_HOUR
     assert made(coarse).step == 4 * HALF_HOUR
+
+
+def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from halfmask.data import steps
+    from halfmask.profiles import doubts
+
+    monkeypatch.setattr(steps, "HEAD_ROWS", 200)
+    monkeypatch.setattr(doubts, "HEAD_ROWS", 200)
+    usual = plain(4, 480)
+    late = series("z", states([0.5 + 0.125 * (i % 4) for i in range(479)]))
+    with pytest.raises(ReadingError, match=r"values of 1 users, the first z, rise in 100\.0%.*`register=False`"):
+        made([*usual, *late])
+    assert made([*usual, *late], register=False).readings == len(usual) + 480
+    assert made(usual).readings == len(usual)
+    # In buckets of users as well.
+    panel = open_panel(table([*usual, *late]), user="user", time="time", value="value")
+    with pytest.raises(ReadingError, match="values of 1 users, the first z"):
+        build_profile(panel, buckets=4, policies=Policies(high=math.inf))
+
+
+def test_codes_for_no_reading_stop_the_run_however_many() -> None:
+    readings = plain(2, 300)
+    coded = [(u, t, -999.0 if i % 8 == 0 else v) for i, (u, t, v) in enumerate(readings)]
+    with pytest.raises(
+        ReadingError, match=r"999 in size, which loggers write.*the first of user u00.*`low=-499\.5` drops"
+    ):
+        made(coded)
+    kept = made(coded, Policies(low=-499.5))
+    assert kept.readings == len([v for _, _, v in coded if v != -999.0])
+    assert dict(accounts(kept))["below or above the bounds that were given"] == len(coded) - kept.readings
+    # A switch is on or off, and 2,000 is no code.
+    assert made([(u, t, 2000.0 if i % 8 == 0 else 0.5) for i, (u, t, _) in enumerate(readings)]).readings == len(
+        readings
+    )
+
+
+@pytest.mark.parametrize(
+    "source", ["csv", "parquet", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+)
+def test_rows_duplicates_and_step_are_of_all_the_source(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    from halfmask.data import steps
+
+    engine = "spark" if source == "spark" else "duckdb"
+    if source == "spark":
+        request.getfixturevalue("spark")
+    monkeypatch.setattr(steps, "HEAD_ROWS", 100)
+    coarse = series("a", [1.0 + i % 3 for i in range(150)], step=4 * HALF_HOUR)
+    fine = [r for u in range(4) for r in series(f"b{u}", [0.5 + i % 5 for i in range(150)])]
+    lost: list[Reading] = [("a", START - HOUR * (i + 1), None) for i in range(3)] + [
+        (None, START, 1.0),
+        ("b1", None, 2.0),
+    ]
+    again = fine[:20]
+    readings = [*coarse, *fine, *lost, *again]
+    path = tmp_path / f"x.{'csv' if source == 'spark' else source}"
+    if path.suffix == ".parquet":
+        pq.write_table(table(readings), path)
+    else:
+        pc_csv.write_csv(table(readings), path)
+    panel = open_panel(path, engine=engine, master="local[2]" if source == "spark" else None)
+    if source == "spark":
+        panel.frame.to_native().sparkSession.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.raises(ReadingError, match=r"20 duplicate readings \(2\.6%\), the first for user b0"):
+        build_profile(panel)
+    profile = build_profile(panel, policies=Policies("last"))
+    assert profile.step == HALF_HOUR
+    assert dict(accounts(profile)) == {
+        "used as readings": len(coarse) + len(fine),
+        "no value: empty, a word for nothing, NaN or infinite": 3,
+        "duplicates": 20,
+        "no user or no time": 2,
+    }
+    assert quality(profile)["rows"] == len(readings)
+
+
+ODD = {
+    "a time with a fraction": "a,2026-03-01 12:00:00.5,1.5",
+    "a word for nothing": "a,2026-03-01 12:00:01,n/a",
+    "a blank around a value": "a,2026-03-01 12:00:01, 2.5 ",
+    "a blank behind a user": "a ,2026-03-01 12:00:01,2.5",
+    "a header again": "user,time,value",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_read_quickly_is_what_is_read_with_care(odd: str, tmp_path: Path) -> None:
+    usual = [
+        f"a,{moment},{1 + i % 7}.25" for i, moment in enumerate(np.arange("2026-02-01", "2026-02-21", 1800, "M8[s]"))
+    ]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["user,time,value", *usual, ODD[odd]]).replace("T", " "))
+    panel = open_panel(path)
+    assert panel.quick is not None
+    quickly, carefully = build_profile(panel), build_profile(replace(panel, quick=None))
+    assert quickly.fingerprint() == carefully.fingerprint()
+    assert accounts(quickly) == accounts(carefully)
+    assert quickly.users == 1
+    path.write_text("\n".join(["user,time,value", *usual, "a,26-03-01 12:00:00.00,1"]).replace("T", " "))
+    with pytest.raises(
+        ReadingError, match=r"x\.csv, row 961, column 'time': '26-03-01 12:00:00\.00' is not an ISO time"
+    ):
+        build_profile(open_panel(path))
+
+
+def test_units_that_do_not_convert_are_refused_with_a_query_that_reads_one(tmp_path: Path) -> None:
+    rows = [f"u{i % 3},2026-01-01 0{i // 3}:00,{1 + i},{'m3' if i % 3 == 2 else 'kWh'}" for i in range(24)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["user,time,value,unit", *rows]))
+    with pytest.raises(
+        ReadingError, match=r"column unit: 'm3' does not convert into kWh \(kWh 16 rows, m3 8 rows\).*`sql`"
+    ):
+        open_panel(path)
+    panel = open_panel(":memory:", sql=f"select * from '{path}' where unit = 'kWh'")
+    assert (panel.unit, build_profile(panel).readings) == ("kWh", 16)
+    path.write_text("\n".join(["user,time,value,unit", *rows]).replace("m3", ""))
+    with pytest.raises(ReadingError, match="8 rows have no unit, the others kWh 16 rows"):
+        open_panel(path)
+    path.write_text("\n".join(["user,time,value,unit", *rows]).replace("m3", "").replace("kWh", ""))
+    with pytest.raises(ReadingError, match="there is no unit in it; say `unit=kWh`"):
+        open_panel(path)
+    assert open_panel(path, unit="kWh").unit == "kWh"
+    wide = "time,a (kWh),b (Wh),c (m3)\n2026-01-01 00:00,1,2000,3\n2026-01-01 01:00,1,2000,3\n"
+    path.write_text(wide)
+    with pytest.raises(ColumnError, match=r"c \(m3\) in m3 does not convert into kWh"):
+        open_panel(path, wide=True)
+    path.write_text(wide.replace(",c (m3)", "").replace(",3", ""))
+    panel = open_panel(path, wide=True)
+    assert (panel.unit, float(build_profile(panel).cells[..., 1].sum())) == ("kWh", 6.0)
 
 
 def test_the_unit_is_kept_saved_and_added_up(tmp_path: Path) -> None:

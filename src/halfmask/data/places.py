@@ -39,6 +39,8 @@ _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 _PAGES = (b"<?xml", b"<html", b"<!doctype", b"<feed")
 FORMATS = ("auto", "csv", "parquet", "cer", "json", "sheet", "arrow", "avro", "zip", "duckdb", "sqlite")
 DATABASES = ("duckdb", "sqlite", "postgres", "mysql")
+MEMORY = ":memory:"
+"""A database of no file: its queries read files, ``select * from 'x.csv'``."""
 FILE_FORMATS = ("csv", "parquet", "cer")
 """What Spark reads as well."""
 _SERVERS = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
@@ -77,6 +79,8 @@ def find(source: str, format: str) -> Place:
     """The files meant by a path, a folder or a glob, all of one format and none of them empty."""
     if format not in FORMATS:
         raise OptionError(f"`format` {format!r} is none of {', '.join(FORMATS)}")
+    if source == MEMORY:
+        return Place(source, "duckdb", (source,))
     if (scheme := source.partition("://")[0]) in _SERVERS and "://" in source:
         return Place(source, _SERVERS[scheme], ())
     seen, named = _files(source)

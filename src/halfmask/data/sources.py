@@ -361,7 +361,7 @@ class _Reader:
             return self._unit_of_rows(value, f"column {column}", text, wanted, rules)
         if form is not None and form.dressed and any(map(unit_behind, texts(self.raw.sample.column(value)))):
             nothing = ", ".join(map(self.dialect.literal, ABSENT))
-            held = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {{}} END"
+            held = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {{}} ELSE '{NOTHING}' END"
             text = held.format(form.unit(self.dialect, quote(value)))
             return self._unit_of_rows(value, f"the cells of {value}", text, wanted, rules)
         in_name, in_row = unit_in_name(value), self.raw.units.get(value)
@@ -377,8 +377,11 @@ class _Reader:
 
     def _unit_of_rows(self, value: str, place: str, text: str, wanted: Wanted, rules: list[Rule]) -> tuple[str, str]:
         """A unit a row: all brought to one, power by the sampling step where energy is among them."""
-        found = self.raw.distinct(f"coalesce({text}, {self.dialect.literal(NOTHING)})")
+        found = self.raw.distinct(text)
         found.pop(NOTHING, None)
+        if wanted.source is not None and not any(found):
+            by = factor(wanted.source, wanted.kept or wanted.source) or 1.0
+            return (repr(by) if by != 1.0 else ""), wanted.kept or wanted.source
         step = None
         if needs_step(found, wanted):
             plain = value_rule(self.dialect, value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))

@@ -112,8 +112,8 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
         raise ReadingError(f"{place}, {column}: there is no unit in it; say `unit=kWh`, or what they are in")
     if blank:
         raise ReadingError(
-            f"{place}, {column}: {blank:,} rows have no unit, the others {_listed(named)}; name theirs in the source, "
-            "or read one kind with a query, `sql`"
+            f"{place}, {column}: {blank:,} rows have no unit, the others {_listed(named)}; read the others with a "
+            "query, `sql`: it asks a database, or with `db=:memory:` files, such as select * from 'x.csv' where ..."
         )
     kept = wanted.kept or wanted.source
     if kept is None:
@@ -124,7 +124,8 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
     if odd:
         raise ReadingError(
             f"{place}, {column}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); "
-            "read the kinds apart with a query, `sql`, or name the unit to keep with `unit`"
+            "read the kinds apart with a query, `sql`: it asks a database, or with `db=:memory:` files, such as "
+            "select * from 'x.csv' where unit = 'kWh'"
         )
     return kept
 

@@ -89,7 +89,7 @@ def build_profile(
     about |= {"losses": panel.losses()} if panel.losses else {}
     plan = Plan(step, cut.chunk(step), cut.origin, *policies.bounds)
     profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)
-    check_late_registers(panel, profile)
+    check_late_registers(panel, profile, tally)
     if (better := better_step(panel, profile, tally, users)) is not None:
         plan = Plan(better, cut.chunk(better), cut.origin, *policies.bounds)
         profile, suspects, tally, _ = _pass(panel, plan, cut, buckets, method, about, None)

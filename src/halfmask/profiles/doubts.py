@@ -6,12 +6,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from halfmask.arrays import IntArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 from halfmask.data.registers import looks_like_register
 from halfmask.data.steps import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.errors import ReadingError
-from halfmask.profiles.engines import Frame, with_bucket
+from halfmask.profiles.engines import Frame
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
 from halfmask.profiles.tally import Tally
@@ -35,38 +35,36 @@ def check_register(panel: Panel, rows: pa.Table, whose: str = "a user") -> None:
         )
 
 
-def check_late_registers(panel: Panel, profile: Profile) -> None:
+def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None) -> None:
     """Registers among users that the first rows do not show.
 
-    A user whose mean rises from period to period over many of them is looked at in all its readings.
+    A user whose mean rises from period to period over many of them is looked at in all its readings. Where an engine
+    has put users into buckets, there are no users to look at.
     """
     if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS:
         return
-    rising = _rising(profile)
+    if profile.buckets and tally is None:
+        return
+    names, cells = (tally.users, tally.cells) if tally is not None else (profile.labels.tolist(), profile.cells)
+    rising = _rising(cells)
     if not len(rising):
         return
     some = rising[np.linspace(0, len(rising) - 1, min(SOME_USERS, len(rising))).astype(np.int64)]
-    labels = [str(profile.labels[row]) for row in some]
-    if profile.buckets:
-        numbers = [int(label.rpartition("-")[2]) for label in labels]
-        frame = with_bucket(panel.engine, panel.frame, profile.buckets).filter(nw.col("label").is_in(numbers))
-        rows = panel.collect(frame.filter(~nw.col("time").is_null()).select("user", "time", "value"))
-    else:
-        rows = of_some_users(panel, _users(panel, labels), "value")
-    what = "buckets of users" if profile.buckets else "users"
-    check_register(panel, rows, f"{len(rising):,} {what}, the first {labels[0]},")
+    chosen = [str(names[row]) for row in some]
+    rows = of_some_users(panel, _users(panel, chosen), "value")
+    check_register(panel, rows, f"{len(rising):,} users, the first {chosen[0]},")
 
 
-def _rising(profile: Profile) -> IntArray:
-    """The rows whose mean reading rises from each period to the next but for 1 in 50, over several periods."""
-    if len(profile.periods) <= ENOUGH_PERIODS:
+def _rising(cells: FloatArray) -> IntArray:
+    """The rows whose mean reading rises from each stretch of time to the next but for 1 in 50, over several of them."""
+    # What rises all the time rises over any choice of stretches.
+    some = np.unique(np.linspace(0, cells.shape[1] - 1, SOME_PERIODS).astype(np.int64))
+    if len(some) <= ENOUGH_PERIODS:
         return np.zeros(0, np.int64)
-    # What rises all the time rises over any choice of periods.
-    some = np.unique(np.linspace(0, len(profile.periods) - 1, SOME_PERIODS).astype(np.int64))
-    count, total = profile.cells[:, some, 0], profile.cells[:, some, 1]
+    count, total = cells[:, some, 0], cells[:, some, 1]
     present = count > 0
-    # A period without a reading has the mean of the one before it, which is no change.
-    held = np.maximum.accumulate(np.where(present, np.arange(count.shape[1]), 0), axis=1)
+    # A stretch without a reading has the mean of the one before it, which is no change.
+    held = np.maximum.accumulate(np.where(present, np.arange(len(some)), 0), axis=1)
     mean = np.divide(total, count, out=np.zeros_like(total), where=present)
     change = np.diff(np.take_along_axis(mean, held, axis=1), axis=1)
     change[~np.maximum.accumulate(present, axis=1)[:, :-1]] = 0.0

@@ -13,6 +13,7 @@ import pyarrow as pa
 from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
+from halfmask.data.places import MEMORY
 from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.errors import OptionError, ReadingError, RunError, SourceError
 
@@ -38,7 +39,13 @@ def pick_table(source: str, tables: Sequence[str], asked: str | None) -> tuple[s
 def open_duckdb(
     connection: duckdb.DuckDBPyConnection, path: str, table: str | None, sql: str | None = None
 ) -> DuckDBRaw:
-    """A table, a view or a query of a DuckDB file, attached for reading alone."""
+    """A table, a view or a query of a DuckDB file, attached for reading alone; of no file, a query over others."""
+    if path == MEMORY:
+        if sql is None:
+            raise OptionError(
+                f"`db={MEMORY}` holds no tables: say with `sql` what to read, such as select * from 'x.csv'"
+            )
+        return DuckDBRaw(connection, "query", lambda _: f"({_query(sql)})")
     try:
         connection.execute(f"ATTACH {DuckDBDialect().literal(path)} AS attached (READ_ONLY)")
         found = connection.execute(
