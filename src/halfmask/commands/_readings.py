@@ -24,7 +24,7 @@ class ReadingsOptions(Options):
         File, folder, glob, address or database: CSV, Parquet, JSON, Excel, OpenDocument, Arrow, Avro, zip, DuckDB,
         SQLite, postgresql://, mysql://, s3://, https://
     db
-        The database that --sql asks; the same as SOURCE.
+        The database that --sql asks; the same as SOURCE. :memory: for a query over files.
     sql
         A query instead of a table: "select meter, time, kwh from r where ...".
     user

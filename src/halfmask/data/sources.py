@@ -361,8 +361,8 @@ class _Reader:
             return self._unit_of_rows(value, f"column {column}", text, wanted, rules)
         if form is not None and form.dressed and any(map(unit_behind, texts(self.raw.sample.column(value)))):
             nothing = ", ".join(map(self.dialect.literal, ABSENT))
-            held = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {{}} ELSE '{NOTHING}' END"
-            text = held.format(form.unit(self.dialect, quote(value)))
+            behind = form.unit(self.dialect, quote(value))
+            text = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {behind} ELSE '{NOTHING}' END"
             return self._unit_of_rows(value, f"the cells of {value}", text, wanted, rules)
         in_name, in_row = unit_in_name(value), self.raw.units.get(value)
         source, evidence = wanted.source, "`unit`"
