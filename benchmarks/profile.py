@@ -1,8 +1,9 @@
 """How long readings take to become a profile, beside the barest query over the same file.
 
 Every measurement is a process of its own, so that its peak memory is its own. The clock starts after imports and a
-warm-up on a tiny panel, so that compilation is not in it. Both sides alternate; medians are printed, with the processors'
-time beside the clock's, which a busy machine does not stretch. Nothing is asserted: a machine has other things to do.
+warm-up on a tiny panel, so that compilation is not in it. Both sides alternate; medians are printed, with the
+processors' time beside the clock's, which a busy machine does not stretch. Nothing is asserted: a machine has other
+things to do.
 """
 
 import json
