@@ -78,18 +78,18 @@ def running(words: list[str]) -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def shown(name: str, what: str, seen: Seen, used: float) -> float:
-    """Print a line; the rate of reports."""
+def shown(name: str, what: str, seen: Seen, used: float) -> tuple[float, float]:
+    """Print a line; the rate of reports, and what each costs."""
     rate = seen.accepted / seen.seconds
     cost = used / max(seen.accepted, 1) * 1e6
     p99 = seen.quantile(0.99) * 1e3
     failed = f"  {seen.failed} FAILED" if seen.failed else ""
     rates = f"{rate:9,.0f} reports/s {len(seen.took) / seen.seconds:8,.0f} requests/s"
     print(f"{name:14} {what:16} {rates}  p99 {p99:6.1f} ms  {cost:7.1f} us of processor a report{failed}", flush=True)
-    return rate
+    return rate, cost
 
 
-def measured(name: str, address: str, process: int, tokens: list[str], batch: int, first: int) -> float:
+def measured(name: str, address: str, process: int, tokens: list[str], batch: int, first: int) -> tuple[float, float]:
     most = int(SECONDS * 4000) // batch + 1
     used = processor_seconds(process)
     seen = load(address, endless(tokens, bodies(batch, most, first)), SECONDS)
@@ -131,18 +131,18 @@ def begin(address: str, operator: str) -> tuple[str, list[str]]:
     return public, tokens
 
 
-def service(name: str, db: str, *more: str) -> float:
-    """All loads on the service; the rate of single reports."""
+def service(name: str, db: str, *more: str) -> tuple[float, float]:
+    """All loads on the service; the rate and the cost of single reports."""
     operator = initialise(db)
     assert operator is not None
     limits = ["--requests-per-second", "0", "--joins-per-minute", "0"]
     words = [sys.executable, "-m", "halfmask.cli", "serve", "--db", db, "--port", "0", *limits, *more]
     with running(words) as (address, process):
         campaign, tokens = begin(address, operator)
-        rate = measured(name, address, process, tokens, 1, 0)
+        single = measured(name, address, process, tokens, 1, 0)
         measured(name, address, process, tokens, BATCH, 40_000)
         burst(name, address, process, campaign)
-    return rate
+    return single
 
 
 def run() -> None:
@@ -151,7 +151,7 @@ def run() -> None:
 
     wanted = os.environ.get("HALFMASK_BENCH_STORES", "plain sqlite postgresql mariadb").split()
     print(f"service: {CONNECTIONS} connections, {SECONDS:g} s each, load average {os.getloadavg()[0]:.1f}")
-    plain = 0.0
+    plain = None
     with tempfile.TemporaryDirectory() as folder:
         if "plain" in wanted:
             script = Path(folder) / "plain.py"
@@ -160,9 +160,10 @@ def run() -> None:
                 tokens = [str(number) for number in range(CONNECTIONS)]
                 plain = measured("plain FastAPI", address, process, tokens, 1, 0)
         if "sqlite" in wanted:
-            rate = service("SQLite", f"sqlite:///{folder}/service.db")
+            rate, cost = service("SQLite", f"sqlite:///{folder}/service.db")
             if plain:
-                print(f"{'SQLite':14} takes {rate / plain:.1f} times as many single reports as plain FastAPI")
+                more, less = rate / plain[0], plain[1] / cost
+                print(f"{'SQLite':14} {more:.1f} times as many single reports as plain, {less:.1f} times cheaper")
     for name, server in (("PostgreSQL", postgres_server), ("MariaDB", mariadb_server)):
         if name.lower() in wanted:
             with server() as address:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from halfmask_device.errors import ReadingError
 from halfmask_device.lattice import Lattice, Value
@@ -28,7 +29,17 @@ class Producer:
     value) always gives the same report, by the secret; the first report stays under another setting, by the memory.
     Another value for the same sensor and time is refused, unless ``revise``: it is one more look. Another setting than
     the one that the folder has promised needs the consent ``change``. ``notes`` says what a person should know.
+
+    ``Producer(campaign, token)``, the address of a campaign and a token of it as text, is a `sharing.Member` instead:
+    it also queues, sends and waits for receipts.
     """
+
+    def __new__(cls, setting: str, lattice: "Lattice | str", *more: Any, **options: Any) -> Any:
+        if isinstance(lattice, str):
+            from halfmask_device.sharing import Member
+
+            return Member(setting, lattice, *more, **options)
+        return super().__new__(cls)
 
     def __init__(
         self, setting: str, lattice: Lattice, state: str | Path, *, change: bool = False, revise: bool = False

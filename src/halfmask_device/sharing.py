@@ -95,6 +95,21 @@ class Sharer:
             self._write(memory, member)
         return member
 
+    def adopt(self, address: str, campaign: str, token: str) -> Membership:
+        """Keep a membership that was made elsewhere, by its token; one that is kept already needs no answer."""
+        for each in self.memberships():
+            if each.campaign == campaign and each.token == token:
+                return each
+        service = self._service(address)
+        me, found = service.ask("GET", "/v1/me", token), self._offer(service, campaign)
+        if me.get("campaign") != campaign:
+            raise OptionError(f"the token is not of campaign {campaign}: name the campaign that it was given for")
+        terms = CampaignTerms.read(found)
+        pinned, setting = terms.terms_hash(), str(me["setting"])
+        member = Membership(service.address, campaign, str(me["producer"]), setting, pinned, found, token)
+        self._keep(member)
+        return member
+
     def _offer(self, service: ServiceClient, campaign: str | None) -> dict[str, object]:
         if campaign is not None:
             return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
@@ -247,6 +262,42 @@ class Sharer:
                 (campaign,),
             )
             return {outcome: (reports, reward) for outcome, reports, reward in rows}
+
+
+class Member:
+    """A producer by the address of its campaign, ``http://HOST/v1/campaigns/ID``, and its token.
+
+    It masks each reading once, queues the report in its state folder, and sends until there is a receipt; a service
+    that is away is waited for with growing, random pauses, and what is queued outlives the process.
+    """
+
+    def __init__(
+        self,
+        campaign: str,
+        token: str,
+        state: str | Path = "halfmask-device",
+        *,
+        service: Callable[[str], ServiceClient] = ServiceClient,
+    ) -> None:
+        address, path, id = campaign.rstrip("/").partition("/v1/campaigns/")
+        if not path or not id or "/" in id:
+            raise OptionError("the campaign's address is none: write it like https://host/v1/campaigns/ID")
+        self.sharer = Sharer(state, service)
+        self.membership = self.sharer.adopt(address, id, token)
+
+    def report(self, time: str, value: Value) -> Queued:
+        """Mask and queue one reading, on disk when this returns."""
+        return self.reports([(time, value)])
+
+    def reports(self, readings: Iterable[tuple[str, Value]]) -> Queued:
+        return self.sharer.put(readings)
+
+    def send(self) -> Sent:
+        """Send what is queued, and keep what has no receipt."""
+        return self.sharer.send()
+
+    def leave(self) -> Membership:
+        return self.sharer.leave(self.membership.campaign)
 
 
 class _Lane:

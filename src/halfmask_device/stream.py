@@ -10,6 +10,7 @@ from halfmask_device.errors import ColumnError, ReadingError, RunError, SourceEr
 from halfmask_device.producer import BATCH, Producer
 
 CHUNK = 1 << 16
+STANDARD = "standard input"
 LONGEST = 1 << 20
 """Bytes of a line; what is longer is no row of readings, and must not fill the memory."""
 
@@ -47,16 +48,16 @@ def mask_csv(
 
 
 def csv_batches(
-    source: ByteSource, time: str, value: str, *, most: int = BATCH
+    source: ByteSource, time: str, value: str, *, most: int = BATCH, name: str = STANDARD
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Times and values as they arrive, in batches, each with the number of its first row."""
-    lines = Lines(source)
+    """Times and values as they arrive, in batches, each with the number of its first row; ``name`` is for errors."""
+    lines = Lines(source, name)
     rows = _rows(lines)
     header = next(rows, None)
     if header is None:
-        raise SourceError("the readings are empty: the names of the columns must come first, then readings")
+        raise SourceError(f"{name} is empty: the names of the columns must come first, then readings")
     header[0] = header[0].removeprefix("\ufeff")
-    at = [_place(header, name, role) for name, role in ((time, "time"), (value, "value"))]
+    at = [_place(header, column, role, name) for column, role in ((time, "time"), (value, "value"))]
     first, pending = 1, list[tuple[str, str]]()
     for row in rows:
         if len(row) != len(header):
@@ -86,8 +87,8 @@ class Growing:
 class Lines(Iterator[str]):
     """Lines of a stream as they arrive; ``drained`` once the next one must be waited for."""
 
-    def __init__(self, source: ByteSource) -> None:
-        self._source, self._whole, self._rest = source, deque[bytes](), b""
+    def __init__(self, source: ByteSource, name: str = STANDARD) -> None:
+        self.name, self._source, self._whole, self._rest = name, source, deque[bytes](), b""
 
     @property
     def drained(self) -> bool:
@@ -105,14 +106,14 @@ class Lines(Iterator[str]):
             elif not chunk:
                 raise StopIteration
             elif len(self._rest) > LONGEST:
-                raise SourceError(f"standard input has a line of over {LONGEST:,} bytes: it must be CSV, a row a line")
+                raise SourceError(f"{self.name} has a line of over {LONGEST:,} bytes: it must be CSV, a row a line")
         return self._whole.popleft().decode("utf-8", "surrogateescape")
 
     def _read(self) -> bytes:
         try:
             return self._source.read1(CHUNK)
         except OSError as error:
-            raise SourceError(f"standard input cannot be read: {error.strerror or error}") from error
+            raise SourceError(f"{self.name} cannot be read: {error.strerror or error}") from error
 
 
 def _rows(lines: Lines) -> Iterator[list[str]]:
@@ -121,16 +122,16 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
     try:
         yield from filter(None, reader)
     except csv.Error as error:
-        raise SourceError(f"standard input cannot be read as CSV at line {reader.line_num}: {error}") from error
+        raise SourceError(f"{lines.name} cannot be read as CSV at line {reader.line_num}: {error}") from error
 
 
-def _place(header: list[str], name: str, role: str) -> int:
+def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> int:
     """Where the column is; a cell with a digit may be a reading, for want of a header or a comma, and is not shown."""
     count = header.count(name)
     if count != 1:
         named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"
         how = "no column" if count == 0 else f"{count} columns"
-        raise ColumnError(f"standard input has {how} '{name}', its first row has {named}: name another with `{role}`")
+        raise ColumnError(f"{where} has {how} '{name}', its first row has {named}: name another with `{role}`")
     return header.index(name)
 
 

@@ -1,6 +1,7 @@
 """``halfmask join``, ``send``, ``status``, ``ledger`` and ``leave`` against a service that runs as a program."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -71,7 +72,7 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 40\n"
     assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned 0\n"
     assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
-    assert "accepted: 25 report(s), 50 EUR/1000" in done("status", *state)
+    assert "25 accepted; 50 EUR/1000" in done("status", *state)
     ledger = done("ledger", *state, "--change", "1", "--limit", "60", "--window", "week", "--then", "warn")
     assert ledger.startswith("epsilon bounds (delta 1e-06) for a change of 1 in every reading of the window:\n")
     total = ledger.splitlines()[-1].split()
@@ -103,5 +104,32 @@ def test_a_growing_file_is_followed(address: str, tmp_path: Path) -> None:
 def reached(state: tuple[str, ...], reports: int) -> None:
     """Wait until so many reports are accepted."""
     end = time.monotonic() + 60
-    while f"accepted: {reports} report(s)" not in (said := done("status", *state)):
+    while f"{reports} accepted;" not in (said := done("status", *state)):
         assert time.monotonic() < end, said
+
+
+def documented(name: str) -> str:
+    """The command that docs/device.md gives for a source of readings."""
+    page = (Path(__file__).parents[2] / "docs" / "device.md").read_text()
+    return page.partition(f"**{name}.**")[2].partition("```\n")[2].partition("```")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Home Assistant", "emoncms"])
+def test_exports_of_meters_that_people_have_are_fed_as_documented(name: str, address: str, tmp_path: Path) -> None:
+    """The documented command, as it stands, in a folder with an export as the program makes it."""
+    program = tmp_path / "halfmask"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
+    program.chmod(0o755)
+    done("join", address, "--setting", "A", "--state", str(tmp_path / "mine"))
+    times = [NOW - timedelta(minutes=each) for each in range(30)]
+    history = "".join(f"sensor.meter,{RAW},{when.isoformat(timespec='milliseconds')}\n" for when in times)
+    (tmp_path / "history.csv").write_text("entity_id,state,last_changed\n" + history.replace("+00:00", "Z"))
+    (tmp_path / "feed.csv").write_text("".join(f"{int(when.timestamp())},{RAW}\n" for when in times))
+    paths = f"{tmp_path}:{os.environ['PATH']}"
+    said = subprocess.run(
+        ["bash", "-c", documented(name)], cwd=tmp_path, env=os.environ | {"PATH": paths}, capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout == "queued 30 report(s); sent: 30 accepted; earned 60\n"
+    assert RAW not in said.stdout + said.stderr

@@ -11,7 +11,7 @@ import pytest
 
 from halfmask.commands.status import status
 from halfmask.errors import OptionError, ReadingError, RunError
-from halfmask_device import Limit, read_ledger
+from halfmask_device import Limit, Producer, read_ledger
 from halfmask_device.limit import write_limit
 from halfmask_device.sharing import Sharer
 from halfmask_device.transport import Answer, ServiceClient, ServiceError, urllib_transport
@@ -382,3 +382,25 @@ def test_the_default_transport_speaks_http_and_follows_no_redirection() -> None:
         server.shutdown()
         server.server_close()
     assert seen == [("/v1/x", "Bearer token", b'{"a":1}'), ("/away", "Bearer token", b"{}")]
+
+
+def test_a_producer_is_its_campaigns_address_and_a_token(world: World, tmp_path: Path) -> None:
+    """``Producer(campaign, token)``: joined elsewhere; what is queued while nobody answers outlives the object."""
+    wire = Wire(world)
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1)
+    address, token = f"http://service/v1/campaigns/{campaign}", world.join(campaign, "A")
+    producer = Producer(address, token, tmp_path / "device", service=wire.service)
+    assert [producer.report(*reading).reports for reading in READINGS] == [1] * 12
+    wire.faults = [lost] * 4
+    with pytest.raises(RunError, match="does not answer"):
+        producer.send()
+    again = Producer(address, token, tmp_path / "device", service=wire.service)  # asks nobody: it knows
+    assert again.send().outcomes == {"accepted": 12}
+    assert not any(RAW.encode() in body for body in wire.sent)
+    assert again.leave().left
+    other = world.join(world.campaign(consumer), "A")
+    with pytest.raises(OptionError, match="is not of campaign"):
+        Producer(address, other, tmp_path / "other", service=wire.service)
+    with pytest.raises(OptionError, match="write it like"):
+        Producer("http://service", token, tmp_path / "third", service=wire.service)

@@ -92,10 +92,19 @@ class Fleet:
     """Meters of one campaign, and what must come of what they sent."""
 
     def __init__(self, service: Served, operator: str, size: int, pause: float = 0.0, **changed: Any) -> None:
-        self.service = service
-        self.consumer, self.campaign = begin(service, operator, **FAR | changed)
-        self.day = days(ended())[0]
-        path = f"/v1/campaigns/{self.campaign}"
+        self.consumer, campaign = begin(service, operator, **FAR | changed)
+        self._join(service, campaign, size, pause)
+
+    @classmethod
+    def of(cls, service: Served, campaign: str, size: int) -> "Fleet":
+        """Meters of a campaign that is there."""
+        made = cls.__new__(cls)
+        made._join(service, campaign, size, 0.0)
+        return made
+
+    def _join(self, service: Served, campaign: str, size: int, pause: float) -> None:
+        self.service, self.campaign, self.day = service, campaign, days(ended())[0]
+        path = f"/v1/campaigns/{campaign}"
         tokens = [service.ok("POST", f"{path}/producers", None, {"setting": "N"})["token"] for _ in range(size)]
         self.meters = [Meter(self.where, token, self.day, seed, pause) for seed, token in enumerate(tokens)]
 

@@ -21,7 +21,7 @@ from halfmask.service.mqtt import Broker, Intake, MqttTransport, access_list, be
 from halfmask.service.storage.base import StoreGoneError
 from tests.service.links import link
 from tests.service.servers import free_port, wait_for_port
-from tests.service.world import World
+from tests.service.world import World, sqlite_url
 
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 TIME = "2026-11-16T11:00:00Z"
@@ -247,3 +247,35 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
     with pytest.raises(OptionError, match=r"pip install 'halfmask\[mqtt\]'"):
         beside("mqtt://a", "n")
+
+
+@pytest.mark.slow
+def test_the_program_sends_by_mqtt_and_waits_for_receipts(broker: str, tmp_path: Path) -> None:
+    """``halfmask send --mqtt`` and ``halfmask serve --mqtt``, with Mosquitto between them."""
+    from tests.service.process import COMMAND, init, served
+    from tests.service.test_serve import begin, days, ended
+
+    url = sqlite_url(tmp_path)
+    operator = init(url)
+    with served(url, tmp_path / "log", "--mqtt", broker) as service:
+        consumer, campaign = begin(service, operator, least_producers=1)
+        device = ("--state", str(tmp_path / "device"))
+
+        def run(*words: str) -> str:
+            done = subprocess.run([*COMMAND, *words, *device], capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        run("join", f"http://{service.host}:{service.port}", "--setting", "N")
+        day = days(ended())[0]
+        rows = [f"{day}T{hour:02}:00:00Z,{hour}.5" for hour in range(20)]
+        (tmp_path / "readings.csv").write_text("\n".join(["time,value", *rows]) + "\n")
+        said = run("send", str(tmp_path / "readings.csv"), "--mqtt", broker)
+        assert said == "queued 20 report(s); sent: 20 accepted; earned 100\n"
+        closed = service.ok("POST", f"/v1/campaigns/{campaign}/periods/{day}/close", consumer)
+        assert closed["sum"]["estimate"] == sum(hour + 0.5 for hour in range(20))
+        metrics = service.connect()
+        metrics.request("GET", "/metrics", headers={"Authorization": f"Bearer {operator}"})
+        counted = metrics.getresponse().read().decode()
+        metrics.close()
+        assert 'route="/v1/reports"' not in counted  # nothing came by HTTP

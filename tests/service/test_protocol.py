@@ -1,7 +1,12 @@
 """What the protocol says of reports, periods and rewards, through its own paths."""
 
+import hashlib
+import json
+from pathlib import Path
+
 import pytest
 
+from halfmask_device.protocol import CampaignTerms
 from tests.service.world import CAMPAIGN, World
 
 AT_11 = "2026-11-16T11:00:00Z"
@@ -264,3 +269,13 @@ def test_cells_of_a_node_count_when_closed_by_their_highest_version(world: World
     assert world.periods(campaign, consumer)[DAY] == closed
     other = f"/v1/campaigns/{campaign}/cells/{nodes[1]['node']}"
     world.refused(403, "PUT", other, nodes[0]["token"], {"version": 9, "periods": {}})
+
+
+def test_the_documented_hash_of_terms_is_what_devices_pin() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+    example = page.partition("```json\n")[2]
+    text, _, rest = example.partition("\n```")
+    told = rest.partition("`")[2].partition("`")[0]
+    assert hashlib.sha256(text.encode()).hexdigest() == told
+    pinned = CampaignTerms.read(CAMPAIGN)
+    assert (pinned.terms(), pinned.terms_hash()) == (json.loads(text), told)

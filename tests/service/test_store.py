@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from halfmask.errors import OptionError
 from halfmask.service.serve import initialise
 from halfmask.service.storage.base import ClosedRow, EntryRow, KnownRow, LookRow, ReportRow, Store
 from halfmask.service.storage.open import newest_version, open_store, prepare, version_of
@@ -236,3 +237,44 @@ def test_the_schema_is_made_once_and_asked_for(database: str) -> None:
     assert isinstance(store, SqlStore)
     assert version_of(store.engine) == newest_version()
     store.close()
+
+
+def test_a_database_of_the_version_before_is_brought_up_to_date_with_what_is_in_it(database: str) -> None:
+    """Tables as 0001 made them, with reports, entries and a closed period: everything is there after the upgrade."""
+    from halfmask.service.storage.engine import open_engine, read_url
+    from halfmask.service.storage.open import upgrade
+
+    engine = open_engine(read_url(database))
+    with engine.execution_options(writes=True).begin() as connection:
+        upgrade(connection, "0001")
+    old = SqlStore(engine, 0)
+    campaign, producers = begun(old)
+    rows = [ReportRow(each, time, 7 * time + each, "A", 2) for each in producers for time in range(50)]
+    entries = [EntryRow(f"e{each}", campaign, each, 100, "2026-11-16", 5) for each in producers]
+    closed = ClosedRow("2026-11-15", 0, 9, {"A": {"sum": 2**70}}, {"period": "2026-11-15", "sum": 2**70})
+    with old.transaction() as tx:
+        tx.add_reports(rows)
+        tx.add_entries(entries)
+        tx.add_closed(campaign, closed)
+    old.close()
+    with pytest.raises(OptionError, match="has tables of version 0001"):
+        open_store(database)
+    assert initialise(database) is not None
+    store = open_store(database, least_room=0)
+    with store.transaction() as tx:
+        assert list(tx.reports(campaign, 0, 50)) == sorted(rows)
+        assert tx.ledger_of_campaign(campaign) == entries
+        assert tx.closed(campaign) == {"2026-11-15": closed}
+        tx.put_fact("node", "new")  # what the upgrade has made
+    store.close()
+
+
+def test_the_newest_version_is_alembics() -> None:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    from halfmask.service.storage.open import MIGRATIONS
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_current_head() == newest_version()

@@ -1,6 +1,6 @@
 """``halfmask send``."""
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from halfmask.cli.output import note
@@ -21,12 +21,30 @@ def send(options: Send) -> None:
 
 
 def _say(shared: Shared) -> None:
-    print(f"queued {shared.queued} report(s); sent: {_counts(shared.outcomes)}; earned {shared.reward}")
+    print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {shared.reward}")
     if shared.refused:
-        note(f"not reported: {_counts(shared.refused)}")
+        note(f"not reported: {counted(shared.refused)}")
     if shared.waiting:
         note(f"{shared.waiting} report(s) wait in the queue: run 'halfmask send' again")
 
 
-def _counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "nothing"
+WORDS = {
+    "known": "accepted before",
+    "conflict": "refused, since another value stands for the time",
+    "closed": "refused, since the period is closed",
+    "future": "too early for the service's clock, which stay queued",
+    "outside_campaign": "outside the campaign's time",
+    "unknown_setting": "refused, since the setting is not on the menu",
+    "implausible": "refused as implausible: is the lattice the campaign's?",
+    "malformed": "refused, since the service could not read them",
+    "refused": "refused without a reason",
+    "missing": "without a value",
+    "revision": "of a time that was reported with another value",
+    "limit": "beyond the limit of the ledger",
+    "waiting": "waiting for a receipt",
+}
+"""What became of readings and reports, said to a person."""
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {WORDS.get(name, name)}" for name, count in sorted(counts.items())) or "nothing"

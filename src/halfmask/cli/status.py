@@ -1,6 +1,7 @@
 """``halfmask status``."""
 
 from halfmask.cli.output import note
+from halfmask.cli.send import counted
 from halfmask.commands.status import Status
 from halfmask.commands.status import status as standings
 
@@ -12,6 +13,6 @@ def status(options: Status) -> None:
         member, left = each.member, " (left)" if each.member.left else ""
         print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
         for outcome, (reports, reward) in each.counts.items():
-            print(f"  {outcome}: {reports} report(s), {reward} {member.offer.get('currency', '')}".rstrip())
+            print(f"  {counted({outcome: reports})}; {reward} {member.offer.get('currency', '')}".rstrip())
     if not found:
         note("this device is in no campaign: halfmask join URL")

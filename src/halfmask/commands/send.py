@@ -3,6 +3,8 @@
 import sys
 import time as clock
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
@@ -37,6 +39,8 @@ class Send(Options):
         The column with the readings.
     follow
         Go on as the file grows, until Ctrl-C.
+    mqtt
+        Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
     tell
         Hears what should be known.
     """
@@ -47,6 +51,7 @@ class Send(Options):
     time: str = "time"
     value: str = "value"
     follow: Flag = False
+    mqtt: str | None = None
     tell: Teller = None
 
     def check(self) -> None:
@@ -69,18 +74,37 @@ class Shared:
 @command(Send)
 def send(options: Send) -> Shared:
     """Mask readings for every campaign joined, queue the reports on disk, and send until each has its receipt."""
+
+    with _sharer(options) as sharer:
+        run = _Run(options, sharer, Shared())
+        if options.source == "-":
+            run.all_of(sys.stdin.buffer)
+        elif options.source is not None:
+            if not Path(options.source).is_file():
+                raise SourceError(f"{options.source}: no such file: name a CSV of readings", place=options.source)
+            with open(options.source, "rb", buffering=0 if options.follow else -1) as file:
+                run.all_of(file)
+        run.send(patient=False)
+        return run.shared
+
+
+@contextmanager
+def _sharer(options: Send) -> "Iterator[Sharer]":
+    """The device's own client; with a broker, reports go by MQTT and all else by HTTP."""
     from halfmask_device.sharing import Sharer
 
-    run = _Run(options, Sharer(options.state), Shared())
-    if options.source == "-":
-        run.all_of(sys.stdin.buffer)
-    elif options.source is not None:
-        if not Path(options.source).is_file():
-            raise SourceError(f"{options.source}: no such file: name a CSV of readings", place=options.source)
-        with open(options.source, "rb", buffering=0 if options.follow else -1) as file:
-            run.all_of(file)
-    run.send(patient=False)
-    return run.shared
+    if options.mqtt is None:
+        yield Sharer(options.state)
+        return
+    from halfmask.service.mqtt import MqttTransports
+    from halfmask_device.transport import ServiceClient, urllib_transport
+
+    producers = {each.token: each.producer for each in Sharer(options.state).memberships()}
+    transport = MqttTransports(options.mqtt, producers, urllib_transport)
+    try:
+        yield Sharer(options.state, lambda address: ServiceClient(address, transport))
+    finally:
+        transport.close()
 
 
 @dataclass
@@ -93,7 +117,8 @@ class _Run:
         from halfmask_device.stream import Growing, csv_batches
 
         source = Growing(file, self._idle) if self.options.follow else file
-        for first, batch in csv_batches(cast("ByteSource", source), self.options.time, self.options.value):
+        name = "standard input" if self.options.source == "-" else str(self.options.source)
+        for first, batch in csv_batches(cast("ByteSource", source), self.options.time, self.options.value, name=name):
             queued = self.sharer.put(batch, first=first)
             self.shared.queued += queued.reports
             self.shared.refused += queued.refused

@@ -5,17 +5,12 @@ gateways below it are its state of a period; the whole state goes up whenever it
 The service above keeps the highest, so that losing, repeating or reordering what is sent changes no total.
 """
 
-import asyncio
 import logging
-import random
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from halfmask.service.beside import Beside, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.known import Noted, changed, note, own_rows, recent
 from halfmask.service.mirror import mirror
@@ -28,10 +23,6 @@ from halfmask_device.transport import Transport, urllib_transport
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0
 """Seconds between two looks for what has changed."""
-LONGEST = 60.0
-"""Seconds between two attempts while the service above does not answer."""
-SPARE = 9
-"""A look is followed by a pause that is so many times as long: counting stays a small part of the work."""
 SOONER = 5
 """Minutes, at most, by which a gateway closes its periods before the service above does."""
 MOST_PERIODS = 50
@@ -62,6 +53,8 @@ class Gateway:
         rows = await run_in_threadpool(self._waiting, campaign)
         for start in range(0, len(rows), MOST_PERIODS):
             await self._send(campaign, rows[start : start + MOST_PERIODS])
+        if rows:
+            log.info("cells sent up", extra={"periods": len(rows)})
         return len(rows)
 
     async def _meet(self) -> Campaign:
@@ -98,37 +91,9 @@ class Gateway:
         self._arrived |= {row.period: row.version for row in rows}
 
 
-Made = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
-
-
-def beside(address: str, token: str, transport: Transport = urllib_transport) -> Made:
+def beside(address: str, token: str, transport: Transport = urllib_transport) -> Beside:
     """A task that sends as long as the service runs."""
     upstream = Upstream(address, transport, tries=1)
-
-    @asynccontextmanager
-    async def run(service: Service, writer: Writer) -> AsyncIterator[None]:
-        task = asyncio.create_task(_for_ever(Gateway(service, writer, upstream, token)))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    return run
-
-
-async def _for_ever(gateway: Gateway) -> None:
-    pause = EVERY
-    while True:
-        began = time.monotonic()
-        try:
-            count = await gateway.look()
-            pause = max(EVERY, SPARE * (time.monotonic() - began))
-            if count:
-                log.info("cells sent up", extra={"periods": count})
-        except Exception as error:  # whatever came from above, the next look tries again
-            pause = min(pause * 2, LONGEST)
-            said = getattr(error, "said", getattr(error, "code", ""))
-            log.warning("cells could not be sent up", extra={"kind": type(error).__name__, "code": said})
-        await asyncio.sleep(pause * random.uniform(0.75, 1.0))
+    return repeated(
+        lambda service, writer: Gateway(service, writer, upstream, token).look, EVERY, "cells could not be sent up"
+    )

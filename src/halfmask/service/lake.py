@@ -9,12 +9,10 @@ An engine makes cells from the files: per campaign, period and setting the numbe
 the sum of squares in steps. All of a producer's reports of a period are in one file, so cells of files add up.
 """
 
-import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from starlette.concurrency import run_in_threadpool
 
-from halfmask.errors import FileFormatError, RunError, SourceError
+from halfmask.errors import FileFormatError, SourceError
 from halfmask.files import whole_file
+from halfmask.service.beside import Beside, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cell, Cells, merge, read
 from halfmask.service.service import Service
-from halfmask.service.storage.base import StoreFullError, StoreGoneError
 from halfmask.service.writer import Writer
 
 log = logging.getLogger("halfmask.service")
@@ -91,31 +89,18 @@ def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[A
         pq.write_table(pa.table(columns, SCHEMA), temporary, compression="zstd")
 
 
-def beside(folder: Path, node: str) -> Callable[[Service, Writer], AbstractAsyncContextManager[None]]:
+def beside(folder: Path, node: str) -> Beside:
     """A task that fills the lake as long as the service runs."""
 
-    @asynccontextmanager
-    async def run(service: Service, _: Writer) -> AsyncIterator[None]:
-        task = asyncio.create_task(_for_ever(service, folder, node))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    return run
-
-
-async def _for_ever(service: Service, folder: Path, node: str) -> None:
-    while True:
-        try:
+    def make(service: Service, _: Writer) -> Callable[[], Awaitable[None]]:
+        async def turn() -> None:
             count = await run_in_threadpool(fill, service, folder, node)
             if count:
                 log.info("periods written to the lake", extra={"count": count})
-        except (StoreGoneError, StoreFullError, RunError) as error:
-            log.warning("the lake could not be filled", extra={"kind": type(error).__name__})
-        await asyncio.sleep(EVERY)
+
+        return turn
+
+    return repeated(make, EVERY, "the lake could not be filled")
 
 
 def files(folder: Path) -> list[Path]:

@@ -224,6 +224,27 @@ def beside(url: str, name: str) -> Made:
     return run
 
 
+class MqttTransports:
+    """A transport for a device in several campaigns: a client of the broker for each of its producers' tokens."""
+
+    def __init__(self, url: str, producers: Mapping[str, str], http: Callable[..., Answer]) -> None:
+        self.url, self.producers, self.http = url, producers, http
+        Broker.parse(url).client("", keep=False)  # a missing package is told at the start
+        self._made: dict[str, MqttTransport] = {}
+
+    def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        producer = self.producers.get(headers.get("Authorization", "").removeprefix("Bearer "))
+        if producer is None or urlsplit(address).path != "/v1/reports":
+            return self.http(method, address, headers, body)
+        if producer not in self._made:
+            self._made[producer] = MqttTransport(self.url, producer, self.http)
+        return self._made[producer](method, address, headers, body)
+
+    def close(self) -> None:
+        for each in self._made.values():
+            each.close()
+
+
 class MqttTransport:
     """A transport for a device: reports go by MQTT, and the answer is their receipt; all else goes by ``http``.
 

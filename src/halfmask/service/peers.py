@@ -6,13 +6,9 @@ when its deadline has passed and everybody who has cells of it has said its last
 node that is cut off keeps the period open until it hears of the others again.
 """
 
-import asyncio
 import logging
-import random
 import re
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Iterable, Sequence
 from functools import partial
 from http.client import HTTPException
 from typing import Any
@@ -20,6 +16,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import HalfmaskError, OptionError
+from halfmask.service.beside import Beside, repeated
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_whole
 from halfmask.service.cells import check_cells, plain
@@ -43,7 +40,6 @@ from halfmask_device.transport import Transport, urllib_transport
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0
 """Seconds between two rounds: in one a node speaks to each of its peers once."""
-SPARE = 9
 LEAST_SECRET = 32
 PEER = 0
 MOST_CELLS = 2000
@@ -244,31 +240,9 @@ def _parts(whole: Map) -> Iterable[Map]:
     yield part
 
 
-Made = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
-
-
-def beside(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> Made:
+def beside(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> Beside:
     """A task that speaks to the peers as long as the service runs."""
     peers = [Peer(address, transport, tries=1) for address in addresses]
-
-    @asynccontextmanager
-    async def run(service: Service, writer: Writer) -> AsyncIterator[None]:
-        task = asyncio.create_task(_for_ever(Peers(service, writer, peers, token)))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    return run
-
-
-async def _for_ever(peers: Peers) -> None:
-    while True:
-        began = time.monotonic()
-        try:
-            await peers.round()
-        except Exception as error:  # the store may be away; the next round tries again
-            log.warning("a round with the peers failed", extra={"kind": type(error).__name__})
-        await asyncio.sleep(max(EVERY, SPARE * (time.monotonic() - began)) * random.uniform(0.75, 1.0))
+    return repeated(
+        lambda service, writer: Peers(service, writer, peers, token).round, EVERY, "a round with the peers failed"
+    )

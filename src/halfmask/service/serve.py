@@ -17,7 +17,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
-from halfmask.service.http.app import Beside, create_app
+from halfmask.service.beside import Beside
+from halfmask.service.http.app import create_app
 from halfmask.service.instants import system_clock
 from halfmask.service.limits import Limits
 from halfmask.service.service import Service

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Starlette
 
 from halfmask import __version__
+from halfmask.service.beside import Beside
 from halfmask.service.call import Request
 from halfmask.service.http.bodies import read_request
 from halfmask.service.http.metrics import Metrics
@@ -34,10 +35,6 @@ CLOSE_EVERY = 5.0
 """Seconds between two looks for periods that are past their deadline."""
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
-
-
-Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
-"""What runs beside the application as long as it does: a broker's client, a gateway's sender."""
 
 
 class Application(FastAPI):
