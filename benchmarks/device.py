@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial
@@ -70,9 +70,9 @@ def singly(sampler: Callable[[int], object]) -> None:
         sampler(1)
 
 
-def draws() -> None:
+def draws(settings: Sequence[str] = SETTINGS) -> None:
     """Noise alone: draws a second by ours, by OpenDP, by numpy in floating point."""
-    for setting in SETTINGS:
+    for setting in settings:
         noise(setting, LATTICE, 1000)
         ours = seconds(partial(noise, setting, LATTICE, DRAWS))
         line = f"  {setting}: {DRAWS / ours:,.0f} draws/s"
