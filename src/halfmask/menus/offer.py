@@ -193,7 +193,7 @@ def offer_rows(menu: Menu) -> list[list[str]]:
     first = next((each.protection for each in menu.settings if each.protection), None)
     crowds = list(first.errors) if first else []
     head = ["id", "level", "setting", "guess", "epsilon", window]
-    head += ["named"] if first and first.recognised is not None else []
+    head += ["recognised"] if first and first.recognised is not None else []
     head += [f"{users:,}" for users in crowds] + ["needs", "privacy", "utility"]
     rows = [head]
     for each in menu.settings:
@@ -201,7 +201,7 @@ def offer_rows(menu: Menu) -> list[list[str]]:
         row = [each.id, each.name, str(each.setting)]
         row += ["-" if found is None or found.guess is None else f"{found.guess:.0%}"]
         row += [_epsilon(found.reading if found else None), _epsilon(found.window if found else None)]
-        if "named" in head:
+        if "recognised" in head:
             row.append("-" if found is None or found.recognised is None else f"{found.recognised:.0%}")
         row += [f"{(found.errors if found else {}).get(users, 0.0):.2%}" for users in crowds]
         row.append("-" if each.needed is None else f"{each.needed:,}")
@@ -226,7 +226,7 @@ def offer_notes(menu: Menu) -> list[str]:
             f"level up buys {made['step']:.0%} of it or more"
         )
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):
-            notes.append("named: share of producers recognised from a masked day by who knows their days before")
+            notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
             "100 and so on: mean error of a period's total of so many producers; needs: producers for an error of "
             f"{made['within']:.2%}"
