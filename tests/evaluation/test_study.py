@@ -70,7 +70,9 @@ def test_the_summary_says_what_the_samples_say(profile: Profile, tmp_path: Path)
 def test_settings_that_break_the_constraint_have_no_scores(profile: Profile, tmp_path: Path) -> None:
     path = tmp_path / "summary.parquet"
     halfmask.evaluate(profile, path, grid="laplace:b=0.1|1000", sizes="50", summary=True)
-    assert read_study(path)[0]["privacy_median"].null_count == 1
+    table = read_study(path)[0]
+    assert table["privacy_median"].null_count == table["local_entropy"].null_count == 1
+    assert table["global_entropy"].null_count == 0
 
 
 @pytest.mark.parametrize("cut", [0, 4, 1000])

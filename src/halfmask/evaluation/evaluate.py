@@ -67,7 +67,14 @@ def evaluate_grid(
                 advance(done, len(grid))
 
         metrics = evaluate_analytic(
-            profile, grid, subsets, **how, threads=threads, single=summary, advance=step, notes=notes
+            profile,
+            grid,
+            subsets,
+            **how,
+            threads=threads,
+            within=Constraint() if summary else None,
+            advance=step,
+            notes=notes,
         )
     else:
         if panel is None:

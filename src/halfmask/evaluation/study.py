@@ -257,7 +257,8 @@ def write_summary(
 ) -> None:
     """One row a setting: percentiles of privacy and utility over its samples, and the pooled metrics.
 
-    Settings that break the constraint have their pooled metrics and no scores.
+    Settings that break the constraint have their pooled global metrics, no scores, and local metrics where these were
+    evaluated.
     """
     weights, constraint = weights or Weights(), constraint or Constraint()
     kept = passing(study.metrics, constraint)
@@ -283,7 +284,7 @@ def write_summary(
                     columns[f"{score}_median"] = pa.array(median, mask=out)
                     columns[f"{score}_p10"] = pa.array(tenth, mask=out)
                 for name, column in zip(METRICS, _pooled(metrics), strict=True):
-                    columns[name] = pa.array(column)
+                    columns[name] = pa.array(column, from_pandas=True)  # no number: null
                 writer.write_table(pa.table(columns, schema=schema))
             start += len(block)
 

@@ -74,7 +74,9 @@ class Bench:
         if correction is not None:
             full = not near
             correction = self.local.corrections(self.law, parameters) if full else np.tile(correction, (len(out), 1))
-        analytic._local_part(self.local, self.law, block, everything, correction, self.subsets, self.seed, out)
+        analytic._local_part(
+            self.local, self.law, block, everything, correction, self.subsets, self.seed, out, everything
+        )
         moments = self.law.moments(parameters)
         for index, totals in enumerate(self.totals):
             analytic._global_part(self.law, block, moments, totals, index, self.aggregate, self.seed, out)

@@ -1,21 +1,22 @@
 """The analytic engine: every metric of every setting on every subset, from the profile alone."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.analytic.denominators import ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.few import FewReadings, drawn_errors, drawn_sums, scatter_of_few, whole_sample
 from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
 from halfmask.evaluation.analytic.totals import SubsetTotals, global_summaries, period_sums, subset_totals
-from halfmask.evaluation.metrics import GLOBAL, LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
+from halfmask.evaluation.metrics import GLOBAL, LOCAL, LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import Subset
+from halfmask.evaluation.scores import Constraint, passing
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.grid import Block, Grid
 from halfmask.mechanisms.mechanism import mechanism
@@ -43,11 +44,14 @@ def evaluate_analytic(
     error: ErrorKind = "relative",
     seed: int = 7,
     threads: int | None = None,
-    single: bool = False,
+    within: Constraint | None = None,
     advance: Callable[[int], None] | None = None,
     notes: Notes | None = None,
 ) -> FloatArray:
-    """Metrics (settings, subsets, 6) in the order of `METRICS`; ``single`` for single precision.
+    """Metrics (settings, subsets, 6) in the order of `METRICS`.
+
+    Where only settings ``within`` a constraint count, as in a summary, the others are spared the local metrics, which
+    are NaN, and all are in single precision. Whether a setting keeps it follows from the global metrics alone.
 
     Noise is drawn once for each subset and serves all settings (common random numbers), so settings are compared on
     the same ground, and neither blocks nor threads change a bit of the result.
@@ -56,7 +60,7 @@ def evaluate_analytic(
         raise OptionError(
             f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or `engine=direct` `panel=SOURCE`"
         )
-    out = np.empty((len(grid), len(subsets), len(METRICS)), np.float32 if single else np.float64)
+    out = np.empty((len(grid), len(subsets), len(METRICS)), np.float64 if within is None else np.float32)
     notes = notes if notes is not None else Notes()
     start, sums = 0, period_sums(profile, subsets)
     with ThreadPoolExecutor(threads or 2) as pool:
@@ -71,27 +75,41 @@ def evaluate_analytic(
                 subset_totals(s, part_sums, aggregate, kind, error) for s, part_sums in zip(subsets, sums, strict=True)
             ]
             notes.excluded_periods = max(notes.excluded_periods, sum(t.excluded for t in totals))
-            correction = local.corrections(law, block.parameters)
-            jobs = [
-                pool.submit(_local_part, local, law, block, rows, correction, subsets, seed, part)
-                for rows in _chunks(len(block))
-            ]
             moments = law.moments(block.parameters)
-            jobs += [
+            _all_of(
                 pool.submit(_global_part, law, block, moments, t, index, aggregate, seed, part)
                 for index, t in enumerate(totals)
-            ]
-            try:
-                for job in jobs:
-                    done = job.result()
-                    if advance and done:
-                        advance(done)
-            except BaseException:
-                for job in jobs:
-                    job.cancel()
-                raise
+            )
+            rows = np.arange(len(block)) if within is None else np.flatnonzero(passing(part, within))
+            part[..., LOCAL] = np.nan
+            if advance and len(rows) < len(block):
+                advance(len(block) - len(rows))
+            if len(rows):
+                correction = local.corrections(law, block.parameters[rows])
+                chosen = Block(block.mechanism, block.parameters[rows])
+                _all_of(
+                    (
+                        pool.submit(_local_part, local, law, chosen, some, correction, subsets, seed, part, rows[some])
+                        for some in _chunks(len(rows))
+                    ),
+                    advance,
+                )
             start += len(block)
     return out
+
+
+def _all_of(jobs: Iterable["Future[int]"], advance: Callable[[int], None] | None = None) -> None:
+    """Wait for all jobs; the first error stops them."""
+    started = list(jobs)
+    try:
+        for job in started:
+            done = job.result()
+            if advance and done:
+                advance(done)
+    except BaseException:
+        for job in started:
+            job.cancel()
+        raise
 
 
 def global_part(
@@ -146,13 +164,14 @@ def _local_part(
     subsets: list[Subset],
     seed: int,
     out: FloatArray,
+    places: IntArray | slice,
 ) -> int:
     found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
     mean, second, entropy = _scattered(found, local.few, law, block.parameters[rows], subsets, seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        out[rows, :, LOCAL_MEAN] = mean
-        out[rows, :, LOCAL_STD] = np.sqrt(np.maximum(second - mean**2, 0))
-        out[rows, :, LOCAL_ENTROPY] = entropy
+        out[places, :, LOCAL_MEAN] = mean
+        out[places, :, LOCAL_STD] = np.sqrt(np.maximum(second - mean**2, 0))
+        out[places, :, LOCAL_ENTROPY] = entropy
     return len(found.mean)
 
 
