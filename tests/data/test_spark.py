@@ -79,14 +79,14 @@ def test_folders_globs_hive_and_odd_names(tmp_path: Path) -> None:
 
 
 def test_order_over_several_parts_and_files(tmp_path: Path) -> None:
-    for file in range(3):
+    for file in range(2):
         lines = (f"u{file},2026-01-01 00:00:00,{i}.{'0' * 40}\n" for i in range(80_000))
         write(tmp_path / f"{file}.csv", "user,time,value\n" + "".join(lines))
     panel = open_panel(tmp_path, engine="spark")
     assert panel.ordered.to_native().rdd.getNumPartitions() > 1
     found = panel.collect(panel.ordered.sort("order"))
-    assert found.column("value").to_pylist() == [float(i) for i in range(80_000)] * 3
-    assert found.column("user").to_pylist() == [f"u{file}" for file in range(3) for _ in range(80_000)]
+    assert found.column("value").to_pylist() == [float(i) for i in range(80_000)] * 2
+    assert found.column("user").to_pylist() == [f"u{file}" for file in range(2) for _ in range(80_000)]
 
 
 def test_cer_and_wide(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_cer_and_wide(tmp_path: Path) -> None:
     assert {row[0] for row in found[0]} == {"it's", "b\\c"}
 
 
-@pytest.mark.parametrize("value", ["it's", "a`b", 'a"b', "x;--", "Größe", "a.b"])
-def test_odd_column_names(tmp_path: Path, value: str) -> None:
+def test_odd_column_names(tmp_path: Path) -> None:
+    value = 'it\'s `x` "y"; -- Größe a.b'
     pq.write_table(table().rename_columns(["user", "time", value]), tmp_path / "x.parquet")
     assert both(tmp_path / "x.parquet", value=value) == READINGS
 
