@@ -60,6 +60,7 @@ def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
     assert text.count("url(#") == text.count("url(#one-")
 
 
+@pytest.mark.slow  # the report's own figures are saved in `reported`
 def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
     written = save_figures(folder, ("pdf",))

@@ -110,6 +110,7 @@ def test_the_report_refers_to_nothing_outside(reported: Path) -> None:
     assert set(re.findall(r"url\((.)", text)) == {"#"}
 
 
+@pytest.mark.slow  # reports that are repeated elsewhere have equal bytes too: tests/commands/test_repeat.py
 def test_equal_folders_give_equal_bytes(reported: Path, folder: Path) -> None:
     assert report(folder).read_bytes() == (reported / "report.html").read_bytes()
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
