@@ -61,7 +61,11 @@ def _offer(profile: Profile) -> Menu:
 
 
 def _levels_hold(made: Menu, users: NDArray[np.str_], days: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-    """Guess error and error of totals of each level, by masking; half of the noise would be told apart."""
+    """Guess error and error of totals of each level, by masking; half of the noise would be told apart.
+
+    A total's noise is taken as normal, which overstates the error of a period of one reading by 13 %. Where such a
+    period decides the mean, as one does of the pedestrians, many maskings still leave a sampling error.
+    """
     rng = np.random.default_rng(9)
     everyone = len(np.unique(users))
     _, day = np.unique(days, return_inverse=True)
@@ -73,10 +77,11 @@ def _levels_hold(made: Menu, users: NDArray[np.str_], days: NDArray[np.int64], v
         guess = found.best_absolute / found.prior_absolute
         assert each.protection is not None
         assert guess == pytest.approx(each.protection.guess, abs=0.03)
-        errors = [np.mean(np.abs(np.bincount(day, each.setting.mask(values, rng)) - true) / scale) for _ in range(60)]
+        errors = [np.mean(np.abs(np.bincount(day, each.setting.mask(values, rng)) - true) / scale) for _ in range(240)]
         told = each.protection.errors[everyone]
-        assert np.mean(errors) == pytest.approx(told, rel=0.15)
-        assert np.mean(errors) != pytest.approx(told / 2, rel=0.15)
+        chance = float(np.std(errors)) / np.sqrt(len(errors))
+        assert abs(np.mean(errors) - told) < 0.15 * told + 3 * chance
+        assert abs(np.mean(errors) - told / 2) > 0.15 * told / 2 + 3 * chance
         assert 0 <= each.privacy.median <= 1
         assert 0 <= each.utility.median <= 1
 
