@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.cli import app
+from halfmask.commands import names
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -196,3 +197,9 @@ def test_the_example_of_the_readme_runs(
         "panel.profile",
         "study.parquet",
     ]
+
+
+def test_the_reference_has_every_command() -> None:
+    """`make docs` fails where a name of it is not in the code, so what is there is right; this finds what is not."""
+    text = (ROOT / "docs" / "reference.md").read_text()
+    assert [name for name in names() if f"::: halfmask.commands.{name}.{name}\n" not in text] == []

@@ -91,7 +91,7 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
     if page.get("version") != version:
         raise FileFormatError(
             f"{path} is a {kind} of version {page.get('version')}; this halfmask reads {version}: "
-            f"upgrade halfmask where that is newer, or make it anew with '{maker}'"
+            f"upgrade halfmask where that is newer, or recreate it with '{maker}'"
         )
     return page
 

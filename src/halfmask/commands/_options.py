@@ -29,8 +29,6 @@ from cyclopts import Parameter
 from halfmask.errors import OptionError, RunError
 
 if TYPE_CHECKING:
-    from halfmask.audits.card import ReportCard
-    from halfmask.choice.mix import Mix
     from halfmask.evaluation.scores import Weights
     from halfmask.evaluation.study import Study
     from halfmask.mechanisms.setting import PrivacySetting
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
     AnyProfile = Profile | Path | str
     AnyStudy = Study | Path | str
     AnyMenu = Menu | Path | str
-    AnyMix = Mix | Path | str
-    AnyCard = ReportCard | Path | str
     AnySource = Any  # a path or address, or any frame that Narwhals takes
     AnySettings = Iterable[str | PrivacySetting]
     AnyWeights = Weights | str
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     AnyBallots = Sequence[Sequence[str]] | Path | str
     Numbers = Mapping[str, float] | str
 else:  # what the command line gives: in Python, the object in hand does as well
-    AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyMix = AnyCard = AnyTable = AnyBallots = Path
+    AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyTable = AnyBallots = Path
     AnySource = AnyWeights = Numbers = str
     AnySettings = tuple[str, ...]
 

@@ -9,8 +9,6 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-MICROSECONDS = 1_000_000
-
 
 @dataclass(frozen=True)
 class Guess:

@@ -248,7 +248,7 @@ def read_menu(path: str | Path) -> Menu:
         raise FileFormatError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(
-            f"{path} is a damaged menu ({type(error).__name__}: {error}): make it anew with 'halfmask optimize'"
+            f"{path} is a damaged menu ({type(error).__name__}: {error}): recreate it with 'halfmask optimize'"
         ) from error
 
 

@@ -84,7 +84,7 @@ def score(
     missing = [name for name in ("setting", "mechanism", *METRICS) if name not in table.column_names]
     if missing or not table.num_rows:
         what = f"no column '{missing[0]}'" if missing else "no rows"
-        raise FileFormatError(f"the study has {what}: make it anew with 'halfmask evaluate'")
+        raise FileFormatError(f"the study has {what}: recreate it with 'halfmask evaluate'")
     if about.get("form") == "summary":
         if largest is not None:
             raise OptionError("the study is a summary, whose scores cannot be put on another scale: keep every sample")
@@ -99,7 +99,7 @@ def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, large
         values = _numbers(table, name)
         metrics[..., index] = (values if order is None else values[order]).reshape(len(first), samples)
     if np.isnan(metrics).any():
-        raise FileFormatError("the study holds metrics that are no numbers: make it anew with 'halfmask evaluate'")
+        raise FileFormatError("the study holds metrics that are no numbers: recreate it with 'halfmask evaluate'")
     passes = passing(metrics, constraint)
     largest = normalisers(metrics, passes) if largest is None else largest
     kept = np.flatnonzero(passes)

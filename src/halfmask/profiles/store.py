@@ -111,7 +111,7 @@ def _page(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             f"{path} is of version {page['version']}; this halfmask reads up to {VERSION}: upgrade it"
         )
     if page["bins_per_octave"] != BINS_PER_OCTAVE:
-        raise FileFormatError(f"{path} has other bins than this halfmask ({BINS_PER_OCTAVE} an octave): make it anew")
+        raise FileFormatError(f"{path} has other bins than this halfmask ({BINS_PER_OCTAVE} an octave): recreate it")
     return page
 
 

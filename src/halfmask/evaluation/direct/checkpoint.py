@@ -95,9 +95,9 @@ class Checkpoint:
             try:
                 held = np.load(file, allow_pickle=False)
             except (OSError, ValueError, EOFError) as error:
-                raise FileFormatError(f"{file} is damaged: delete it, and its samples are evaluated anew") from error
+                raise FileFormatError(f"{file} is damaged: delete it, and its samples are evaluated again") from error
             if held.shape != self.results[:, subset].shape or held.dtype != np.float64:
-                raise FileFormatError(f"{file} has shape {held.shape}: delete it, and its samples are evaluated anew")
+                raise FileFormatError(f"{file} has shape {held.shape}: delete it, and its samples are evaluated again")
             self.results[:, subset] = held
 
     def missing(self, subset: int) -> list[int]:

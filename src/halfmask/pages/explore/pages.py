@@ -43,7 +43,7 @@ def asset(name: str) -> tuple[bytes, str] | None:
     try:
         return resources.files(package).joinpath(file).read_bytes(), KINDS[Path(file).suffix]
     except (OSError, ModuleNotFoundError) as error:
-        raise RunError(f"{file} of {package} is missing ({error}): install halfmask anew") from error
+        raise RunError(f"{file} of {package} is missing ({error}): install halfmask again") from error
 
 
 def live_page(explorer: Explorer) -> str:

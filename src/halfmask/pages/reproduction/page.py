@@ -18,7 +18,7 @@ one. What counts as holding stands in the docstring of each measure (`src/halfma
 grid or weight was fitted to agree.
 """
 
-AGAIN = """## How to make this page anew
+AGAIN = """## How to recreate this page
 
 ```sh
 halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
@@ -33,7 +33,7 @@ The same versions and sources give the same page, byte for byte.
 
 
 def page(parts: Mapping[str, Sequence[Claim]], about: Mapping[str, str]) -> str:
-    """The whole page: datasets, verdicts at a glance, every claim by part, and how to make it anew."""
+    """The whole page: datasets, verdicts at a glance, every claim by part, and how to recreate it."""
     lines = [HEAD, "## Datasets\n", *(_dataset(name, text) for name, text in about.items()), ""]
     lines += ["## At a glance\n", "| | claim | verdict |", "|---|---|---|"]
     numbered = [(part, each) for part, claims in parts.items() for each in claims]
