@@ -49,7 +49,7 @@ def test_the_figures_of_the_sine_setting() -> None:
     assert found.certain == pytest.approx(0.0065, abs=5e-5)
     assert found.composed[48][1.0] == pytest.approx(0.356, abs=1e-3)
     assert found.epsilon is None
-    assert found.label.startswith("no epsilon guarantee: 0.65 % of reports")
+    assert found.label.startswith("no epsilon guarantee: 0.65")
 
 
 def test_a_day_of_laplace_reports() -> None:
@@ -177,7 +177,7 @@ def test_what_is_impossible_is_certain_where_corners_meet_but_for_rounding() -> 
 def test_json_is_plain_and_complete(text: str) -> None:
     found = guarantee(PrivacySetting.parse(text), 0.3, (48, 1440))
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert set(plain) == {"setting", "sensitivity", "step", "epsilon", "delta", "composed", "label"}
+    assert set(plain) == {"setting", "sensitivity", "step", "epsilon", "delta", "composed", "label", "unit"}
     assert list(plain["delta"]) == ["0", "0.1", "0.5", "1", "2", "5", "inf"]
     assert {key: list(deltas) for key, deltas in plain["composed"].items()} == {
         "48": list(plain["delta"]),
@@ -204,7 +204,7 @@ def test_labels_say_what_there_is() -> None:
     ]
     assert labels == [
         "epsilon 0.5 for a change of up to 1 in one reading, delta 0",
-        "no epsilon at delta 0: delta 0.0068 at epsilon 1 for a change of up to 1 in one reading",
+        "no epsilon at delta 0: delta 0.0069 at epsilon 1 for a change of up to 1 in one reading",
         "no epsilon guarantee: 50 % of reports rule the other value out for certain, for a change of up to 1 in one "
         "reading",
         "epsilon 0.5 for a change of up to 1 in one reading, delta 0, of readings that are multiples of 0.1",

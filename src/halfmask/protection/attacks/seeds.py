@@ -116,12 +116,13 @@ def uniforms(seeds: IntArray, size: int) -> FloatArray:
 def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
     """The most plausible seed of each device, among those that leave the fewest readings off the decimals."""
     everyone = np.arange(seeds)
-    probed = None if unit is None else draws(noise, everyone, PROBE)
+    probe = min(PROBE, reports.shape[1])
+    probed = None if unit is None else draws(noise, everyone, probe)
     found = np.zeros(len(reports), np.int64)
     for device, report in enumerate(reports):
         fits, best = everyone, np.inf
         if probed is not None and unit is not None:
-            steps = _remove(noise, report[:PROBE], probed) / unit
+            steps = _remove(noise, report[:probe], probed) / unit
             off = np.count_nonzero(np.abs(steps - np.rint(steps)) > NEAR, axis=1)
             fits = np.flatnonzero(off == off.min())
         for some in np.array_split(fits, len(fits) // BLOCK + 1):
