@@ -78,6 +78,7 @@ def open_store(url: str, least_room: int = LEAST_ROOM) -> SqlStore:
     engine = open_engine(parsed)
     version = version_of(engine)
     if version != newest_version():
+        engine.dispose()
         state = "is not initialised" if version is None else f"has tables of version {version}"
         shown = parsed.render_as_string(hide_password=True)
         raise OptionError(f"the database {shown} {state}: run 'halfmask serve' with `init` and the same `db` once")
