@@ -74,7 +74,7 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
     assert "25 accepted; 50 EUR/1000" in done("status", *state)
     ledger = done("ledger", *state, "--change", "1", "--limit", "60", "--window", "week", "--then", "warn")
-    assert ledger.startswith("epsilon bounds (delta 1e-06) for a change of 1 in every reading of the window:\n")
+    assert ledger.startswith("upper bounds on epsilon, rounded up, for a change of 1: in every reading of the window")
     total = ledger.splitlines()[-1].split()
     assert (total[:2], total[-1]) == (["all", "25"], "50")
     assert "left campaign" in done("leave", *state)
