@@ -25,6 +25,7 @@ from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
 from halfmask.cli.tables import advice_rows, trial_rows
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import local_error, summary
 from halfmask.evaluation.scores import privacy
 from halfmask.mechanisms.grid import grid
@@ -253,7 +254,7 @@ def town() -> tuple[Case, Menu]:
     """Four hundred homes and their offer: its menu's scale, and what it tells households, are of 250 of them."""
     case = household(users=400, days=30, step=2)
     others = case.profile.subset(case.profile.labels[HELD:])
-    study = evaluate_grid(others, grid("laplace:b=0.05..3/0.05"), sizes="100,all", repeats=3)
+    study = evaluate_grid(others, grid("laplace:b=0.05..3/0.05"), Experiment(sizes=(100, 250), repeats=3))
     return case, offer(others, study, question=QUESTION).menu
 
 
