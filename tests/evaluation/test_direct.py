@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.direct.run import evaluate_direct
@@ -35,6 +36,7 @@ AGGREGATES: dict[str, Callable[[Floats], float]] = {
     "min": np.min,
     "median": np.median,
     "quantile:0.9": ninetieth,
+    "trimmed:0.1": lambda values: float(stats.trim_mean(values, 0.1)),
 }
 
 

@@ -165,6 +165,7 @@ def test_decay_of_sum_and_maximum(large: Case) -> None:
         ("total", "known"),
         ("quantile:1.5", "between 0 and 1"),
         ("quantile:x", "between 0 and 1"),
+        ("trimmed:0.6", "between 0 and 0.5"),
         ("no_such_module_at_all:f", "cannot be loaded"),
         ("nowhere.py:f", "cannot be loaded"),
         ("math:pi", "not a function"),

@@ -51,7 +51,8 @@ class Evaluate(Options):
     seed
         The same seed gives the same study, byte for byte.
     aggregate
-        sum, mean or variance; with --engine direct also max, min, median, quantile:0.9 or module:function.
+        sum, mean or variance; with --engine direct also max, min, median, quantile:0.9, trimmed:0.1 or
+        module:function.
     error
         relative (the paper's), scaled, or auto: scaled where more than 5 % of readings are zero or signs are mixed.
     engine

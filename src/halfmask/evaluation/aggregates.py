@@ -1,8 +1,8 @@
 """Aggregates: what a consumer computes of a period's values.
 
 Some follow from running sums or extremes (``sum``, ``mean``, ``variance``, ``max``, ``min``); the others (``median``,
-``quantile:p``, a function of one's own) need all values of a period at once. The analytic engine knows the first
-three, whose error follows from sums of noise; the rest is for the direct engine.
+``quantile:p``, ``trimmed:p``, a function of one's own) need all values of a period at once. The analytic method knows
+the first three, whose error follows from sums of noise; the rest is for the direct one.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 ANALYTIC = ("sum", "mean", "variance")
 RUNNING = (*ANALYTIC, "max", "min")
 EQUAL = 1e-12
-KNOWN = (*RUNNING, "median", "quantile:p", "module:function", "path.py:function")
+KNOWN = (*RUNNING, "median", "quantile:p", "trimmed:p", "module:function", "path.py:function")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PeriodSums:
 
 
 def aggregate(name: str) -> Aggregate:
-    """The aggregate of that name; ``quantile:0.9``, or ``module:function`` and ``path.py:function`` for one's own."""
+    """The aggregate of that name, or of one's own: ``module:function`` or ``path.py:function``."""
     if name in RUNNING:
         return Aggregate(name)
     if name == "median":
@@ -73,6 +73,8 @@ def aggregate(name: str) -> Aggregate:
     head, colon, tail = name.rpartition(":")
     if head == "quantile":
         return Aggregate(name, _quantile(_share(name, tail)))
+    if head == "trimmed":
+        return Aggregate(name, _trimmed(_share(name, tail, most=0.5)))
     if not colon or not head or not tail:
         raise OptionError(f"aggregate '{name}' is not known: use {', '.join(KNOWN)}")
     return Aggregate(name, _own(name, head, tail))
@@ -143,13 +145,24 @@ def _quantile(share: float) -> Callable[[FloatArray], float]:
     return lambda values: float(np.quantile(values, share))
 
 
-def _share(name: str, text: str) -> float:
+def _trimmed(share: float) -> Callable[[FloatArray], float]:
+    """Mean without ``share`` of the values at each end: a few liars or broken meters move it little."""
+
+    def mean(values: FloatArray) -> float:
+        cut = min(int(share * len(values)), (len(values) - 1) // 2)
+        return float(np.sort(values)[cut : len(values) - cut].mean())
+
+    return mean
+
+
+def _share(name: str, text: str, most: float = 1) -> float:
     try:
         share = float(text)
     except ValueError:
         share = np.nan
-    if not 0 <= share <= 1:
-        raise OptionError(f"aggregate '{name}': '{text}' is not a share between 0 and 1: write quantile:0.9")
+    if not 0 <= share <= most:
+        head = name.partition(":")[0]
+        raise OptionError(f"aggregate '{name}': '{text}' is not a share between 0 and {most}: write {head}:0.1")
     return share
 
 
