@@ -1,6 +1,7 @@
 """``halfmask audit`` as a privacy officer runs it."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_a_narrow_terminal_cuts_no_number(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setenv("COLUMNS", "40")
     numbers = ["0.525", "13,300", "> 99%", "1.40%", "7.62%", "6.67%", "88%"]
     print_rows([[f"heading {place}" for place in range(7)], numbers])
-    assert "  ".join(numbers) in capsys.readouterr().out
+    assert re.split(r"\s{2,}", capsys.readouterr().out.splitlines()[-1].strip()) == numbers
 
 
 @pytest.mark.parametrize(
