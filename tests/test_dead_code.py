@@ -3,7 +3,6 @@
 from fnmatch import fnmatch
 from pathlib import Path
 
-import pytest
 from vulture import Vulture
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +52,6 @@ def unused(*paths: Path) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 def test_nothing_is_dead() -> None:
     found = unused(*(ROOT / name for name in ("src", "tests", "benchmarks", "scripts")))
     ours = [each for each in found if each.startswith("src/")]

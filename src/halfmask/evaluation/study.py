@@ -98,10 +98,9 @@ class Study(Result):
         for block in self.grid.blocks:
             rows = np.arange(len(block))
             found = _setting_columns(self.grid.texts(), start, block.mechanism, block.parameters, rows)
-            for name in SCORES:
-                values = self.scores[name][start + rows]
-                found[name] = pa.array(values, mask=np.isnan(values))
-            found |= {name: pa.array(self.metrics[start + rows, 0, k].astype(float)) for k, name in enumerate(METRICS)}
+            numbers = {name: self.scores[name][start + rows] for name in SCORES}
+            numbers |= {name: self.metrics[start + rows, 0, k].astype(float) for k, name in enumerate(METRICS)}
+            found |= {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}  # no number: null
             tables.append(pa.table(found, schema=schema))
             start += len(block)
         return pa.concat_tables(tables)
