@@ -101,8 +101,8 @@ def live_rows(headings: Sequence[str], total: int) -> Iterator[Callable[[Sequenc
         yield add
 
 
-NUMBER = 8
-"""Characters of a cell that are kept on one line where a terminal is narrow."""
+CELL, WORD = 8, 16
+"""Characters of a cell, and of a word, that are kept on one line where a terminal is narrow."""
 
 
 def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -116,8 +116,9 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
         console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, heading in enumerate(rows[0]):
-        widest = max(*(len(str(row[place])) for row in rows[1:]), *map(len, heading.split()), 1, 1)
-        table.add_column(heading, overflow="fold", min_width=min(widest, NUMBER))  # a number is not cut in two
+        cells = [str(row[place]) for row in rows[1:]]
+        widest, longest = max(map(len, [*cells, ""])), max(map(len, " ".join([heading, *cells, "-"]).split()))
+        table.add_column(heading, overflow="fold", min_width=max(min(widest, CELL), min(longest, WORD)))
     for row in rows[1:]:
         table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table, crop=False)  # rather too wide than without the last column
