@@ -156,14 +156,16 @@ def error_cells(grid: LogGrid, cdf: FloatArray) -> FloatArray:
     A cross-correlation by Fourier transform, then the narrow cells spread over the 0.001-wide bins: linear in the law.
     """
     from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
+    from scipy.sparse import coo_array
 
     share, cells = grid.share[0], len(grid.multiple)
     size = next_fast_len(cdf.shape[1] + len(share), real=True)
     of_cell = irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:, :cells]
     of_cell = np.maximum(of_cell, 0)
-    spread = np.zeros((len(cdf), grid.bins))
-    for b in range(grid.part.shape[1]):
-        np.add.at(spread.T, grid.first_bin + b, (of_cell[:, : grid.dense] * grid.part[:, b]).T)
+    bins = grid.first_bin[:, None] + np.arange(grid.part.shape[1])
+    cell = np.broadcast_to(np.arange(grid.dense)[:, None], bins.shape)
+    parts = coo_array((grid.part.ravel(), (bins.ravel(), cell.ravel())), (grid.bins, grid.dense)).tocsr()
+    spread = (parts @ of_cell[:, : grid.dense].T).T
     spread[:, 0] += cdf[:, : len(share)] @ share
     return np.hstack([spread, of_cell[:, grid.dense :]])
 
