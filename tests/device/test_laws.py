@@ -119,7 +119,7 @@ def test_noise_whose_reach_hid_that_it_does_nothing_is_refused(text: str) -> Non
 def test_what_is_accepted_leaves_no_more_unmasked_than_stated() -> None:
     """Over scales around the bound, by the exact P(k = 0) of both laws and by what is drawn."""
     for name in ("laplace", "gaussian", "uniform"):
-        for size in (0.002, 0.0033, 0.0034, 0.004, 0.0051, 0.006, 0.01):
+        for size in (0.002, 0.0033, 0.0034, 0.0051, 0.01):
             try:
                 found = law_of(f"{name}:{size}", "0.01")
             except SettingError:

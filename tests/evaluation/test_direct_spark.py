@@ -37,7 +37,7 @@ def on_spark(case: Case) -> Any:
         pytest.param("sum", "relative", marks=pytest.mark.slow),
         ("variance", "scaled"),  # has the sum in it
         pytest.param("max", "scaled", marks=pytest.mark.slow),
-        ("quantile:0.9", "relative"),
+        pytest.param("quantile:0.9", "relative", marks=pytest.mark.slow),
     ],
 )
 def test_spark_has_the_numbers_of_one_machine(case: Case, on_spark: Any, aggregate: str, error: ErrorFunction) -> None:

@@ -106,6 +106,7 @@ def test_a_unit_changes_the_noise_of_menu_and_offer_and_nothing_else(factor: flo
     )
 
 
+@pytest.mark.slow
 def test_a_unit_leaves_mixes_as_they_are() -> None:
     def mixed(of: Answers) -> Mix:
         return mix(of.profile, of.menu, step=0.5, repeats=2)
@@ -147,6 +148,7 @@ def test_a_unit_leaves_cards_as_they_are() -> None:
                 assert again.value / again.baseline == pytest.approx(ratio, rel=0.02), told.name
 
 
+@pytest.mark.slow
 def test_the_order_of_users_changes_nothing() -> None:
     """Samples of everybody; of some users, other orders draw other samples, as they should."""
     one, other = answers(), answers(change="other order")

@@ -146,8 +146,8 @@ def test_a_smaller_change_may_be_the_worse_and_is_found() -> None:
     ("text", "change"),
     [
         ("tabulated:0.9,0.1237,1,0.1237,1.1,0.3735,2.4,0.4116,2.9,0.4116,3,0.6992,3.9,1", 3.0),
-        ("sine:0,1", 1.0),
-        ("sine:0,0,0,0,1.5", 38.443359375),
+        pytest.param("sine:0,1", 1.0, marks=pytest.mark.slow),
+        pytest.param("sine:0,0,0,0,1.5", 38.443359375, marks=pytest.mark.slow),
         ("staircase:3,1,0.1", 1.3),
     ],
 )
