@@ -33,6 +33,8 @@ TRIES = 40
 
 CLOSE = 1e-9
 CANCELS, IN_PART = -0.35, -0.15
+STEEPEST = -1.0
+"""Independent noise goes as N^(-1/2): a slope that may be below this is of means that a few huge errors decide."""
 NAMES = (
     *("sum", "mean", "count", "variance", "variance-uncorrected", "max", "min", "median", "quantile:0.9", "product"),
     "geometric-mean",
@@ -73,7 +75,7 @@ class Cancellation:
     @property
     def cancels(self) -> bool:
         """Whether the error falls about as fast as independent noise does, N^(-1/2), or there is none."""
-        return self.error == 0 or (self.exponent <= CANCELS and self.high < 0)
+        return self.error == 0 or (self.exponent <= CANCELS and _settled(self.low, self.high))
 
     def verdict(self) -> str:
         """The finding in a sentence."""
@@ -81,7 +83,7 @@ class Cancellation:
             return "noise does not reach it at all"
         if self.cancels:
             return "noise cancels: more users make it more accurate"
-        if self.exponent <= IN_PART:
+        if self.exponent <= IN_PART and _settled(self.low, self.high):
             return "noise cancels only in part: more users help little"
         return "noise does not cancel: more users do not make it more accurate"
 
@@ -207,6 +209,11 @@ def _ratio_of_logs(true: float, seen: float) -> float:
     return min(abs(math.expm1(min(seen - true, 20.0))), 1e6)
 
 
+def _settled(low: float, high: float) -> bool:
+    """Whether a slope between these is that of noise which cancels, whole or in part."""
+    return low >= STEEPEST and high < 0
+
+
 def _decay(errors: FloatArray, accuracy: float) -> tuple[float, float, float, float | None]:
     """The exponent over the larger half of the sizes, its interval, and the users for an accuracy."""
     sizes, means = np.array(SIZES), errors.mean(axis=1)
@@ -220,7 +227,7 @@ def _decay(errors: FloatArray, accuracy: float) -> tuple[float, float, float, fl
     spread = float(((x - x.mean()) ** 2).sum())
     reach = 1.96 * max(found.error, float(np.sqrt(((x - x.mean()) ** 2 * noise**2).sum())) / spread)
     users = None
-    if found.exponent + reach < 0 and found.exponent <= IN_PART:
+    if _settled(found.exponent - reach, found.exponent + reach) and found.exponent <= IN_PART:
         users = max(1.0, sizes[-1] * (means[-1] / accuracy) ** (-1 / found.exponent))
     return found.exponent, found.exponent - reach, found.exponent + reach, users
 

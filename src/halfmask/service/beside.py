@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -23,17 +23,19 @@ Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
 def repeated(make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str) -> Beside:
     """A task that takes a turn every so many seconds; one that fails is told as ``failed``, and taken again later."""
 
-    @asynccontextmanager
-    async def run(service: Service, writer: Writer) -> AsyncIterator[None]:
-        task = asyncio.create_task(_for_ever(make(service, writer), every, failed))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+    return lambda service, writer: running(_for_ever(make(service, writer), every, failed))
 
-    return run
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """A task that is ended with what it stands beside."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: str) -> None:

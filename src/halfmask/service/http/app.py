@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Starlette
 
 from halfmask import __version__
-from halfmask.service.beside import Beside
+from halfmask.service.beside import Beside, running
 from halfmask.service.call import Request
 from halfmask.service.http.bodies import read_request
 from halfmask.service.http.metrics import Metrics
@@ -60,7 +60,7 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
         try:
             async with AsyncExitStack() as stack:
                 if close_every:
-                    await stack.enter_async_context(_running(_close_for_ever(service, writer, close_every)))
+                    await stack.enter_async_context(running(_close_for_ever(service, writer, close_every)))
                 for each in beside:
                     await stack.enter_async_context(each(service, writer))
                 yield
@@ -91,18 +91,6 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
     _handle_errors(app)
     app.add_middleware(_Timed, metrics=metrics)
     return app
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """A task that is ended with what it stands beside."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
