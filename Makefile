@@ -14,8 +14,8 @@ test: $(VENV)/.dev system check
 	$(PYTEST) -n 2 --dist loadgroup --durations 10
 
 test-slow: $(VENV)/.dev system
-	$(PYTEST) -m slow
-	HALFMASK_SEARCH=1 $(PYTEST) -m 'hypothesis and not slow'
+	$(PYTEST) -m slow -n 2 --dist loadgroup --durations 10
+	HALFMASK_SEARCH=1 $(PYTEST) -m 'hypothesis and not slow' -n 2 --dist loadgroup
 
 # Which lines the tests never reach.
 coverage: $(VENV)/.dev system
