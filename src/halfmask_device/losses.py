@@ -8,14 +8,21 @@ of order a > 1. Divergences of independent reports add up, and epsilon at delta 
 
     min over a of  R_a + log(1 - 1/a) - log(delta a) / (a - 1)   (Canonne, Kamath and Steinke 2020, proposition 12)
 
+A law of which only a pure epsilon is known has a divergence of at most that of a coin that lies with this epsilon,
+
+    R_a <= log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)   (Bun and Steinke 2016)
+
 Where every report has a pure epsilon, their sum is a bound too, at any delta; the smaller one counts. It bounds what
 an attacker learns who knows everything but the readings of the window; a privacy loss distribution is tighter.
 """
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
 
 from halfmask_device.lattice import exact_decimal
+from halfmask_device.more import found
 from halfmask_device.setting import DeviceSetting
 
 ORDERS = (
@@ -34,16 +41,24 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
-    if setting.mechanism in ("laplace", "geometric"):
-        return float(moved / setting.parameters[0])
     if setting.mechanism == "staircase":  # epsilon for every delta, begun or whole: rounding is post-processing
         epsilon, delta, _ = setting.parameters
-        return float(epsilon * math.ceil(moved / delta))
-    return math.inf
+        return float(epsilon * math.ceil(moved / delta)) if delta else math.inf
+    rate = _rate(setting)
+    return math.inf if rate is None else float(moved * rate)
 
 
+def _rate(setting: DeviceSetting) -> Fraction | None:
+    """Pure epsilon per unit of a reading's change, where it grows evenly with it."""
+    if setting.mechanism in ("laplace", "geometric"):
+        return 1 / setting.parameters[0] if setting.parameters[0] else None
+    own = found().get(setting.mechanism)
+    return own.per_unit(setting.parameters) if own and own.per_unit and all(setting.parameters) else None
+
+
+@lru_cache(maxsize=4096)
 def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> float:
-    """R of one report at an order."""
+    """R of one report at an order, or a bound above it."""
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
@@ -53,7 +68,14 @@ def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> 
         x = float(exact_decimal(step, "step") / setting.parameters[0])
         return _laplace_divergence(x, float(moved / setting.parameters[0]), order)
     epsilon = pure(setting, change, step)
-    return min(epsilon, order * epsilon * epsilon / 2)  # Bun and Steinke 2016
+    known = math.inf if epsilon == math.inf else (_log_cosh((order - 0.5) * epsilon) - _log_cosh(epsilon / 2))
+    own = found().get(setting.mechanism)
+    exact = own.divergence(setting.parameters, moved, order) if own and own.divergence else math.inf
+    return min(known / (order - 1), exact)
+
+
+def _log_cosh(x: float) -> float:
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2)
 
 
 def _laplace_divergence(x: float, epsilon: float, order: float) -> float:
@@ -90,6 +112,5 @@ def per_unit(reports: Mapping[tuple[str, str], int]) -> float:
     total = 0.0
     for (text, step), count in reports.items():
         setting = DeviceSetting.parse(text)
-        fits = setting.mechanism in ("laplace", "geometric")
-        total += count * pure(setting, "1", step) if fits else math.inf if count else 0.0
+        total += count * (math.inf if _rate(setting) is None else pure(setting, "1", step)) if count else 0.0
     return total

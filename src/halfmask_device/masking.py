@@ -17,6 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2s
+from operator import add, itemgetter
+from struct import Struct
+from typing import NamedTuple
 
 from halfmask_device.lattice import Lattice
 from halfmask_device.law import GAP
@@ -30,6 +33,9 @@ HASH = 47
 a chance of 1 in 300, which would refuse one of them as a revision."""
 PREPARE = 200
 """Draws that are worth a table."""
+FIRST_BLOCK = (0).to_bytes(4, "big")
+_read_block = Struct(">QB15xq").unpack
+"""Of a first block: 64 bits of U, the byte that begins with the sign, the tag at its end."""
 
 
 Look = tuple[str, str, int, bytes, int]
@@ -61,28 +67,42 @@ class Channel:
         """16 bytes that stand for the channel in every message: short messages are quicker to hash."""
         return blake2s(self.name.encode(), digest_size=16, person=b"channel").digest()
 
-    def drawn(self, looks: Sequence[Look]) -> list[tuple[int, int, int]]:
-        """Slot, tag and noise of each look."""
+    def drawn(self, looks: Sequence[Look]) -> "Drawn":
+        """Slot, tag and noise of each look. The hash of a day's key is begun once and continued by copies."""
         if len(looks) > PREPARE:
             self.law.prepare()
-        table, number, named = self.law.table or [], int.from_bytes, None
-        last, found = len(table), []
+        table, number, keyed, named = self.law.table or [], int.from_bytes, None, None
+        last, slots, tags, noises = len(table), list[int](), list[int](), list[int]()
         for sensor, time, day, key, steps in looks:
             if sensor != named:
                 named, head = sensor, self.head + _written(sensor)
-            place = head + _written(time)
-            slot = blake2s(place, key=key, person=b"slot", digest_size=8).digest()
-            message = place + b"=%d" % steps
-            block = blake2s(message + b"\0\0\0\0", key=key, person=b"noise").digest()
-            u = number(block[:8], "big")
+            if key is not keyed:
+                keyed = key
+                slot_of = blake2s(key=key, person=b"slot", digest_size=8).copy
+                block_of = blake2s(key=key, person=b"noise").copy
+            place = b"%b%d:%b" % (head, len(time), time.encode("utf-8", "surrogateescape"))  # as `_written`
+            slot, block = slot_of(), block_of()
+            slot.update(place)
+            message = b"%b=%d" % (place, steps)
+            block.update(message + FIRST_BLOCK)
+            u, sign, tag = _read_block(block.digest())
             size = bisect_right(table, u)
             if size == last or (size and u - table[size - 1] < GAP):
                 noise = self.law.draw(Bits(key, message))
             else:
-                noise = -size if block[8] & 128 else size
-            tag = number(block[24:], "big", signed=True)
-            found.append(((day << HASH) + (number(slot, "big") >> (64 - HASH)), tag, noise))
-        return found
+                noise = -size if sign & 128 else size
+            slots.append((day << HASH) + (number(slot.digest(), "big") >> (64 - HASH)))
+            tags.append(tag)
+            noises.append(noise)
+        return Drawn(slots, tags, noises)
+
+
+class Drawn(NamedTuple):
+    """By look: where it is remembered, by which tag, and its noise in steps."""
+
+    slots: list[int]
+    tags: list[int]
+    noises: list[int]
 
 
 def _written(text: str) -> bytes:
@@ -114,14 +134,16 @@ def mask(
     ``past`` are channels that the same readings may have been reported by before: their reports stand.
     """
     drawn = channel.drawn(looks)
-    earlier = [slot for each in past for slot, _, _ in each.drawn(looks)] if gate is None else []
+    earlier = [slot for each in past for slot in each.drawn(looks).slots] if gate is None else []
     with state.memory() as memory:
-        if gate is None and len({slot for slot, _, _ in drawn}) == len(drawn) and not known_tags(memory, earlier):
+        if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
-            rows = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted((s, t) for s, t, _ in drawn))
-            if rows.rowcount == len(drawn):
-                add_counts(memory, channel.name, [(d, n, 0) for d, n in Counter(look[2] for look in looks).items()])
-                return Masked([look[4] + psi for look, (_, _, psi) in zip(looks, drawn, strict=True)])
+            rows = sorted(zip(drawn.slots, drawn.tags, strict=True))
+            stored = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", rows).rowcount
+            if stored == len(looks):  # none was there before, and none came twice
+                days = Counter(map(itemgetter(2), looks))
+                add_counts(memory, channel.name, [(day, count, 0) for day, count in days.items()])
+                return Masked(list(map(add, map(itemgetter(4), looks), drawn.noises)))
             memory.execute("ROLLBACK TO quick")
         return _Careful(memory, channel, past, revise, gate).masked(looks, drawn)
 
@@ -136,15 +158,14 @@ class _Careful:
     revise: bool
     gate: Gate | None
 
-    def masked(self, looks: Sequence[Look], drawn: Sequence[tuple[int, int, int]]) -> Masked:
-        earlier = [each.drawn(looks) for each in self.past]
-        known = known_tags(self.memory, [slot for each in (drawn, *earlier) for slot, _, _ in each])
+    def masked(self, looks: Sequence[Look], drawn: Drawn) -> Masked:
+        all_drawn = [(self.channel, drawn), *((each, each.drawn(looks)) for each in self.past)]
+        known = known_tags(self.memory, [slot for _, each in all_drawn for slot in each.slots])
         found = Masked([None] * len(looks))
         for i, look in enumerate(looks):
-            places = [(self.channel, drawn[i]), *((c, d[i]) for c, d in zip(self.past, earlier, strict=True))]
-            seen = next(((c, d) for c, d in places if d[0] in known), None)
-            if seen is not None and known[seen[1][0]] == seen[1][1]:
-                self._put(found, i, look, *seen)
+            seen = next(((channel, each) for channel, each in all_drawn if each.slots[i] in known), None)
+            if seen is not None and known[seen[1].slots[i]] == seen[1].tags[i]:
+                self._put(found, i, look, seen[0], seen[1].noises[i])
             elif seen is not None and not self.revise:
                 found.refused[i] = "revision"
             else:
@@ -156,15 +177,15 @@ class _Careful:
         if channel is None:
             found.refused[i] = "limit"
             return
-        (drawn,) = channel.drawn([look])
-        known[drawn[0]] = drawn[1]
-        self.memory.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", drawn[:2])
+        (slot,), (tag,), (noise,) = channel.drawn([look])
+        known[slot] = tag
+        self.memory.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (slot, tag))
         add_counts(self.memory, channel.name, [(look[2], 1, int(revision))])
         if revision:
             found.revisions.append(i)
-        self._put(found, i, look, channel, drawn)
+        self._put(found, i, look, channel, noise)
 
-    def _put(self, found: Masked, i: int, look: Look, channel: Channel, drawn: tuple[int, int, int]) -> None:
-        found.reports[i] = look[4] + drawn[2]
+    def _put(self, found: Masked, i: int, look: Look, channel: Channel, noise: int) -> None:
+        found.reports[i] = look[4] + noise
         if channel != self.channel:
             found.others[i] = channel

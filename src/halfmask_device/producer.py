@@ -98,6 +98,8 @@ class Producer:
             gate = self._guard.gate if self._guard else None
             masked = mask(self._state, self._channel, looks, past=self._past, revise=self._revise, gate=gate)
             self._tell(masked, [first + row for row in places], time_column)
+            if len(looks) == len(batch):
+                return masked.reports
             for row, report in zip(places, masked.reports, strict=True):
                 reports[row] = report
         return reports

@@ -28,7 +28,7 @@ def reported(vector: dict[str, Any]) -> int:
     steps = lattice.steps(vector["value"])
     assert steps is not None
     look = (vector["sensor"], vector["time"], vector["day"], keys.of(vector["day"]), steps)
-    ((_, _, noise),) = Channel.of(vector["setting"], lattice).drawn([look])
+    (noise,) = Channel.of(vector["setting"], lattice).drawn([look]).noises
     return steps + noise
 
 
