@@ -24,7 +24,7 @@ def offer(options: OfferOptions, *, json: Flag = False) -> None:
     if json:
         print_json(menu_json(made.menu))
     else:
-        print_rows(offer_rows(made.menu), "OfferOptions")
+        print_rows(offer_rows(made.menu), "Offer")
         for told in (*offer_notes(made.menu), made.sentence(), *made.menu.warnings()):
             note(told)
     note(f"wrote {options.output}")
