@@ -5,20 +5,20 @@ BIN := $(VENV)/bin
 # Tests run side by side: threads within a matrix product would only be in each other's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow coverage bench check docs reproduction lock system clean
+.PHONY: demo test test-slow coverage bench check docs reproduction lock set-up system clean
 
 demo: $(VENV)/.run
 	$(BIN)/halfmask demo
 
-test: $(VENV)/.dev system check
+test: set-up check
 	$(PYTEST) -n 2 --dist loadgroup --durations 10
 
-test-slow: $(VENV)/.dev system
+test-slow: set-up
 	$(PYTEST) -m slow -n 2 --dist loadgroup --durations 10
 	HALFMASK_SEARCH=1 $(PYTEST) -m 'hypothesis and not slow' -n 2 --dist loadgroup
 
 # Which lines the tests never reach.
-coverage: $(VENV)/.dev system
+coverage: set-up
 	$(PYTEST) -n 2 --dist loadgroup --cov halfmask --cov halfmask_device --cov-report term:skip-covered --cov-report html
 
 # The documents as a site, with the Python reference, in site/.
@@ -39,6 +39,10 @@ reproduction: $(VENV)/.dev
 	$(BIN)/halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
 	$(BIN)/python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet \
 	  $(if $(HOUSEHOLDS),swiss=$(HOUSEHOLDS))
+
+# What the tests need, from Python's packages and the system's at once.
+set-up:
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.dev system
 
 # What the tests alone use: Java for Spark, PostgreSQL, MariaDB, Mosquitto, a browser; nothing happens where all are there.
 system:
