@@ -1,6 +1,6 @@
-"""Readings masked and measured per second: the direct engine against numpy written the obvious way.
+"""Readings masked and measured per second: the direct method against numpy written the obvious way.
 
-Both have the readings at hand, and turn by turn mask all of them once and compute the six metrics. The engine's time
+Both have the readings at hand, and turn by turn mask all of them once and compute the six metrics. The method's time
 includes fetching its blocks from disk and merging its parts; reading the source, which happens once for any number of
 samples, is printed apart.
 """
@@ -48,7 +48,7 @@ def entropy(errors: Floats) -> float:
 
 
 def obvious(values: Floats, days: NDArray[np.int64], true: Floats, noise: Floats) -> list[float]:
-    """The six metrics, as one would write them; true totals are known, as they are to the engine after one sample."""
+    """The six metrics, as one would write them; true totals are known, as they are to the method after one sample."""
     masked = values + noise
     present = values != 0
     local = np.abs((masked[present] - values[present]) / values[present])
@@ -81,7 +81,7 @@ def run() -> None:
     start = time.perf_counter()
     held = gather(panel, profile)
     print(
-        f"direct engine: {len(values):,} readings brought to disk at {_rate(len(values), start)} M/s, {THREADS} threads"
+        f"direct method: {len(values):,} readings brought to disk at {_rate(len(values), start)} M/s, {THREADS} threads"
     )
     true = np.bincount(days, values)
     question = SampleQuestion.of(profile, aggregate("sum"), "relative", 7)

@@ -33,7 +33,7 @@ DEVIATIONS = (0.02, 0.3, 2.0)
 CERTIFIED = 5e-3
 """How far the certified bound may lie above what the best law found has."""
 CELLS = 1e-3
-"""Settings off the grid of pieces, and the engine's finer one, may differ from it by this share."""
+"""Settings off the grid of pieces, and the analytic method's finer one, may differ from it by this share."""
 
 
 def families(deviation: float) -> dict[str, PrivacySetting]:
@@ -201,7 +201,7 @@ def test_the_menu_comes_close_to_its_limit() -> None:
         assert each.privacy == pytest.approx(each.median, rel=0.2)
 
 
-def test_the_formula_is_that_of_the_engine() -> None:
+def test_the_formula_is_that_of_the_analytic_method() -> None:
     everyone = draw_subsets(homes().profile, [30], 1, 7)
     for deviation in DEVIATIONS:
         for each in families(deviation).values():

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 REPEATS = 150
 COMPARISONS = 6 * 8
 ENTROPY_SLACK = 0.02
-"""Bits that the grid of logarithmic cells may be off; the docs of the analytic engine state the same order."""
+"""Bits that the grid of logarithmic cells may be off; the docs of the analytic method state the same order."""
 
 
 def naive_mix(
@@ -128,7 +128,7 @@ def test_the_variance_of_few_and_unequal_readings_is_that_of_masking() -> None:
 
 
 def test_everybody_with_one_setting_is_the_homogeneous_study() -> None:
-    """The corners of the simplex against the analytic engine on all users."""
+    """The corners of the simplex against the analytic method on all users."""
     profile = homes().profile
     whole = [Subset(30, repeat, eligible(profile), 30) for repeat in range(30)]
     made = mix(profile, menu(), step=1, repeats=30)

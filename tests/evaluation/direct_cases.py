@@ -1,4 +1,4 @@
-"""Panels and an oracle for the direct engine: the six metrics in the few lines of numpy that anybody would write."""
+"""Panels and an oracle for the direct method: the six metrics in the few lines of numpy that anybody would write."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ START = 1_700_006_400_000_000  # a midnight
 
 
 class Case:
-    """Readings as arrays, and as the panel and profile that the engine takes."""
+    """Readings as arrays, and as the panel and profile that the method takes."""
 
     def __init__(
         self,

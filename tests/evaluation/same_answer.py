@@ -1,4 +1,4 @@
-"""Panels and settings on which both engines are held against each other."""
+"""Panels and settings on which both methods are held against each other."""
 
 from pathlib import Path
 
@@ -75,7 +75,7 @@ AWKWARD = ("few users", "heavy tails", "many zeros", "negative values", "one rea
 
 
 def real(name: str) -> pl.DataFrame:
-    """A part of a real dataset that both engines get through in seconds."""
+    """A part of a real dataset that both methods get through in seconds."""
     if name == "swiss households":
         data = pl.read_parquet(SHARED / "ch_households_halfhourly.parquet")
         return data.filter(pl.col("user").is_in(data["user"].unique(maintain_order=True)[:60].to_list()))
@@ -93,7 +93,7 @@ def both(
     error: str = "relative",
     aggregate: str = "sum",
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Metrics (settings, repeats, 6) of both engines, on subsets and noise of their own."""
+    """Metrics (settings, repeats, 6) of both methods, on subsets and noise of their own."""
     grid = Grid.from_settings([PrivacySetting.parse(text) for text in settings])
     ours = draw_subsets(profile, [size], repeats, 1)
     theirs = draw_subsets(profile, [size], repeats, 2)
@@ -109,7 +109,7 @@ def opened(data: pl.DataFrame, period: str = "day") -> tuple[Panel, Profile]:
 
 
 def deviations(analytic: np.ndarray, direct: np.ndarray) -> np.ndarray:
-    """Difference of the two engines' means in standard errors: (settings, 6); 0 where both agree to rounding."""
+    """Difference of the two methods' means in standard errors: (settings, 6); 0 where both agree to rounding."""
     difference = analytic.mean(axis=1) - direct.mean(axis=1)
     error = np.sqrt((analytic.var(axis=1) + direct.var(axis=1)) / (analytic.shape[1] - 1))
     rounding = 1e-9 * np.maximum(np.abs(direct).mean(axis=1), 1e-3)

@@ -1,4 +1,4 @@
-"""The analytic engine by independent routes: closed forms, exact sums, its own parts against each other."""
+"""The analytic method by independent routes: closed forms, exact sums, its own parts against each other."""
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ def test_buckets_serve_like_users(many: Profile) -> None:
     np.testing.assert_allclose(buckets, users, rtol=2e-3)
 
 
-def test_what_the_engine_cannot_do_is_said(many: Profile) -> None:
+def test_what_the_method_cannot_do_is_said(many: Profile) -> None:
     subsets = draw_subsets(many, [50], 1, 1)
     with pytest.raises(OptionError, match="aggregate 'max' has no closed form"):
         evaluate_analytic(many, grid("laplace:b=1"), subsets, aggregate="max")

@@ -1,4 +1,4 @@
-"""The direct engine against plain numpy: same distributions, every aggregate, both error functions."""
+"""The direct method against plain numpy: same distributions, every aggregate, both error functions."""
 
 from collections.abc import Callable
 

@@ -14,7 +14,7 @@ TESTS = 2 * len(SETTINGS) + 2
 
 
 def draws(text: str, block: int = 0) -> Floats:
-    """Noise of one stream, piece by piece as the engine draws it."""
+    """Noise of one stream, piece by piece as the direct method draws it."""
     fill, stream = masker(PrivacySetting.parse(text)), NoiseStream(7, 1, 50, 0, block)
     out = np.empty(DRAWS)
     for start in range(0, DRAWS, PIECE):

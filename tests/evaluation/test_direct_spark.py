@@ -1,4 +1,4 @@
-"""The direct engine on a real Spark: the same noise, the same numbers up to the rounding of sums."""
+"""The direct method on a real Spark: the same noise, the same numbers up to the rounding of sums."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Two engines, one truth: the analytic engine against masking every reading.
+"""Two methods, one truth: the analytic method against masking every reading.
 
-Every comparison is of the two engines' distributions over repeats, on subsets and noise of their own: the difference
+Every comparison is of the two methods' distributions over repeats, on subsets and noise of their own: the difference
 of means in standard errors, and a two-sample Kolmogorov-Smirnov test. All of them together fail by chance with the
 suite's false-alarm rate; by chance alone 0.3 % of the means differ by more than three standard errors.
 """
@@ -23,7 +23,7 @@ SOME = SETTINGS[::3]
 
 
 def held_to_it(names: list[str], analytic: np.ndarray, direct: np.ndarray) -> list[str]:
-    """What is wrong with an engine's answer, in words; nothing where it is the same answer."""
+    """What is wrong with a method's answer, in words; nothing where it is the same answer."""
     away = deviations(analytic, direct)
     means = np.stack([analytic.mean(axis=1), direct.mean(axis=1)], axis=-1)
     wrong = [

@@ -156,5 +156,5 @@ def test_direct_mechanisms_say_that_they_have_no_law(name: str) -> None:
         lambda: of.support(np.ones((1, 1))),
         lambda: of.sample(np.ones(1), 1, RNG),
     ):
-        with pytest.raises(SettingError, match="direct engine"):
+        with pytest.raises(SettingError, match="direct method"):
             call()

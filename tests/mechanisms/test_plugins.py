@@ -149,7 +149,7 @@ def test_a_mask_alone_is_direct() -> None:
     setting = PrivacySetting.parse("floor:2")
     assert setting.kind == "direct"
     assert setting.mask(np.array([3.0, -1.0]), np.random.default_rng(1)).tolist() == [2, -2]
-    with pytest.raises(SettingError, match="direct engine"):
+    with pytest.raises(SettingError, match="direct method"):
         setting.law.moments(np.ones((1, 1)))
 
 

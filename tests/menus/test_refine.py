@@ -38,7 +38,7 @@ def test_no_bin_is_worse_and_some_are_better(coarse: Menu, refined: Refined) -> 
     assert len(refined.rows()) == len(coarse.settings)
 
 
-def test_refined_settings_are_what_the_engine_says_and_keep_the_bins_limits(coarse: Menu, refined: Refined) -> None:
+def test_refined_settings_are_what_evaluate_says_and_keep_the_bins_limits(coarse: Menu, refined: Refined) -> None:
     subsets = draw_subsets(homes().profile, [10, 20, 30], 5, 7)
     for each in refined.menu.settings[:-1]:
         metrics = evaluate_analytic(homes().profile, Grid.from_settings([each.setting]), subsets)

@@ -8,7 +8,7 @@ under one setting is computed once, and a choice is a sum of such parts:
 
 The same draws serve all choices (common random numbers). The scatter of mean and second moment of the local error
 around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out. The
-entropy is within 0.02 bits of the homogeneous engine's (0.0005 of privacy), which looks closer at bounded noise.
+entropy is within 0.02 bits of the analytic method's (0.0005 of privacy), which looks closer at bounded noise.
 """
 
 from collections.abc import Callable, Iterator, Sequence

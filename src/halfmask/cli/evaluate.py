@@ -11,7 +11,7 @@ def evaluate(options: Evaluate) -> None:
     """Privacy settings to a study: six error metrics of every setting on random subsets of users."""
     from halfmask.evaluation.evaluate import findings
 
-    with bar("evaluating settings" if options.engine == "analytic" else "masking readings", 1) as advance:
+    with bar("evaluating settings" if options.method == "analytic" else "masking readings", 1) as advance:
         study = make_study(replace(options, advance=advance))
     sizes = f"{study.users.min()} to {study.users.max()} users"
     note(f"{len(study.grid):,} settings on {len(study.users)} subsets of {sizes}")

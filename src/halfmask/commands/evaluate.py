@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from cyclopts import Parameter
 
@@ -51,31 +51,33 @@ class Evaluate(Options):
     seed
         The same seed gives the same study, byte for byte.
     aggregate
-        sum, mean or variance; with --engine direct also max, min, median, quantile:0.9, trimmed:0.1 or
+        sum, mean or variance; with --method direct also max, min, median, quantile:0.9, trimmed:0.1 or
         module:function.
     error
         relative (the paper's), scaled, or auto: scaled where more than 5 % of readings are zero or signs are mixed.
-    engine
+    method
         analytic (from the profile alone) or direct (masks every reading of --panel).
     panel
-        The readings, for --engine direct.
+        The readings, for --method direct.
+    engine
+        Where --method direct runs: duckdb on one machine, spark beyond it.
     engine_direct
-        Where --engine direct runs.
+        Former name of engine, which was the name of method.
     master
-        Spark's address, for --engine-direct spark.
+        Spark's address, for --engine spark.
     summary
         One row per setting instead of one per sample: for very large grids.
     threads
         Threads to use.
     checkpoint
-        Folder in which --engine direct keeps finished samples.
+        Folder in which --method direct keeps finished samples.
     resume
         Go on from the checkpoint.
     advance
         Hears of settings (analytic) or readings (direct) that are done, and of all.
     """
 
-    unrecorded: ClassVar[tuple[str, ...]] = ("engine_direct", "master", "threads", "checkpoint", "resume")
+    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "engine_direct", "master", "threads", "checkpoint", "resume")
 
     profile: AnyProfile
     _: KW_ONLY
@@ -88,15 +90,24 @@ class Evaluate(Options):
     seed: int = 7
     aggregate: str = "sum"
     error: Literal["auto", "relative", "scaled"] = "auto"
-    engine: Literal["analytic", "direct"] = "analytic"
+    method: Literal["analytic", "direct"] = "analytic"
     panel: AnySource | None = None
-    engine_direct: Literal["duckdb", "spark"] = "duckdb"
+    engine: Annotated[Literal["duckdb", "spark", "analytic", "direct"], Parameter(show_choices=False)] = "duckdb"
+    engine_direct: Annotated[Literal["duckdb", "spark"] | None, Parameter(show=False)] = None
     master: str | None = None
     summary: Flag = False
     threads: int | None = None
     checkpoint: AnyPath | None = None
     resume: Flag = False
     advance: Progress = None
+
+    def in_new_words(self) -> Self:
+        """Until version 0.3, ``engine`` was the name of the method, and ``engine_direct`` that of the engine."""
+        if self.engine == "analytic" or self.engine == "direct":
+            return replace(self, method=self.engine, engine=self.engine_direct or "duckdb", engine_direct=None)
+        if self.engine_direct is not None:
+            return replace(self, engine=self.engine_direct, engine_direct=None)
+        return self
 
 
 @command(Evaluate)
@@ -110,13 +121,13 @@ def evaluate(options: Evaluate) -> "Study":
 
     made = held(Profile, options.profile)
     wanted, readings = _settings(options), None
-    if options.engine == "direct":
+    if options.method == "direct":
         if options.panel is None:
             raise OptionError("the direct method masks the readings themselves: name them, `panel`")
-        readings = reopen(options.panel, made, engine=options.engine_direct, master=options.master)
+        readings = reopen(options.panel, made, engine=options.engine, master=options.master)
     tried = Experiment.on(
         made, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
-        error=error_function(options.error, made), method=options.engine,
+        error=error_function(options.error, made), method=options.method,
     )  # fmt: skip
     study = evaluate_grid(
         made, wanted, tried, panel=readings, summary=options.summary, threads=options.threads,

@@ -33,7 +33,7 @@ class Aggregate:
 
     @property
     def analytic(self) -> bool:
-        """Whether the analytic engine has it."""
+        """Whether the analytic method has it."""
         return self.name in ANALYTIC
 
 

@@ -78,7 +78,7 @@ def evaluate_grid(
         )
     else:
         if panel is None:
-            raise OptionError("the direct engine masks the readings themselves: name them with `panel=SOURCE`")
+            raise OptionError("the direct method masks the readings themselves: name them with `panel=SOURCE`")
         metrics = evaluate_direct(
             panel, profile, list(grid.settings()), subsets, **how,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
@@ -128,12 +128,12 @@ def _decimals(steps: list[list[float]]) -> str:
     if not steps:
         return (
             "no step of the readings shows in the profile: where many have few decimals its local entropy is "
-            "overstated here; `engine=direct` measures it"
+            "overstated here; `method=direct` measures it"
         )
     shares = ", ".join(f"{share:.0%} {f'in steps of {step:g}' if step else 'in none'}" for step, share in steps)
     return (
         f"readings differ in their decimals ({shares}, as far as the profile shows): its local entropy may be off by "
-        "some 0.1 bits here; `engine=direct` measures it"
+        "some 0.1 bits here; `method=direct` measures it"
     )
 
 

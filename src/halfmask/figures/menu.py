@@ -37,7 +37,7 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
     """Each menu setting's samples, from the study where it is in it.
 
     A setting that the study does not hold (a refined one) is evaluated now, on the same subsets of users, where the
-    profile is at hand and the analytic engine made the study; sharing unmasked has no error at all.
+    profile is at hand and the analytic method made the study; sharing unmasked has no error at all.
     """
     place = {text: row for row, text in enumerate(samples.settings)}
     found: dict[str, FloatArray] = {}

@@ -222,7 +222,7 @@ class Mechanism(ABC):
         return float(2 * step**2 * np.sum((2 * k - 1) * self.lattice_tail(parameters, step, k)))
 
     def _no_law(self) -> SettingError:
-        return SettingError(f"{self.name} has no noise law: evaluate it with the direct engine")
+        return SettingError(f"{self.name} has no noise law: evaluate it with the direct method")
 
 
 def drop_foreign_facts(cls: type) -> None:

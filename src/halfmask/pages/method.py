@@ -99,7 +99,7 @@ def _study_rows(samples: Samples | None) -> list[list[str]]:
 
 _STUDY_WORDS = {
     "grid": "grid of settings",
-    "engine": "engine",
+    "engine": "method",
     "aggregate": "aggregate",
     "period": "period",
     "error": "error function",

@@ -105,7 +105,7 @@ def _own_means(profile: Profile, members: FloatArray) -> Denominators:
 def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators:
     """z = mean |s| / |s|: each user's histogram, shifted by the user's own mean and turned round."""
     if profile.buckets:
-        raise OptionError("relative noise with `error=scaled` needs single users: use `buckets=0` or `engine=direct`")
+        raise OptionError("relative noise with `error=scaled` needs single users: use `buckets=0` or `method=direct`")
     readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
     mean = np.where(sizes > 0, sizes / np.maximum(readings, 1), 1.0)
     histogram = profile.histogram

@@ -1,4 +1,4 @@
-"""The analytic engine: every metric of every setting on every subset, from the profile alone."""
+"""The analytic method: every metric of every setting on every subset, from the profile alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -58,7 +58,7 @@ def evaluate_analytic(
     """
     if aggregate not in ANALYTIC:
         raise OptionError(
-            f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or `engine=direct` `panel=SOURCE`"
+            f"aggregate '{aggregate}' has no closed form: use {', '.join(ANALYTIC)}, or `method=direct` `panel=SOURCE`"
         )
     out = np.empty((len(grid), len(subsets), len(METRICS)), np.float64 if within is None else np.float32)
     notes = notes if notes is not None else Notes()
@@ -128,7 +128,7 @@ def global_part(
 def _kind(law: Mechanism, block: Block) -> NoiseKind:
     if law.kind == "direct" or block.inner is not None:
         text = next(iter(block.settings()))
-        raise OptionError(f"setting {text} has no noise law: evaluate it with `engine=direct` `panel=SOURCE`")
+        raise OptionError(f"setting {text} has no noise law: evaluate it with `method=direct` `panel=SOURCE`")
     return law.kind
 
 

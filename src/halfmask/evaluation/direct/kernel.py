@@ -1,4 +1,4 @@
-"""The direct engine's inner loops, in machine code and without the interpreter's lock."""
+"""The direct method's inner loops, in machine code and without the interpreter's lock."""
 
 import numpy as np
 from numba import njit

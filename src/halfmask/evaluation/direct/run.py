@@ -1,7 +1,7 @@
-"""The direct engine: mask every reading of every sample, as the paper does, and measure what comes out.
+"""The direct method: mask every reading of every sample, as the paper does, and measure what comes out.
 
 It is for what has no closed form (mechanisms that depend on the value, aggregates such as a maximum), and it is the
-oracle of the analytic engine. Its noise has one stream for each (setting, subset, block of users): the same seed gives
+oracle of the analytic method. Its noise has one stream for each (setting, subset, block of users): the same seed gives
 the same numbers to the last bit, whatever the threads, the batches of the source and the interruptions.
 """
 

@@ -1,4 +1,4 @@
-"""The direct engine on Spark: whole blocks of users go to partitions, which send back what adds up.
+"""The direct method on Spark: whole blocks of users go to partitions, which send back what adds up.
 
 A block's readings are masked with the same stream as on one machine, so that only the order of sums differs. What a
 worker holds at a time is one block: about 2^16 readings, or those of one row of the profile where it has more.

@@ -1,6 +1,6 @@
 """A trial by masking: a few users' readings masked one by one, for what a study from a profile cannot show by itself.
 
-The analytic engine takes the mean of the global error, and the correction of a variance, from theory. To check the
+The analytic method takes the mean of the global error, and the correction of a variance, from theory. To check the
 theory against the paper, readings are masked here and errors counted.
 """
 
