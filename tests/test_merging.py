@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from halfmask.evaluation.direct.state import LocalState
 from halfmask.merge import Mergeable, merged
 from halfmask.profiles.profile import Profile
-from halfmask.service.cells import Cell as ServiceCell
-from halfmask_device.protocol import WireCell
+from halfmask.service.cells import plain, read
+from halfmask_device.protocol import Cell
 from tests.evaluation.same_answer import frame, opened
 
 Part = list[int]
@@ -47,13 +47,12 @@ def profile_shown(of: Profile) -> Any:
     return of.fingerprint(), of.readings, np.round(of.cells, 9).tolist(), sorted(of.labels.tolist())
 
 
-def service_cell(part: Part) -> ServiceCell:
-    return ServiceCell(len(part), 1, sum(part), sum(x * x for x in part))
+def cell(part: Part) -> Cell:
+    return Cell(len(part), 1, sum(part), sum(x * x for x in part))
 
 
 KINDS = {
-    "device cell": Kind(lambda part: WireCell.of(part, 1), lambda _: WireCell(), lambda of: of.plain()),
-    "service cell": Kind(service_cell, lambda _: ServiceCell(), tuple),
+    "cell": Kind(cell, lambda _: Cell(), tuple),
     "local state": Kind(state, lambda _: LocalState(), state_shown),
     "profile": Kind(profile, lambda part: Profile.empty(profile(part).period), profile_shown),
 }
@@ -76,8 +75,9 @@ def test_merging_keeps_its_laws(kind: Kind, a: Part, b: Part, c: Part) -> None:
 
 
 def test_wire_forms_come_back() -> None:
-    cell = WireCell.of([3, -4], 2)
-    assert WireCell.read(cell.plain()) == cell
+    cells = {"A": cell([3, 4]), "N": cell([1])}
+    assert read(plain(cells)) == cells
+    assert plain(cells)["N"] == {"reports": 1, "producers": 1, "sum": 1, "squares": 1}
 
 
 def mergeable(value: Mergeable) -> Mergeable:

@@ -9,7 +9,8 @@ neutral. So parts may come from files, machines and nodes in any order, and be m
     Cell                reports of a period and setting, in steps            neutral: ``Cell()``
 
 Sums of whole numbers are exact; sums of floats agree to their rounding, whatever the order. The wire form of a profile
-is its file, of a cell its ``plain()``; a local state goes as `halfmask.evaluation.direct.checkpoint` writes samples.
+is its file, of cells `halfmask.service.cells.plain`; a local state goes as `halfmask.evaluation.direct.checkpoint`
+writes samples.
 """
 
 from collections.abc import Iterable

@@ -1,36 +1,29 @@
-"""What passes between device and service: campaigns with the hash of their terms, reports, results, cells, instants.
+"""What passes between device and service: campaigns with the hash of their terms, results of reports, cells.
 
 Wire forms are JSON as `docs/protocol.md` says; each class reads its own (`read`, strict; errors name the field and
-never repeat a value) and writes it (`plain`). Service and device share these classes, so that neither can drift.
+never repeat a value). Service and device share these classes, so that neither can drift.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from halfmask_device.errors import HalfmaskError, InputError
+from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
-from halfmask_device.laws import Law, law
+from halfmask_device.laws import law
 from halfmask_device.setting import DeviceSetting
 
-IMPLAUSIBLE = 1e-12
-MOST_REPORTS = 10_000
-MOST_STEPS = 2**63
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,18}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+MOST_SETTINGS = 100
+MOST_WRITTEN = 10_000
+"""Settings of a menu, and characters of one: a tabulated law takes many."""
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 Status = Literal["accepted", "known", "refused"]
-CODES = (
-    *("malformed", "unknown_setting", "outside_campaign", "future", "conflict", "closed", "implausible"),
-    "budget_spent",
-)
 
 
 class MessageError(InputError):
@@ -41,43 +34,12 @@ class MessageError(InputError):
         self.field = field
 
 
-def instant(text: object, field: str = "time") -> int:
-    """Microseconds since 1970 of an RFC 3339 time with an offset; digits beyond the microsecond are cut off."""
-    found = _TIME.fullmatch(text) if isinstance(text, str) and len(text) < 60 else None
+def instant(text: object, field: str = "time") -> Instant:
+    """The instant of an RFC 3339 time with an offset."""
+    found = parse_instant(text) if isinstance(text, str) else None
     if found is None:
         raise MessageError(field, "is no RFC 3339 time with an offset, like 2026-11-16T00:30:00Z")
-    day, clock, fraction, offset = found.groups()
-    try:
-        moment = datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{offset.upper()}")
-        return (moment - _EPOCH) // _MICROSECOND
-    except (ValueError, OverflowError) as error:
-        raise MessageError(field, "is no time that exists") from error
-
-
-def instant_text(microseconds: int) -> str:
-    """An instant as RFC 3339 in UTC, with a fraction only where it has one."""
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
-
-
-@dataclass(frozen=True)
-class Report:
-    """A masked reading in whole steps of the lattice, and the menu id that masked it."""
-
-    time: str
-    steps: int
-    setting: str
-
-    def plain(self) -> dict[str, Any]:
-        return {"time": self.time, "steps": self.steps, "setting": self.setting}
-
-    @classmethod
-    def read(cls, plain: object) -> "Report":
-        body = _object(plain, "report")
-        steps = body.get("steps")
-        if not isinstance(steps, int) or isinstance(steps, bool) or abs(steps) >= MOST_STEPS:
-            raise MessageError("steps", "is no whole number of 64 bits")
-        instant(body.get("time"))
-        return cls(_text(body, "time"), steps, _text(body, "setting"))
+    return found
 
 
 @dataclass(frozen=True)
@@ -103,56 +65,31 @@ class ReportResult:
         return cls(status, code, reward if isinstance(reward, int) else None)
 
 
-@dataclass(frozen=True)
-class WireCell:
-    """The mergeable part of an aggregate, exact in steps. ``Cell()`` is neutral; merging is addition."""
+class Cell(NamedTuple):
+    """Of one setting: how many reports, of how many producers, their sum and the sum of their squares, in steps.
+
+    It is the mergeable part of an aggregate: whole numbers, so adding is exact in any order. ``Cell()`` is neutral.
+    """
 
     reports: int = 0
     producers: int = 0
     sum: int = 0
     squares: int = 0
 
-    def merge(self, other: "WireCell") -> "WireCell":
-        """Of disjoint reports and producers together; associative and commutative."""
-        return WireCell(
-            self.reports + other.reports,
-            self.producers + other.producers,
-            self.sum + other.sum,
-            self.squares + other.squares,
-        )
+    def merge(self, other: "Cell") -> "Cell":
+        """Of disjoint reports together; a producer counts once, under the setting of its first report."""
+        return Cell(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-    @classmethod
-    def of(cls, steps: Iterable[int], producers: int) -> "WireCell":
-        """The cell of these reports."""
-        values = list(steps)
-        return cls(len(values), producers, sum(values), sum(value * value for value in values))
-
-    def plain(self) -> dict[str, int]:
-        return {"reports": self.reports, "producers": self.producers, "sum": self.sum, "squares": self.squares}
-
-    @classmethod
-    def read(cls, plain: object, place: str = "cell") -> "WireCell":
-        body = _object(plain, place)
-        numbers = [body.get(name) for name in ("reports", "producers", "sum", "squares")]
-        if not all(isinstance(each, int) and not isinstance(each, bool) for each in numbers):
-            raise MessageError(place, "needs reports, producers, sum and squares as whole numbers")
-        found = cls(*numbers)  # type: ignore[arg-type]
-        found._check(place)
-        return found
-
-    def _check(self, place: str) -> None:
-        """What no reports could add up to: squares >= |sum|, squares * reports >= sum^2 (Cauchy-Schwarz).
-
-        A cell may have reports and no producer: each counts once, under the setting of its first report.
-        """
-        possible = (
+    @property
+    def possible(self) -> bool:
+        """Whether any whole numbers add up to it: sum^2 <= reports squares (Cauchy-Schwarz), |x| <= x^2, and x and x^2
+        are odd together. There may be reports and no producer, never the other way round."""
+        return (
             0 <= self.producers <= self.reports
-            and self.squares >= abs(self.sum)
-            and self.squares * self.reports >= self.sum**2
+            and self.sum**2 <= self.reports * self.squares
+            and abs(self.sum) <= self.squares
             and (self.squares - self.sum) % 2 == 0
         )
-        if not possible:
-            raise MessageError(place, "holds numbers that no reports add up to")
 
 
 @dataclass(frozen=True)
@@ -217,15 +154,6 @@ class CampaignTerms:
         """SHA-256 of the canonical JSON of `terms`: keys sorted, no spaces, UTF-8; as hexadecimal text."""
         return hashlib.sha256(canonical(self.terms())).hexdigest()
 
-    def law(self, setting: str) -> Law:
-        """The lattice law of one of the menu's ids."""
-        return law(DeviceSetting.parse(self.menu[setting]), self.lattice.unit)
-
-    def implausible(self, steps: int, setting: str) -> bool:
-        """Whether the setting's noise reaches ``steps`` from the nearer end of the range with a chance below 1e-12."""
-        low, high = self.lattice.ends
-        return max(low - steps, steps - high) > self.law(setting).furthest(IMPLAUSIBLE)
-
 
 def canonical(plain: object) -> bytes:
     """JSON with sorted keys and no spaces, in UTF-8: the same bytes for the same content."""
@@ -238,14 +166,14 @@ def _object(plain: object, place: str) -> dict[str, Any]:
     return plain
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value.strip() or len(value) > 2000:
-        raise MessageError(name, "is missing, empty or no text of at most 2,000 characters")
+def _text(body: Mapping[str, Any], name: str, place: str = "", longest: int = 2000) -> str:
+    value, field = body.get(name), f"{place}.{name}" if place else name
+    if not isinstance(value, str) or not value.strip() or len(value) > longest:
+        raise MessageError(field, f"is missing, empty or no text of at most {longest:,} characters")
     try:
         value.encode()
     except UnicodeEncodeError as error:  # a lone surrogate cannot be hashed, stored or sent
-        raise MessageError(name, "is no valid Unicode text") from error
+        raise MessageError(field, "is no valid Unicode text") from error
     return value
 
 
@@ -269,13 +197,13 @@ def _same_lattice(step: str, low: str, high: str) -> Lattice:
 def _menu(plain: object, lattice: Lattice) -> dict[str, str]:
     """Ids and settings, each of which a device can draw on the lattice."""
     entries = _object(plain, "menu").get("settings")
-    if not isinstance(entries, list) or not entries:
-        raise MessageError("menu", "has no settings")
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_SETTINGS:
+        raise MessageError("menu", f"needs a list of 1 to {MOST_SETTINGS} settings")
     menu: dict[str, str] = {}
     for number, entry in enumerate(entries):
         place = f"menu.settings[{number}]"
         body = _object(entry, place)
-        id, written = _text(body, "id"), _text(body, "setting")
+        id, written = _text(body, "id", place, 32), _text(body, "setting", place, MOST_WRITTEN)
         if id in menu:
             raise MessageError(place, "has an id that stands above already")
         try:

@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
@@ -17,11 +17,12 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, RunError
+from halfmask_device.instants import instant_text, of_datetime
 from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
 from halfmask_device.limit import read_limit
 from halfmask_device.masking import Channel, Look, mask
-from halfmask_device.protocol import CampaignTerms, ReportResult, instant, instant_text
+from halfmask_device.protocol import CampaignTerms, ReportResult
 from halfmask_device.state import State
 from halfmask_device.times import moment
 from halfmask_device.transport import ServiceClient, ServiceError
@@ -374,7 +375,7 @@ def _instant(time: str, zone: str, place: str) -> int:
         raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
     if found.tzinfo is None:
         found = _local(found, zone, place)
-    return instant(found.astimezone(UTC).isoformat())
+    return of_datetime(found)
 
 
 def _local(found: datetime, zone: str, place: str) -> datetime:

@@ -8,11 +8,12 @@ import pytest
 
 from halfmask.service.calendars import Calendar
 from halfmask.service.campaign import Campaign, check_campaign
-from halfmask.service.cells import Cell, Cells, merge
+from halfmask.service.cells import Cells, merge
 from halfmask.service.estimates import estimates, period_entry, total_noise
-from halfmask.service.instants import instant_text
 from halfmask.service.noise import LatticeNoise
 from halfmask.service.questions import weighted_mean
+from halfmask_device.instants import instant_text
+from halfmask_device.protocol import Cell
 from tests.service.world import CAMPAIGN, World, instant
 from tests.statistics import fair_coin
 

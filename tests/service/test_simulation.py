@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from halfmask.service.instants import DAY, MINUTE, Instant, instant_text
+from halfmask.service.instants import DAY, MINUTE
 from halfmask.service.serve import initialise
 from halfmask.service.storage.base import Store, StoreGoneError, Transaction
 from halfmask.service.storage.open import open_store
 from halfmask.service.storage.transaction import SqlTransaction
+from halfmask_device.instants import Instant, instant_text
 from tests.service.world import Clock, World, instant, sqlite_url
 
 BEGINS = instant("2026-11-15T00:00:00Z")

@@ -7,8 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from halfmask.service.instants import EPOCH, MINUTE, Instant, of_datetime
+from halfmask.service.instants import MINUTE
 from halfmask.service.refusal import unfit
+from halfmask_device.instants import EPOCH, Instant, of_datetime
 
 KINDS = ("hour", "day", "week", "month", "year")
 HOUR = 60 * MINUTE

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from halfmask.service.campaign import Campaign
-from halfmask.service.instants import Instant
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import UNGIVEN, Identity, ProducerRow, Role, Transaction
+from halfmask_device.instants import Instant
 
 if TYPE_CHECKING:
     from halfmask.service.service import Service

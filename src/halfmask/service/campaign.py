@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from halfmask.errors import HalfmaskError
+from halfmask.errors import SettingError
 from halfmask.service.calendars import Calendar, Span
-from halfmask.service.instants import DAY, LATEST, MINUTE, Instant, parse_instant
+from halfmask.service.instants import DAY, LATEST, MINUTE
 from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.base import UPSTREAM
+from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
+from halfmask_device.protocol import CampaignTerms, MessageError
 
 MOST_MONEY = 2**53
-MOST_SETTINGS = 100
 MOST_PERIODS = 100_000
 DEFAULTS: dict[str, Any] = {
     "period": "day",
@@ -31,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "clock_skew_minutes": 5,
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
+JOIN = ("open", "invitation")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
 
@@ -129,17 +131,21 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     for name, longest in (("name", 200), ("purpose", 2000), ("unit", 40), ("currency", 40)):
         check_text(terms[name], name, longest)
     _check_times(terms)
-    lattice = _check_lattice(terms["lattice"])
-    ids = _check_menu(terms["menu"], lattice)
+    check_whole(terms["least_producers"], "least_producers", 1, 10**9)
+    ids = _check_menu(_as_devices_read_it(terms))
     terms["rewards"] = check_rewards(terms["rewards"], ids)
     check_whole(terms["budget"], "budget", 0, MOST_MONEY)
-    check_whole(terms["least_producers"], "least_producers", 1, 10**9)
-    for name, words in (("join", ("open", "invitation")), ("keep_reports", ("until_closed", "always"))):
-        if terms[name] not in words:
-            raise unfit(name, f"{name} must be one of {', '.join(words)}")
-    if not isinstance(terms["live"], bool):
-        raise unfit("live", "live must be true or false")
+    if terms["join"] not in JOIN:
+        raise unfit("join", f"join must be one of {', '.join(JOIN)}")
     return terms
+
+
+def _as_devices_read_it(terms: dict[str, Any]) -> CampaignTerms:
+    """The terms by the devices' own reading: what they would refuse is never offered."""
+    try:
+        return CampaignTerms.read(terms)
+    except MessageError as error:
+        raise unfit(error.field, error.message) from None
 
 
 def check_text(value: Any, field: str, longest: int) -> str:
@@ -170,8 +176,6 @@ def _instant(terms: Mapping[str, Any], name: str) -> Instant:
 
 def _check_times(terms: dict[str, Any]) -> None:
     begins, ends = _instant(terms, "begins"), _instant(terms, "ends")
-    if begins >= ends:
-        raise unfit("ends", "ends must be after begins")
     check_whole(terms["grace_minutes"], "grace_minutes", 0, 60 * 24 * 366)
     check_whole(terms["clock_skew_minutes"], "clock_skew_minutes", 0, 60 * 24)
     for name in ("period", "time_zone"):
@@ -182,35 +186,14 @@ def _check_times(terms: dict[str, Any]) -> None:
         raise unfit("period", f"the campaign would have more than {MOST_PERIODS} periods: take a longer one")
 
 
-def _check_lattice(value: Any) -> Lattice:
-    if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("step", "low", "high")):
-        raise unfit("lattice", "the lattice must have step, low and high, each a decimal as text, like 0.001")
-    try:
-        return Lattice(value["step"], value["low"], value["high"])
-    except HalfmaskError:
-        raise unfit(
-            "lattice", "step must be a decimal above 0, low and high multiples of it with low below high"
-        ) from None
-
-
-def _check_menu(value: Any, lattice: Lattice) -> set[str]:
-    settings = value.get("settings") if isinstance(value, dict) else None
-    if not isinstance(settings, list) or not 1 <= len(settings) <= MOST_SETTINGS:
-        raise unfit("menu", f"the menu must have a list of 1 to {MOST_SETTINGS} settings")
-    ids: set[str] = set()
-    for place, each in enumerate(settings):
+def _check_menu(read: CampaignTerms) -> set[str]:
+    """The ids of a menu that a device can draw: plain ones, and with reports that stores can hold."""
+    for place, (id, setting) in enumerate(read.menu.items()):
         field = f"menu.settings[{place}]"
-        if not isinstance(each, dict) or not isinstance(each.get("id"), str) or not _ID.fullmatch(each["id"]):
+        if not _ID.fullmatch(id):
             raise unfit(field, "a setting needs an id of 1 to 32 letters, digits, '_', '.' or '-'")
-        if each["id"] in ids:
-            raise unfit(field, "its id stands twice in the menu")
-        ids.add(each["id"])
-        if not isinstance(each.get("setting"), str) or len(each["setting"]) > 10_000:
-            raise unfit(field, "a setting is text, like laplace:0.5")
         try:
-            check_reach(lattice_noise(each["setting"], lattice.unit), lattice.ends)
-        except HalfmaskError:
-            raise unfit(
-                field, "a device cannot draw this noise on this lattice: 'halfmask mask' says why, given both"
-            ) from None
-    return ids
+            check_reach(lattice_noise(setting, read.lattice.unit), read.lattice.ends)
+        except SettingError as error:
+            raise unfit(field, error.message) from None
+    return set(read.menu)

@@ -1,26 +1,14 @@
-"""Cells: the mergeable part of an aggregate, per setting whole numbers in steps. Adding them commutes and is exact."""
+"""Cells of a period by setting: counted, added up, stored, and checked where another node sends them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.base import Plain, ReportRow
+from halfmask_device.protocol import Cell
 
 MOST_REPORTS = 2**53
-
-
-class Cell(NamedTuple):
-    """Of one setting: how many reports, of how many producers, their sum and the sum of their squares, in steps."""
-
-    reports: int = 0
-    producers: int = 0
-    sum: int = 0
-    squares: int = 0
-
-    def merge(self, other: "Cell") -> "Cell":
-        return Cell(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
 
 Cells = dict[str, Cell]
 
@@ -65,7 +53,7 @@ def read(stored: Mapping[str, Mapping[str, int]]) -> Cells:
 
 
 def check_cells(value: Any, campaign: Campaign) -> Cells:
-    """The cells that a node sent, if they can be those of plausible reports: whole, bounded, n squares >= sum^2."""
+    """The cells that a node sent, if they can be those of plausible reports."""
     if not isinstance(value, dict) or value.keys() - campaign.noises.keys():
         raise unfit("periods", "the cells of a period must be an object from the menu's ids to cells")
     return {setting: _check_cell(each, campaign.plausible[setting]) for setting, each in sorted(value.items())}
@@ -80,11 +68,9 @@ def _check_cell(value: Any, plausible: tuple[int, int]) -> Cell:
     low, high = plausible
     largest = max(abs(low), abs(high)) ** 2
     fits = (
-        0 <= cell.producers <= MOST_REPORTS  # a producer counts where its first report is: producers may be 0
-        and 0 <= cell.reports <= MOST_REPORTS
-        and cell.producers <= cell.reports
+        cell.possible
+        and cell.reports <= MOST_REPORTS
         and cell.reports * low <= cell.sum <= cell.reports * high
-        and cell.sum**2 <= cell.reports * cell.squares
         and cell.squares <= cell.reports * largest
     )
     if not fits:

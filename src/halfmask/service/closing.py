@@ -4,10 +4,10 @@ from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import merge, plain
 from halfmask.service.estimates import period_entry, withheld_entry
-from halfmask.service.instants import Instant
 from halfmask.service.known import agreed, note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.base import ClosedRow, Plain, Transaction
+from halfmask_device.instants import Instant
 
 
 def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plain:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from halfmask.merge import merged
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import Cell, Cells
+from halfmask.service.cells import Cells
 from halfmask.service.noise import LatticeNoise, cell_width
 from halfmask.service.storage.base import Plain
+from halfmask_device.protocol import Cell
 
 COVERAGE = 0.95
 NORMAL = 1.959963984540054
@@ -100,10 +102,7 @@ def _counts(campaign: Campaign, cells: Cells) -> dict[LatticeNoise, int]:
 
 
 def _total(cells: Cells) -> Cell:
-    total = Cell()
-    for cell in cells.values():
-        total = total.merge(cell)
-    return total
+    return merged(cells.values(), Cell())
 
 
 def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float) -> Plain:

@@ -10,14 +10,10 @@ from itertools import repeat
 from halfmask.service import live
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
-from halfmask.service.instants import Instant
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportTuple, Transaction
-
-CODES = (
-    *("malformed", "unknown_setting", "outside_campaign", "future", "conflict", "closed", "implausible"),
-    "budget_spent",
-)
+from halfmask_device.instants import Instant
+from halfmask_device.protocol import ReportResult, Status
 
 
 @dataclass(frozen=True)
@@ -39,14 +35,9 @@ Results = list[Plain]
 
 
 @lru_cache(maxsize=4096)
-def result(status: str, code: str | None = None, reward: int | None = None) -> Plain:
+def result(status: Status, code: str | None = None, reward: int | None = None) -> Plain:
     """One entry of an answer. It is shared, so nobody may change it."""
-    entry: Plain = {"status": status}
-    if code is not None:
-        entry["code"] = code
-    if reward is not None:
-        entry["reward"] = reward
-    return entry
+    return ReportResult(status, code, reward).plain()
 
 
 def refused(code: str) -> Plain:

@@ -1,54 +1,19 @@
-"""Instants: whole microseconds since 1970 in UTC. Everything is compared as such; text is for the edges."""
+"""Units of time in instants, and the clock. Instants themselves are the protocol's: `halfmask_device.instants`."""
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
-Instant = int
+from halfmask_device.instants import Instant
+
 Clock = Callable[[], Instant]
 """Gives the instant of now. It is read once a request, and tests and simulations bring their own."""
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_370_764_800_000_000
 """Year 9999: the last year that calendars know."""
-_TICK = timedelta(microseconds=1)
 
 
 def system_clock() -> Instant:
     return time.time_ns() // 1000
-
-
-def of_datetime(moment: datetime) -> Instant:
-    """The instant of a datetime that knows its offset."""
-    return (moment - EPOCH) // _TICK
-
-
-@lru_cache(maxsize=65_536)
-def parse_instant(text: str) -> Instant | None:
-    """The instant that RFC 3339 text names, None where it is none. What is finer than a microsecond is cut off.
-
-    ``datetime.fromisoformat`` takes more forms than RFC 3339, so that the places of its separators are checked first.
-    """
-    if not 20 <= len(text) <= 64 or text[10] not in "Tt " or text[4] + text[7] + text[13] + text[16] != "--::":
-        return None
-    if text[-1] in "Zz":
-        offset, rest = "+00:00", text[:-1]
-    else:
-        offset, rest = text[-6:], text[:-6]
-        if offset[0] not in "+-" or offset[3] != ":":
-            return None
-    if not text.isascii() or not (len(rest) == 19 or (rest[19] == "." and rest[20:].isdigit())):
-        return None
-    try:
-        return of_datetime(datetime.fromisoformat(f"{rest[:10]}T{rest[11:26]}{offset}"))
-    except (ValueError, OverflowError):
-        return None
-
-
-def instant_text(instant: Instant) -> str:
-    """RFC 3339 in UTC, with the digits that are needed."""
-    return (EPOCH + timedelta(microseconds=instant)).isoformat().replace("+00:00", "Z")

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, count, merge, plain, read
-from halfmask.service.instants import DAY, SECOND, Instant
+from halfmask.service.instants import DAY, SECOND
 from halfmask.service.storage.base import KnownRow, Transaction
+from halfmask_device.instants import Instant
 
 SETTLED = 10 * SECOND
 OWN = ""

@@ -25,9 +25,10 @@ from halfmask.errors import FileFormatError, SourceError
 from halfmask.files import whole_file
 from halfmask.service.beside import Beside, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.cells import Cell, Cells, merge, read
+from halfmask.service.cells import Cells, merge, read
 from halfmask.service.service import Service
 from halfmask.service.writer import Writer
+from halfmask_device.protocol import Cell
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0

@@ -6,10 +6,11 @@ from typing import Any
 from halfmask.service import live
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_text, check_whole
-from halfmask.service.instants import DAY, Instant, instant_text, parse_instant
+from halfmask.service.instants import DAY
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import Plain, ProducerRow
 from halfmask.service.tokens import digest, issue, new_name
+from halfmask_device.instants import Instant, instant_text, parse_instant
 
 MOST_INVITATIONS = 10_000
 

@@ -9,11 +9,11 @@ from halfmask.service.campaign import Campaign, check_campaign, check_rewards, c
 from halfmask.service.cells import check_cells, plain
 from halfmask.service.closing import chosen, close_on_request, closed_of, periods
 from halfmask.service.ingest import book_reversal
-from halfmask.service.instants import instant_text
 from halfmask.service.questions import asked
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import EntryRow, Plain, Transaction
 from halfmask.service.tokens import new_name
+from halfmask_device.instants import instant_text
 
 ALWAYS = -(2**62)
 """The instant from which a campaign's first rewards hold."""

@@ -9,10 +9,11 @@ from halfmask.service.call import Call, Request, check_role
 from halfmask.service.campaign import Campaign
 from halfmask.service.closing import close, due
 from halfmask.service.ingest import Post, Results, ingest, valid
-from halfmask.service.instants import Clock, Instant, system_clock
+from halfmask.service.instants import Clock, system_clock
 from halfmask.service.limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
+from halfmask_device.instants import Instant
 
 T = TypeVar("T")
 AT_ONCE = 50

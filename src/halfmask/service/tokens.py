@@ -3,8 +3,8 @@
 import hashlib
 import secrets
 
-from halfmask.service.instants import Instant
 from halfmask.service.storage.base import Role, Transaction
+from halfmask_device.instants import Instant
 
 
 def new_name() -> str:

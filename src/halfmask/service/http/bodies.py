@@ -6,9 +6,9 @@ from typing import Any
 from starlette.requests import Request as HttpRequest
 
 from halfmask.service.call import Request
-from halfmask.service.instants import Instant
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.tokens import digest
+from halfmask_device.instants import Instant
 
 MOST_BYTES = 2**20
 LONGEST_TOKEN = 512

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from halfmask.service.http.bodies import Headers, Receive, headers_of, read_body, token_of
 from halfmask.service.http.metrics import Metrics
 from halfmask.service.ingest import Post, Results
-from halfmask.service.instants import Instant, parse_instant
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.service import Service
 from halfmask.service.writer import Writer
+from halfmask_device.instants import Instant, parse_instant
 
 PATH = "/v1/reports"
 MOST_REPORTS = 10_000

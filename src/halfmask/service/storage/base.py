@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple
 
-from halfmask.service.instants import Instant
+from halfmask_device.instants import Instant
 
 Role = Literal["operator", "consumer", "producer", "node", "peer"]
 Plain = dict[str, Any]

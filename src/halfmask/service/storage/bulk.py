@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
-from halfmask.service.instants import Instant
+from halfmask_device.instants import Instant
 
 Standing = dict[int, dict[Instant, tuple[int, str, int]]]
 Rows = Sequence[tuple[Any, ...]]

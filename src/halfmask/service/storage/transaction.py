@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
-from halfmask.service.instants import Instant
 from halfmask.service.storage import schema as s
 from halfmask.service.storage.base import (
     Balance,
@@ -25,6 +24,7 @@ from halfmask.service.storage.base import (
     Transaction,
 )
 from halfmask.service.storage.bulk import bulk_of
+from halfmask_device.instants import Instant
 
 CHUNK = 512
 """Keys a statement asks for at once."""
