@@ -1,12 +1,17 @@
-"""Dead code: everything that is defined is used somewhere, or is called by name from outside and stands below."""
+"""Dead code: all that is defined is used in the packages, or is called by name from outside and stands below.
 
+A function that tests alone use is dead too. Names in ``__all__`` are for users, and count as used.
+"""
+
+import ast
+import re
 from fnmatch import fnmatch
 from pathlib import Path
 
 from vulture import Vulture
 
-ROOT = Path(__file__).parents[1]
-FOUND_BY_FILE = ("src/halfmask/mechanisms/ours/*", "src/halfmask/commands/*", "src/halfmask/cli/*")
+SOURCE = Path(__file__).parents[1] / "src"
+FOUND_BY_FILE = ("halfmask/mechanisms/ours/*", "halfmask/commands/*", "halfmask/cli/*", "halfmask_device/more/*")
 """A mechanism is registered, and a command is found, by the file it stands in."""
 CALLED = {
     "__getattr__": "Python, for names of the package that load what they need",
@@ -15,7 +20,12 @@ CALLED = {
     "_": "singledispatch",
     "Axes": "annotations in quotes",
     "MQTTMessage": "annotations in quotes",
+    "_repr_html_": "notebooks",
     "share_of_value": "asdict, which writes all fields of a finding",
+    "share_of_neighbour": "asdict, which writes all fields of a finding",
+    "lower_bound": "the certificate of a law of least noise, which its tests hold it to",
+    "own_weight": "users of `halfmask.recommend`",
+    "log_likelihood": "users of `halfmask.reward_fit`",
     "pythonExec": "Spark",
     "filters": "Jinja",
     "address_family": "http.server",
@@ -40,26 +50,87 @@ CALLED = {
 """Names that something outside of the packages calls."""
 
 
-def unused(*paths: Path) -> list[str]:
-    """What vulture finds no use of in the packages; tests, benchmarks and scripts count as use."""
+def unused(package: Path) -> list[str]:
+    """What vulture finds no use of: names that stand nowhere else. Tests and benchmarks are no use."""
     seeker = Vulture()
-    seeker.scavenge([str(path) for path in paths], exclude=["*/migrations/*"])
-    found = []
-    for item in seeker.get_unused_code(min_confidence=60):
-        place = Path(item.filename).resolve()
-        named = str(place.relative_to(ROOT)) if place.is_relative_to(ROOT) else str(place)
-        found.append(f"{named}:{item.first_lineno} {item.name}")
+    seeker.scavenge([str(package)], exclude=["*/migrations/*"])
+    return [
+        f"{Path(item.filename).resolve().relative_to(package.resolve())}:{item.first_lineno} {item.name}"
+        for item in seeker.get_unused_code(min_confidence=60)
+    ]
+
+
+def not_taken(package: Path) -> list[str]:
+    """What a module defines, and neither it uses nor another takes from it, whatever else has that name."""
+    trees = {module_of(path, package): ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")}
+    taken = set[tuple[str, str]]().union(*(taken_by(tree) for tree in trees.values()))
+    return [
+        f"{module} {name}"
+        for module, tree in sorted(trees.items())
+        for statement in tree.body
+        for name in defined(statement)
+        if (module, name) not in taken and name not in used(tree, statement)
+    ]
+
+
+def module_of(path: Path, package: Path) -> str:
+    return ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
+
+
+def defined(statement: ast.stmt) -> list[str]:
+    """The names that a statement gives to its module, those that Python itself reads left out."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        found = [statement.name]
+    else:
+        targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+        found = [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in found if not name.startswith("__")]
+
+
+def used(tree: ast.AST, besides: ast.stmt) -> set[str]:
+    """Names that a module reads outside of their own definition, annotations in quotes included."""
+    own = {id(node) for node in ast.walk(besides)}
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in own:
+            continue
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+            found.update(re.findall(r"\w+", node.value))
     return found
 
 
-def test_nothing_is_dead() -> None:
-    found = unused(*(ROOT / name for name in ("src", "tests", "benchmarks", "scripts")))
-    ours = [each for each in found if each.startswith("src/")]
-    dead = [each for each in ours if not any(fnmatch(each.partition(":")[0], place) for place in FOUND_BY_FILE)]
+def taken_by(tree: ast.AST) -> set[tuple[str, str]]:
+    """Module and name of all that a module imports, or reads of a module that it imports."""
+    found, modules = set(), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                found.add((node.module, alias.name))
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            modules.update((alias.asname or alias.name, alias.name) for alias in node.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            found.add((modules[node.value.id], node.attr))
+    return found
+
+
+def test_nothing_is_dead_or_there_for_tests_alone() -> None:
+    found = unused(SOURCE)
+    dead = [each for each in found if not any(fnmatch(each.partition(":")[0], place) for place in FOUND_BY_FILE)]
     assert [each for each in dead if each.split()[-1] not in CALLED] == []
-    assert {each.split()[-1] for each in ours} >= {"handle_error", "worker_app"}  # the list above is needed
+    assert {each.split()[-1] for each in found} >= {"handle_error", "worker_app", "own_weight"}  # the list is needed
+    places = [place.removesuffix("/*").replace("/", ".") for place in FOUND_BY_FILE]
+    left = [each for each in not_taken(SOURCE) if not each.startswith(tuple(places)) and "migrations" not in each]
+    assert [each for each in left if each.split()[-1] not in CALLED] == []
 
 
 def test_dead_code_would_be_noticed(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("def used():\n    return 1\n\n\ndef dead():\n    return used()\n")
-    assert [each.split()[-1] for each in unused(tmp_path)] == ["dead"]
+    (tmp_path / "module.py").write_text(
+        "LIMIT = 3\n\n\ndef used():\n    return 1\n\n\ndef dead():\n    return used() + dead()\n"
+    )
+    assert [each.split()[-1] for each in unused(tmp_path)] == ["LIMIT"]
+    (tmp_path / "other.py").write_text("from module import used\n\nLIMIT = used()\nprint(LIMIT)\n")
+    assert not_taken(tmp_path) == ["module LIMIT", "module dead"]

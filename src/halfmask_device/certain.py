@@ -28,23 +28,6 @@ def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
             return False
 
 
-def inverted(source: Bits, steps: Callable[[int, int], int]) -> int:
-    """``steps`` of x = sin(pi U / 2), where ``steps(n, width)`` is of x = n / 2^width and does not fall with x.
-
-    U lies in [u, u + 1) / 2^bits, and the sine rises by at most pi/2 / 2^bits there: x is enclosed, and once both
-    ends have the same number of steps the bits still to come change nothing.
-    """
-    drawn = bits = 0
-    while True:
-        drawn, bits = drawn << CHUNK | source.bits(CHUNK), bits + CHUNK
-        width = bits + GUARD
-        sine = quarter_sine(drawn, bits)
-        low = steps(max(sine - width, 0), width)
-        high = steps(min(sine + width + (2 << GUARD), 1 << width), width)
-        if low == high:
-            return low
-
-
 def quarter_sine(u: int, bits: int) -> int:
     """sin(pi/2 u/2^bits) in units of 2^-width, width = bits + GUARD, to less than width units, for 0 <= u <= 2^bits.
 

@@ -15,8 +15,7 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting
-from halfmask.menus.optimize import front_entries, optimize
-from tests.choice.cases import as_read, evaluated, homes, menu
+from tests.choice.cases import homes, menu
 
 
 def by_hand() -> Menu:
@@ -57,16 +56,6 @@ def test_the_choice_is_the_best_that_meets_both(current: str, delta: float, c: f
     else:
         assert found.chosen in meeting
         assert all(found.chosen.objective >= each.objective for each in meeting)
-
-
-def test_the_front_offers_more_than_the_menu() -> None:
-    found = optimize(as_read(evaluated()), max_mean=0.5, max_std=0.5, omega=0.2)
-    entries = front_entries(found)
-    id = found.menu.ids[0]
-    chosen = choose(found.menu, id, delta=0.01, c=-0.5, among=entries).chosen
-    assert chosen is not None
-    rows = np.flatnonzero(found.admissible & (found.scored.privacy_median > found.menu[id].privacy.median + 0.01))
-    assert chosen.utility.median == pytest.approx(found.scored.utility_median[rows].max(), abs=0.02)
 
 
 def test_unknown_and_infinite_wishes_are_refused() -> None:

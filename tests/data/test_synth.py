@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.synth import TYPES, _levels, allocation, synth
+from halfmask.data.synth import TYPES, _levels, _types, synth
 from halfmask.errors import HalfmaskError, OptionError, RunError
 from halfmask.streams import stream
 
@@ -51,6 +51,11 @@ class Drawn:
 
     def altered(self, change: Callable[[np.ndarray], np.ndarray]) -> "Drawn":
         return replace(self, values=change(self.values))
+
+
+def allocation(users: int = 6435, *, seed: int = 1) -> np.ndarray:
+    """The type of each user of ``synth(users=users, seed=seed)`` in order of id."""
+    return np.array([kind.name for kind in TYPES])[_types(users, seed)]
 
 
 def draw(folder: Path, users: int, days: int, seed: int) -> Drawn:
@@ -324,11 +329,6 @@ def test_an_impossible_option_is_named(tmp_path: Path, options: dict[str, int], 
     with pytest.raises(OptionError, match=named):
         synth(tmp_path / "panel.parquet", **options)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_allocation_refuses_what_synth_refuses() -> None:
-    with pytest.raises(OptionError, match="users is 0"):
-        allocation(0)
 
 
 @pytest.mark.parametrize(("place", "error"), [("absent/panel.parquet", RunError), (".", OptionError)])

@@ -4,16 +4,15 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask_device.certain import GUARD, chance, decay_bounds, inverted, pi, quarter_sine
+from halfmask_device.certain import GUARD, chance, decay_bounds, pi, quarter_sine
 from halfmask_device.prf import Bits
 from halfmask_device.rounded import RoundedSine, RoundedStaircase
 from tests.device.laws import TESTS
-from tests.statistics import ks_one_sample, share
+from tests.statistics import share
 
 SOURCE = Bits.fresh()
 PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
@@ -64,17 +63,6 @@ def test_a_chance_is_decided_also_where_the_first_bits_do_not() -> None:
     error = math.sqrt(math.log(2 / share(TESTS)) / (2 * n))
     assert abs(heads - 1 / 3) <= error < abs(heads - 1 / 3 * 1.1)
     assert set(asked) == {64, 128}
-
-
-def test_inversion_gives_the_arcsine_law() -> None:
-    """floor(1000 sin(pi U/2)): P(X <= k) = (2/pi) arcsin((k + 1)/1000)."""
-    sample = np.array([inverted(SOURCE, lambda x, width: 1000 * x >> width) for _ in range(20_000)], dtype=float)
-
-    def law(y: np.ndarray) -> np.ndarray:
-        return 2 / np.pi * np.arcsin(np.clip((np.floor(y) + 1) / 1000, 0, 1))
-
-    assert ks_one_sample(sample, law, TESTS)
-    assert not ks_one_sample(sample, lambda y: law(y) ** 1.1, TESTS)
 
 
 @given(

@@ -71,7 +71,8 @@ def test_no_setting_of_a_menu_that_requires_a_guarantee_is_without_one() -> None
     kept = optimize(study(), profile=street().profile, question=QUESTION, require=[Demand("guarantee")])
     assert any(each.setting.mechanism == "sine" for each in free.menu.settings)
     assert not any(each.setting.mechanism == "sine" for each in kept.menu.settings)
-    assert all(each.protection.guaranteed for each in kept.menu.settings[:-1] if each.protection)
+    promises = [each.protection for each in kept.menu.settings[:-1]]
+    assert all(each is not None and None not in (each.reading, each.window) for each in promises)
 
 
 def test_costs_are_the_utility_given_up_bin_by_bin() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from halfmask.commands.report import report
 from halfmask.errors import OptionError
-from halfmask.figures.figures import save_figures, write_figures
+from halfmask.figures.figures import write_figures
 from halfmask.figures.inputs import read_inputs
 from halfmask.figures.registry import drawings
 from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
@@ -63,7 +64,8 @@ def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
 @pytest.mark.slow  # the report's own figures are saved in `reported`
 def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
-    written = save_figures(folder, ("pdf",))
+    inputs = read_inputs(folder)
+    written = write_figures(inputs, list(drawings(inputs)), ("pdf",))
     assert {path.relative_to(folder).as_posix() for path in written} == {f"figures/{name}.pdf" for name in NAMES}
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
@@ -84,7 +86,7 @@ def test_saved_figures_have_the_same_bytes_each_time(made: Path, tmp_path: Path)
 @pytest.mark.parametrize("kind", ["jpg", "PNG", ""])
 def test_an_unknown_format_is_refused_before_anything_is_written(kind: str, made: Path) -> None:
     with pytest.raises(OptionError, match="png, svg, pdf"):
-        save_figures(made, ("png", kind))
+        report(made, ("png", kind))
     assert not (made / "figures").exists()
 
 

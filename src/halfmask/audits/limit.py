@@ -8,7 +8,6 @@ lie lower where samples are small, because few readings show less entropy.
 The score alone must not decide: the best law has nearly constant magnitude, and attacks undo it easily.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,28 +47,6 @@ class LimitLaw:
     upper_bound: float
     edges: FloatArray
     masses: FloatArray
-
-
-@dataclass(frozen=True)
-class LimitCurve:
-    """Limits in the order of their variances."""
-
-    limits: tuple[LimitLaw, ...]
-
-    @property
-    def variance(self) -> FloatArray:
-        """E psi^2 of each."""
-        return np.array([each.variance for each in self.limits])
-
-    @property
-    def privacy(self) -> FloatArray:
-        """What the best law found has."""
-        return np.array([each.privacy for each in self.limits])
-
-    @property
-    def upper_bound(self) -> FloatArray:
-        """What no law exceeds, as `Limit` has it."""
-        return np.array([each.upper_bound for each in self.limits])
 
 
 @dataclass(frozen=True)
@@ -188,13 +165,6 @@ def finer(edges: FloatArray) -> FloatArray:
     return np.append(parts.ravel(), edges[-1])
 
 
-def limit_curve(profile: Profile, menu: Menu, variances: Iterable[float], *, other_data: bool = False) -> LimitCurve:
-    """The most privacy any additive noise of each variance can have on this data, by the menu's score."""
-    menu.check_data(profile, other_data=other_data)
-    scale = AllReadings(profile, menu)
-    return LimitCurve(tuple(scale.limit(variance) for variance in sorted(variances)))
-
-
 def closeness(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[Closeness]:
     """Each setting of a menu against the limit of its own variance."""
     menu.check_data(profile, other_data=other_data)
@@ -208,17 +178,11 @@ def closeness(menu: Menu, profile: Profile, *, other_data: bool = False) -> list
     return rows
 
 
-def limit_setting(
-    profile: Profile, menu: Menu, variance: float, *, points: int = POINTS, other_data: bool = False
-) -> PrivacySetting:
-    """The best law of a variance as a ``tabulated`` setting of at most so many points, for every other part to take."""
-    menu.check_data(profile, other_data=other_data)
-    scale = AllReadings(profile, menu)
-    return few_pieces(scale, scale.limit(variance), points)
-
-
 def few_pieces(scale: AllReadings, best: LimitLaw, points: int = POINTS) -> PrivacySetting:
-    """The best law of few pieces, as a setting: pieces where the limit's mass is, with masses found anew."""
+    """The best law of few pieces as a ``tabulated`` setting, for every other part to take.
+
+    Pieces lie where the limit's mass is; their masses are searched for again.
+    """
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
     edges = likely_edges(best.edges, best.masses, points)

@@ -39,14 +39,13 @@ class Choice:
     most_private: MenuSetting | None
 
 
-def choose(menu: Menu, current: str, *, delta: float, c: float, among: Sequence[MenuSetting] = ()) -> Choice:
-    """The best setting (largest objective) that meets both changes, from the menu or from ``among``.
+def choose(menu: Menu, current: str, *, delta: float, c: float) -> Choice:
+    """The menu's best setting (largest objective) that meets both changes.
 
     ``current`` is an id of the menu or the text of one of the settings.
     """
     _finite(delta=delta, c=c)
-    settings = tuple(among) or menu.settings
-    now = _current(menu, settings, current)
+    settings, now = menu.settings, _current(menu, current)
     q, u = now.privacy.median + delta, now.utility.median + c
     private = [each for each in settings if each.privacy.median > q]
     useful = [each for each in settings if each.utility.median > u]
@@ -109,7 +108,7 @@ def assign(
     unknown = sorted(set(deltas) - set(map(str, profile.labels)))
     if unknown:
         raise OptionError(f"producer '{unknown[0]}' is not in the profile ({len(unknown)} unknown of {len(deltas)})")
-    now = _current(menu, menu.settings, current)
+    now = _current(menu, current)
     chosen = np.array([_cheapest(menu, now, deltas.get(label)) for label in labels])
     q, u = _measure(profile, menu, people, chosen, repeats, seed)
     above = now.utility.median + c
@@ -216,8 +215,8 @@ def _cheapest(menu: Menu, now: MenuSetting, delta: float | None) -> int:
     return menu.settings.index(max(menu.settings, key=lambda each: each.privacy.median))
 
 
-def _current(menu: Menu, settings: Sequence[MenuSetting], current: str) -> MenuSetting:
-    for each in (*menu.settings, *settings):
+def _current(menu: Menu, current: str) -> MenuSetting:
+    for each in menu.settings:
         if current in (each.id, str(each.setting)):
             return each
     raise OptionError(f"the current setting '{current}' is not on the menu: it has {', '.join(menu.ids)}")

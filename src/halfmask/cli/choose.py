@@ -14,3 +14,5 @@ def choose(options: Choose) -> None:
     print_rows(choice_rows(found) if isinstance(found, Choice) else assignment_rows(found))
     if isinstance(found, Choice) and found.chosen is None:
         note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")
+    elif not isinstance(found, Choice) and not found.feasible:
+        note("not every wish is met: lower deltas, or ask for less utility")

@@ -2,7 +2,6 @@
 
 import glob
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,8 +201,3 @@ def _one_format(source: str, formats: dict[str, str]) -> str:
     if len(formats) > 1 and found[0] in DATABASES:
         raise SourceError(f"{source}: {len(formats)} databases; give one of them")
     return found[0]
-
-
-def shown(files: Sequence[str]) -> str:
-    """A set of files as one word for messages."""
-    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

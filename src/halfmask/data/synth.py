@@ -132,13 +132,6 @@ def synth(
         _write(temporary, _Population.draw(users, days, seed), workers, progress)
 
 
-def allocation(users: int = 6435, *, seed: int = 1) -> NDArray[np.str_]:
-    """The type of each user of ``synth(users=users, seed=seed)`` in order of id, in the trial's proportions."""
-    _check_users(users, seed)
-    names = np.array([kind.name for kind in TYPES])
-    return names[_types(users, seed)]
-
-
 def _check_users(users: int, seed: int) -> None:
     _check("users", users, 1, np.iinfo(np.int32).max - FIRST_ID)
     _check("seed", seed, 0, None)

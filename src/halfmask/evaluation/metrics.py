@@ -40,12 +40,6 @@ def check_error_function(name: str) -> None:
         raise OptionError(f"error '{name}' is not an error function: use {' or '.join(ERROR_FUNCTIONS)}")
 
 
-def user_scale(readings: npt.ArrayLike) -> float:
-    """What ``scaled`` divides a user's local errors by: mean |s| over its usable readings, zeros included."""
-    sizes = np.abs(np.asarray(readings, float))
-    return float(sizes[np.isfinite(sizes)].mean()) if np.isfinite(sizes).any() else 0.0
-
-
 def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.ArrayLike | None = None) -> FloatArray:
     """|m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale where that is not 0.
 

@@ -4,16 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from halfmask.errors import OptionError, RunError
-from halfmask.figures.inputs import Inputs, read_inputs
-from halfmask.figures.registry import Drawing, drawings
+from halfmask.figures.inputs import Inputs
+from halfmask.figures.registry import Drawing
 from halfmask.figures.style import FORMATS, save
-
-
-def save_figures(folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Draw every figure of a folder to ``folder/figures/NAME.png|svg|pdf``; equal inputs give equal bytes."""
-    check_formats(formats)
-    inputs = read_inputs(folder)
-    return write_figures(inputs, list(drawings(inputs)), formats)
 
 
 def write_figures(inputs: Inputs, drawn: Sequence[Drawing], formats: Sequence[str]) -> list[Path]:

@@ -204,18 +204,6 @@ def pareto_front(scored: Scored, among: BoolArray) -> IntArray:
     return rows[np.concatenate([[True], best[1:] > best[:-1]])] if len(rows) else rows
 
 
-def front_entries(found: Optimum) -> tuple[MenuSetting, ...]:
-    """The front's settings as entries of a menu, each its own id, to choose among beyond the menu.
-
-    If any admissible setting has more than given median privacy and utility, one of the front has.
-    """
-    entries = []
-    for index in found.front.tolist():
-        bin_ = int(found.bin[index])
-        entries.append(replace(_entry(found.scored, found.axis, bin_, index), id=found.scored.texts[index].as_py()))
-    return tuple(entries)
-
-
 def _check_bins(bins: int, omega: float) -> None:
     if not 1 <= bins <= len(IDS):
         raise OptionError(f"bins {bins} is not between 1 and {len(IDS)}")

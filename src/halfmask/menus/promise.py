@@ -96,11 +96,6 @@ class Protection:
     errors: Mapping[int, float] = field(default_factory=dict)
 
     @property
-    def guaranteed(self) -> bool:
-        """Whether a finite epsilon holds for one report and for the window."""
-        return self.reading is not None and self.window is not None
-
-    @property
     def hides_next_to_nothing(self) -> bool:
         """Whether the best guess of a reading errs by next to nothing; False where that is not known."""
         return self.guess is not None and self.guess < HIDES

@@ -35,11 +35,6 @@ WIDTH, HEIGHT = 600.0, 160.0
 FEWEST, MOST = 8, 288
 
 
-def languages() -> list[str]:
-    """The languages that the leaflet speaks."""
-    return list(_texts())
-
-
 def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | None = None, unit: str = "") -> str:
     """The page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month")."""
     texts = _texts()

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -36,7 +36,6 @@ from halfmask.profiles.profile import Profile, bucket_label
 
 SETTINGS_A_JOB = 16
 Batches = Iterator[pa.RecordBatch]
-Task = Callable[[Batches], Batches]
 
 STATES = "sample INT, state BINARY"
 VALUES = "sample INT, period INT, value DOUBLE"
