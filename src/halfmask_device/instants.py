@@ -13,13 +13,18 @@ def of_datetime(moment: datetime) -> Instant:
     return (moment - EPOCH) // _TICK
 
 
-@lru_cache(maxsize=65_536)
 def parse_instant(text: str) -> Instant | None:
-    """The instant that RFC 3339 text names, None where it is none. What is finer than a microsecond is cut off.
+    """The instant that RFC 3339 text names, None where it is none. What is finer than a microsecond is cut off."""
+    return _parsed(text) if 20 <= len(text) <= 64 else None
+
+
+@lru_cache(maxsize=65_536)
+def _parsed(text: str) -> Instant | None:
+    """Times come again, so they are remembered; their length is bounded before, or the memory would not be.
 
     ``datetime.fromisoformat`` takes more forms than RFC 3339, so that the places of its separators are checked first.
     """
-    if not 20 <= len(text) <= 64 or text[10] not in "Tt " or text[4] + text[7] + text[13] + text[16] != "--::":
+    if text[10] not in "Tt " or text[4] + text[7] + text[13] + text[16] != "--::":
         return None
     if text[-1] in "Zz":
         offset, rest = "+00:00", text[:-1]

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":
     """A source of readings opened as those of the profile were, but for what is named."""
-    from halfmask.data.opening import Opening
+    from halfmask.data.options import Opening
 
     return Opening.of(profile.about).panel(source, **(named or {}), **engine)

@@ -69,7 +69,7 @@ def _menu_paid(inputs: "Inputs") -> str:
 
 def _source(inputs: "Inputs", at: str) -> str:
     """The readings; a file that lies elsewhere is named without its folders."""
-    from halfmask.data.opening import Opening
+    from halfmask.data.options import Opening
 
     name = Opening.of(inputs.profile.about).source if inputs.profile else None
     if name is None:
