@@ -1,10 +1,14 @@
-"""One concept, one word: no two classes of the packages have one name."""
+"""One concept, one word: class names stand once, words mean one thing, and metrics are read by name."""
 
 import ast
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 
 
 def classes(text: str) -> list[str]:
@@ -49,3 +53,69 @@ def test_no_options_class_is_named_to_the_user() -> None:
 
 def test_a_printed_class_name_would_be_noticed() -> None:
     assert printed('show(rows, "MenuOptions")') == ["MenuOptions"]
+
+
+METRIC_ARRAYS = {"metrics", "largest", "normalisers"}
+"""Arrays whose last axis is the six metrics."""
+
+
+def numbered(text: str) -> list[str]:
+    """Where an array of metrics is read by the number of a column: ``metrics[..., 3]``, ``metrics[row, :3]``."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Subscript) or ast.unparse(node.value).split(".")[-1] not in METRIC_ARRAYS:
+            continue
+        axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        whole = len(axes) > 1 or not ast.unparse(node.value).endswith(
+            "metrics"
+        )  # metrics[0] is a setting, not a column
+        parts = [axes[-1].lower, axes[-1].upper] if isinstance(axes[-1], ast.Slice) else [axes[-1]]
+        if whole and any(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts):
+            found.append(f"{node.lineno} {ast.unparse(node)}")
+    return found
+
+
+def test_metrics_are_read_by_name() -> None:
+    found = {str(path.relative_to(SOURCE)): numbered(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_a_numbered_column_would_be_noticed() -> None:
+    wrong = "m = study.metrics[..., 3]\nmetrics[row, :3] = x\nmetrics[0, 3:] = x\na = menu.largest[0]\n"
+    right = "metrics[0]\nmetrics[..., GLOBAL_MEAN]\nself.metrics[start + rows, 0, k]\nlargest[LOCAL]\ncells[..., 1]\n"
+    assert [each.split()[0] for each in numbered(wrong)] == ["1", "2", "3", "4"]
+    assert numbered(right) == []
+
+
+TWO_MEANINGS = {
+    r"(analytic|direct) engine": "a method is analytic or direct, an engine is DuckDB or Spark",
+    r"--engine[ =](analytic|direct)\b": "a method is analytic or direct, an engine is DuckDB or Spark",
+    r"method[ =`']+(duckdb|spark)\b": "an engine is DuckDB or Spark, a method is analytic or direct",
+    r"consumers?' homes?|(household|home|family)s? (is|are) (a |the )?consumers?\b": "a consumer buys data",
+    r"made? anew|\banew\b": "recreate",
+    r"hardly disperses?": "varies little",
+    r"\b(page|figure|report)s? (is|are) alive\b|\balive in the browser": "interactive",
+    r"caught but once in": "it is missed at most that often",
+    r"no change is too large to be hidden": "guarantees for it mean nearly nothing",
+}
+"""Words that were used for two things or say the opposite, and what to write instead."""
+SPOKEN = [
+    *(path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".js", ".json", ".j2")),
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile")),
+]
+
+
+def misspoken(text: str) -> list[str]:
+    """What a text says in a word that means something else here."""
+    return [f"{found.group()}: {better}" for word, better in TWO_MEANINGS.items() for found in re.finditer(word, text)]
+
+
+def test_one_concept_has_one_word() -> None:
+    assert len(SPOKEN) > 300
+    assert {path.name: wrong for path in SPOKEN if (wrong := misspoken(path.read_text(encoding="utf-8")))} == {}
+
+
+@pytest.mark.parametrize("text", ["the direct engine masks", "--engine direct", "made anew", "is caught but once in a"])
+def test_a_second_word_would_be_noticed(text: str) -> None:
+    assert len(misspoken(text)) == 1

@@ -56,11 +56,39 @@ def test_an_unknown_name_is_refused_and_hashes_do_not_meet() -> None:
     assert not any(a != b and b[: len(a)] == a for a in kept for b in kept), "one stream is never part of another"
 
 
-def test_nothing_spawns_by_number() -> None:
-    found = [
-        f"{module.relative_to(SOURCE)}:{node.lineno}"
-        for module in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(module.read_text()))
-        if isinstance(node, ast.Attribute) and node.attr == "SeedSequence" and module.name != "streams.py"
-    ]
-    assert found == []
+MAKERS = {"default_rng", "SeedSequence", "RandomState", "Generator", "PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"}
+
+
+def unnamed(text: str) -> list[int]:
+    """Lines of a module that make a source of random numbers by themselves, or draw from numpy's own."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        called = node.func if isinstance(node, ast.Call) else None
+        made = isinstance(called, ast.Attribute) and (
+            called.attr in MAKERS or ast.unparse(called.value) in ("np.random", "numpy.random")
+        )
+        if made or (isinstance(node, ast.ImportFrom) and node.module == "numpy.random"):
+            found.append(node.lineno)  # type: ignore[attr-defined]
+    return found
+
+
+def test_streams_are_made_in_one_place() -> None:
+    modules = [path for path in SOURCE.rglob("*.py") if path.name != "streams.py"]
+    found = {str(path.relative_to(SOURCE)): unnamed(path.read_text(encoding="utf-8")) for path in modules}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert len(unnamed((SOURCE / "streams.py").read_text(encoding="utf-8"))) == 4
+
+
+def test_a_stream_of_ones_own_would_be_noticed() -> None:
+    text = "rng = np.random.default_rng(7)\nx = np.random.normal()\ndef f(rng: np.random.Generator): rng.normal()\n"
+    assert unnamed(text) == [1, 2]
+
+
+def test_every_name_is_drawn_from() -> None:
+    """A name that nothing draws from, or a draw from a name that is put together, would be missed by who looks here."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py") if path.name != "streams.py")
+    names = [name for name in (*NAMES, *streams.PLAIN) if not name.startswith("attack.") or name.count(".") > 1]
+    assert [name for name in names if f'"{name}"' not in text] == []
+    assert {name.split(".")[1] for name in NAMES if name.startswith("attack.")} <= {
+        each.__name__ for each in attacks.ATTACKS
+    }

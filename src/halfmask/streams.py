@@ -44,6 +44,13 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "attack.colour.level": (9, 98),
     "attack.colour.trials": (9, 99),
 }
+PLAIN: dict[str, tuple[int, ...]] = {
+    "mechanisms.estimated": (),
+    "guarantees.draws": (),
+    "reproduction.users": (),
+    "reproduction.choices": (2,),
+}
+"""Streams of numpy's default generator, seeded with (seed, key, parts): what is measured with them stays as it was."""
 ATTACK = "attack."
 
 
@@ -57,7 +64,14 @@ def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
 
 def stream(seed: int, name: str, *parts: int) -> np.random.Generator:
     """A generator of its own for everything that draws."""
-    return np.random.Generator(np.random.PCG64DXSM(sequence(seed, name, *parts)))
+    if name in PLAIN:
+        return np.random.default_rng([seed, *PLAIN[name], *parts])
+    return generator(sequence(seed, name, *parts))
+
+
+def generator(of: np.random.SeedSequence) -> np.random.Generator:
+    """The generator of a seed sequence; the only kind that simulations draw from."""
+    return np.random.Generator(np.random.PCG64DXSM(of))
 
 
 def hashed(name: str) -> tuple[int, ...]:

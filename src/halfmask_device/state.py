@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, camp
     setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
 """
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-_MENDED = "remove it: reports stay the same, but counts and the notice of revisions begin anew"
+_MENDED = "remove it: reports stay the same, but counts and the notice of revisions begin again"
 
 
 class State:

@@ -66,7 +66,7 @@ def test_a_setting_outside_its_limits_is_seen(coarse: Menu) -> None:
 
 def test_a_menu_that_names_no_samples_is_refused(coarse: Menu) -> None:
     bare = Menu(coarse.settings, coarse.normalisers, coarse.weights, coarse.constraints)
-    with pytest.raises(OptionError, match=r"sizes.*optimize anew"):
+    with pytest.raises(OptionError, match=r"sizes.*optimize again"):
         refine(bare, homes().profile, other_data=True)
     with pytest.raises(OptionError, match="other data"):
         refine(bare, homes().profile)

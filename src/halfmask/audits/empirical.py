@@ -94,7 +94,7 @@ def audit_sampler(
 
     ``n`` is the number of draws of each value. ``claimed_epsilon`` is for the change from one value to the other: k
     sensitivities apart it is k times that of one. A claim of 1.6 needs the fewest draws: then a scale that is 20 %
-    too small, whose epsilon is 2, is caught but once in a million times with n = 40,000 (p = 1/2, q = e^-2/2).
+    too small, whose epsilon is 2, is missed at most once in a million times with n = 40,000 (p = 1/2, q = e^-2/2).
     """
 
     def bound(low: Floats, high: Floats) -> Floats:

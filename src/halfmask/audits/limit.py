@@ -17,6 +17,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, denominators
 from halfmask.evaluation.analytic.fine import all_at_full_resolution
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
+from halfmask.evaluation.metrics import LOCAL
 from halfmask.evaluation.sampling import Subset, eligible, population
 from halfmask.mechanisms.ours.tabulated import Tabulated
 from halfmask.mechanisms.setting import PrivacySetting
@@ -79,8 +80,8 @@ class AllReadings:
         people = population(profile)
         error: ErrorKind = menu.provenance.get("error", "relative")
         self.z: Denominators = denominators(profile, [Subset(people, 0, rows, people)], "additive", error)
-        a, most = menu.weights.privacy, menu.largest
-        self.weights = (a[0] / most[0], a[1] / most[1], a[2] / most[2])
+        mean, std, entropy = (float(each) for each in np.array(menu.weights.privacy) / menu.largest[LOCAL])
+        self.weights = (mean, std, entropy)
         if not np.isfinite(self.z.inverse[0, :2]).all():
             raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
 

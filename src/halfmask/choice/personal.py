@@ -173,10 +173,10 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
         if setting.kind == "direct" or setting.inner is not None:
             raise OptionError(f"setting {setting} has no noise law, so its personal privacy is unknown: leave it out")
     cells, bins_held, local = local_parts(settings, lambda kind: _denominators(law, kind, error, errors))
-    n = local[..., 0]
+    n, sums, squares, *_ = np.moveaxis(local, -1, 0)
     metrics = np.zeros((*n.shape, len(METRICS)))
-    metrics[..., LOCAL_MEAN] = local[..., 1] / n
-    metrics[..., LOCAL_STD] = np.sqrt(np.maximum(local[..., 2] / n - metrics[..., LOCAL_MEAN] ** 2, 0))
+    metrics[..., LOCAL_MEAN] = sums / n
+    metrics[..., LOCAL_STD] = np.sqrt(np.maximum(squares / n - metrics[..., LOCAL_MEAN] ** 2, 0))
     entropy = np.empty(n.size)
     expected_entropies(cells.reshape(n.size, -1), bins_held, n.ravel(), entropy)
     metrics[..., LOCAL_ENTROPY] = entropy.reshape(n.shape)

@@ -61,7 +61,7 @@ class Optimize(Options):
         standard deviation or more, with noise of any shape where that is better.
     colour
         How much predictable noise loses of its privacy, 0 to 1: errors that follow from those before count for less.
-        Needs --profile; concerns rules and plug-ins, since noise drawn anew for each reading is white.
+        Needs --profile; concerns rules and plug-ins, since noise drawn afresh for each reading is white.
     panel
         The readings: with --colour their series are masked to see the colour (drawn readings that stay for a while),
         and --by recognised and --require recognised=... see on them who is recognised from a masked day.

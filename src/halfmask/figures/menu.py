@@ -7,6 +7,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
+from halfmask.evaluation.metrics import GLOBAL_MEAN
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.figures.samples import Samples
 from halfmask.mechanisms.grid import Grid
@@ -30,7 +31,7 @@ class MenuSamples:
 
     def total_error(self, name: str, users: int) -> float:
         """Mean global error of a setting over the samples of that many users."""
-        return float(self.metrics[self.ids.index(name), self.users == users, 3].mean())
+        return float(self.metrics[self.ids.index(name), self.users == users, GLOBAL_MEAN].mean())
 
 
 def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -> MenuSamples:

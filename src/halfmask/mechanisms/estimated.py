@@ -7,6 +7,7 @@ import numpy as np
 
 from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Floats, Mechanism, Noise
+from halfmask.streams import stream
 
 DRAWS = 2**20
 SEED = 20_210_501  # fixed: the same plug-in has the same estimated law wherever it runs
@@ -44,7 +45,7 @@ class SampledNoise(Noise):
 @lru_cache(maxsize=8)
 def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> Floats:
     """|psi| of the draws that estimate a law, sorted; the last few laws are kept, 8 MB each."""
-    rng = np.random.default_rng([SEED, zlib.crc32(mechanism.name.encode())])
+    rng = stream(SEED, "mechanisms.estimated", zlib.crc32(mechanism.name.encode()))
     draws = np.asarray(mechanism.sample(np.array(parameters), DRAWS, rng), dtype=np.float64)
     if draws.shape != (DRAWS,) or np.isnan(draws).any():
         raise SettingError(

@@ -2,7 +2,7 @@
 
 Scores are shares of a study's largest errors, so those of two studies cannot be compared as they stand. Here both are
 measured by common normalisers, the larger of each of the six. A study has its metrics; a menu's settings are evaluated
-anew on a profile, on the first one's samples.
+again on a profile, on the first one's samples.
 """
 
 from collections.abc import Mapping

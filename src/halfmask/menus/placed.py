@@ -48,7 +48,7 @@ def samples_of(menu: Menu, profile: Profile) -> list[Subset]:
     try:
         return draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
     except KeyError as error:
-        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize anew") from error
+        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize again") from error
 
 
 def place(

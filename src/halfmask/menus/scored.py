@@ -129,7 +129,7 @@ def _of_summary(
         if asked is not None and asked != held:
             raise OptionError(
                 f"the study is a summary made with the {what} {held}, not {asked}: take those, "
-                "or evaluate anew without `summary`"
+                "or evaluate again without `summary`"
             )
     scores = {name: _numbers(table, name) for name in SCORES}
     return Scored(

@@ -3,7 +3,7 @@
 `least_noise` gives, for each mechanism that can promise an epsilon, its setting of the least noise that keeps the
 promise; `strongest` gives, for an error that a period's total may have, the smallest epsilon that can be promised.
 Both go through one family a mechanism, a setting for each deviation of the noise, along which epsilon falls as noise
-grows. What is returned keeps the promise by its own guarantee, computed anew: never by the formula that led to it.
+grows. What is returned keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
 """
 
 import math

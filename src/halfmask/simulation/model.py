@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.evaluation.metrics import METRICS, summary
+from halfmask.evaluation.metrics import GLOBAL, METRICS, summary
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.rewards.model import ChoiceModel
@@ -124,7 +124,7 @@ def utility_of(rows: Sequence[Row], menu: Menu) -> float:
     if not errors:
         return math.nan
     metrics = np.zeros((1, len(METRICS)))
-    metrics[0, 3:] = summary(np.array(errors))
+    metrics[0, GLOBAL] = summary(np.array(errors))
     return float(utility(metrics, menu.largest, menu.weights)[0])
 
 

@@ -198,7 +198,7 @@ class DuckDBRaw(Raw):
 
 
 class StreamRaw(DuckDBRaw):
-    """A table that is streamed in anew for every query; ``open_stream`` makes one of some columns."""
+    """A table that is streamed in again for every query; ``open_stream`` makes one of some columns."""
 
     def __init__(
         self,

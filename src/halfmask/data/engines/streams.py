@@ -9,7 +9,7 @@ from halfmask.errors import HalfmaskError
 
 
 class Stream:
-    """Arrow batches that are fetched anew for every query, a few at a time.
+    """Arrow batches that are fetched again for every query, a few at a time.
 
     DuckDB asks ``__arrow_c_stream__`` for a fresh stream whenever a query reads the table. What goes wrong while
     it pulls reaches us as its own error with our text inside; ``failure`` keeps ours, so that it can be raised.

@@ -34,7 +34,7 @@ def as_frame(source: object) -> Frame:
 
 
 def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBRaw:
-    """A frame as it is in memory, or, for a lazy one, streamed anew for every query."""
+    """A frame as it is in memory, or, for a lazy one, streamed again for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):

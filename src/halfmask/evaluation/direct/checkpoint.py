@@ -45,7 +45,7 @@ def describe(
 class Checkpoint:
     """Results (settings, subsets, 6), NaN where they are still to come; without a folder, in memory alone.
 
-    One small file for each subset is written anew, whole, about once a second and when asked to.
+    One small file for each subset is written again, whole, about once a second and when asked to.
     """
 
     def __init__(self, folder: Path | None, run: dict[str, Any], shape: tuple[int, int], resume: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Words
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.streams import sequence
+from halfmask.streams import generator, sequence
 
 PIECE = 2**14
 
@@ -31,7 +31,7 @@ class NoiseStream:
 
     @cached_property
     def generator(self) -> np.random.Generator:
-        return np.random.Generator(np.random.PCG64DXSM(self._sequence))
+        return generator(self._sequence)
 
 
 Masker = Callable[[FloatArray, NoiseStream, FloatArray], None]

@@ -113,14 +113,14 @@ class Explorer:
             self._study, bins=asked.bins, omega=asked.omega, max_mean=asked.max_mean, max_std=asked.max_std,
             weights=asked.weights,
         )  # fmt: skip
-        anew = rescored(samples, found)
-        of_menu = menu_samples(anew, found.menu, profile) if anew.sized else None
+        rated = rescored(samples, found)
+        of_menu = menu_samples(rated, found.menu, profile) if rated.sized else None
         mixed, complaints = self._mixed(found.menu)
         menu, notes = found.menu, found.notes
         if profile is not None and profile.readings:
             menu = self._protecting().menu(menu)
             notes = optimum_notes(found.scored, menu, found.axis, profile)
-        inputs = replace(self.inputs, samples=anew, menu=menu, mix=mixed, of_menu=of_menu)
+        inputs = replace(self.inputs, samples=rated, menu=menu, mix=mixed, of_menu=of_menu)
         figures = [*interactive_figures(inputs, follows_menu=True), *self._unchanged]
         return View(inputs, asked, figures, [*notes, *complaints])
 
@@ -226,11 +226,11 @@ def rescored(samples: Samples, found: Optimum) -> Samples:
     place = {text: row for row, text in enumerate(scored.texts.to_pylist())}
     rows = np.array([place[text] for text in samples.settings])
     scores = {name: getattr(scored, name)[rows] for name in SCORES}
-    anew = replace(samples, kept=scored.passes[rows], scores=scores, scale=scale)
+    rated = replace(samples, kept=scored.passes[rows], scores=scores, scale=scale)
     if not samples.sized:
-        return anew
+        return rated
     q, u = (formula(samples.metrics, scale.largest, scale.weights) for formula in (privacy, utility))
-    return replace(anew, privacy=q, utility=u)
+    return replace(rated, privacy=q, utility=u)
 
 
 def outside(scores: FloatArray) -> bool:

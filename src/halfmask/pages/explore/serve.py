@@ -1,4 +1,4 @@
-"""``halfmask explore``: a folder's results, alive in the browser, until Ctrl-C."""
+"""``halfmask explore``: a folder's results as interactive pages in the browser, until Ctrl-C."""
 
 import webbrowser
 from collections.abc import Callable

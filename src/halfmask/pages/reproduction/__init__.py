@@ -1,1 +1,1 @@
-"""The paper's claims, measured anew on any panels: what it says, what comes out, whether it holds, and why."""
+"""The paper's claims, measured again on any panels: what it says, what comes out, whether it holds, and why."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray
+from halfmask.evaluation.metrics import GLOBAL_MEAN, LOCAL_MEAN
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples
 from halfmask.pages.reproduction.claim import ClaimFinding, found, judged
@@ -47,7 +48,7 @@ def harmless_coefficients(samples: Samples) -> ClaimFinding:
     """
     rows = np.flatnonzero(samples.mechanisms == "sine")
     theta = np.array([samples.parameters[row] for row in rows], float)
-    local, total = samples.metrics[rows, :, 0].mean(axis=1), samples.metrics[rows, :, 3].mean(axis=1)
+    local, total = (samples.metrics[rows, :, column].mean(axis=1) for column in (LOCAL_MEAN, GLOBAL_MEAN))
     steps = _single_steps(theta, total)
     rises = float((steps > 0).mean())
     raised = int((steps > 0).sum())

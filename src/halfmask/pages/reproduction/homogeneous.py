@@ -205,7 +205,7 @@ def dispersion_shrinks(of_menu: MenuSamples, large: npt.NDArray[np.bool_], words
     shrinks = int((few < every).sum())
     enough = int(of_menu.users[large].min()) > LARGE
     verdict = judged(shrinks == len(rows) and enough, shrinks >= len(rows) / 2)
-    why = "Small noise hardly disperses utility at any size."
+    why = "With small noise, utility varies little at any size."
     if not enough:
         why = (
             f"A dataset without subsets above {LARGE:,} users is judged on those of {words}, and holds in part at best."

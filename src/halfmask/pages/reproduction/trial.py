@@ -14,12 +14,13 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.direct.run import evaluate_direct
-from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS, local_error, summary
+from halfmask.evaluation.metrics import GLOBAL_MEAN, LOCAL, METRICS, local_error, summary
 from halfmask.evaluation.sampling import Subset, draw_subsets, population
 from halfmask.evaluation.scores import privacy
 from halfmask.menus.menu import NONE_ID, Menu
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 USERS = 200
 UNCORRECTED = "numpy:var"
@@ -84,7 +85,7 @@ def few_users(panel: Panel, users: int, seed: int) -> pa.Table:
     """All readings of some users of the panel, drawn at random without replacement."""
     found = panel.collect(panel.frame.filter(~nw.col("user").is_null()).select("user").unique())["user"]
     names = np.sort(found.to_numpy(zero_copy_only=False))
-    chosen = np.random.default_rng([seed, users]).choice(names, min(users, len(names)), replace=False)
+    chosen = stream(seed, "reproduction.users", users).choice(names, min(users, len(names)), replace=False)
     rows = panel.collect(panel.frame.filter(nw.col("user").is_in(np.sort(chosen).tolist())))
     return rows.set_column(rows.column_names.index("time"), "time", rows["time"].cast(pa.timestamp("us")))
 
@@ -122,7 +123,7 @@ def individual_privacy(rows: pa.Table, menu: Menu, seed: int) -> tuple[FloatArra
     people = np.split(values, np.flatnonzero(names[1:] != names[:-1]) + 1)
     people = [readings for readings in people if np.any(np.isfinite(readings) & (readings != 0))]
     middle = (len(menu.settings) - 1) // 2
-    rng = np.random.default_rng([seed, 2])
+    rng = stream(seed, "reproduction.choices")
     alike = np.full(len(people), middle)
     free = rng.integers(len(menu.settings), size=len(people))
     watched = rng.random(len(people)) < 0.5
@@ -135,5 +136,5 @@ def _privacies(people: list[FloatArray], menu: Menu, choices: IntArray, rng: np.
     metrics = np.zeros((len(people), len(METRICS)))
     for row, (readings, choice) in enumerate(zip(people, choices, strict=True)):
         masked = menu.settings[choice].setting.mask(readings, rng)
-        metrics[row, :3] = summary(local_error(masked, readings))
+        metrics[row, LOCAL] = summary(local_error(masked, readings))
     return privacy(metrics, menu.largest, menu.weights)

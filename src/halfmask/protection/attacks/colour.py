@@ -102,7 +102,7 @@ def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> floa
 
 
 def white_by_construction(setting: PrivacySetting) -> bool:
-    """Whether a setting's noise is one of ours, drawn anew for each reading; rules and plug-ins have to be measured."""
+    """Whether a setting's noise is one of ours, drawn afresh for each reading; rules and plug-ins are measured."""
     return setting.kind != "direct" and not isinstance(setting.law, SampledNoise | StatedNoise)
 
 

@@ -22,6 +22,7 @@ from halfmask.protection.guarantees.lattice import (
     rounded_masses,
     rounded_up,
 )
+from halfmask.streams import stream
 from halfmask_device.decimals import number_text, upwards
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
@@ -216,7 +217,7 @@ def _contradicted(setting: PrivacySetting) -> str | None:
     inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, and by counting repeats: a right plug-in fails once in 1e8.
     """
     parameters = np.array(setting.parameters)
-    psi = np.sort(np.asarray(setting.law.sample(parameters, DRAWS, np.random.default_rng(SEED)), np.float64))
+    psi = np.sort(np.asarray(setting.law.sample(parameters, DRAWS, stream(SEED, "guarantees.draws")), np.float64))
     size = np.sort(np.abs(psi))
     below, mirrored = (np.searchsorted(each, psi, side="right") for each in (psi, -psi[::-1]))
     share = np.searchsorted(size, size, side="right") / DRAWS

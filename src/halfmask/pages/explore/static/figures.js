@@ -51,7 +51,7 @@ function template() {
   };
 }
 
-/** Draws a figure into its element, or draws it anew; `extra` traces are laid over it until they are replaced. */
+/** Draws a figure into its element, or draws it again; `extra` traces are laid over it until they are replaced. */
 export async function draw(figure, extra = drawn.get(plotOf(figure.name))?.extra ?? []) {
   const plot = plotOf(figure.name);
   if (!plot) return;
