@@ -66,9 +66,7 @@ def numbered(text: str) -> list[str]:
         if not isinstance(node, ast.Subscript) or ast.unparse(node.value).split(".")[-1] not in METRIC_ARRAYS:
             continue
         axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        whole = len(axes) > 1 or not ast.unparse(node.value).endswith(
-            "metrics"
-        )  # metrics[0] is a setting, not a column
+        whole = len(axes) > 1 or not ast.unparse(node.value).endswith("metrics")  # metrics[0] is a setting's
         parts = [axes[-1].lower, axes[-1].upper] if isinstance(axes[-1], ast.Slice) else [axes[-1]]
         if whole and any(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts):
             found.append(f"{node.lineno} {ast.unparse(node)}")
