@@ -7,11 +7,13 @@ import pytest
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import noise_std
 from halfmask.menus.optimize import optimize
 from halfmask.menus.promise import Question
 from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.words import total_error
 from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask_device import law_of
 from tests.menus.cases import street, studied
 
 
@@ -54,6 +56,23 @@ def test_the_promise_is_of_the_noise_on_the_lattice(step: float) -> None:
     assert any("which no device draws" in told for told in smooth.notes())
 
 
+def test_noise_and_errors_are_of_the_noise_on_the_lattice() -> None:
+    """On steps of the noise's size the device's own law has another variance than the continuous one."""
+    profile = street().profile
+    found = least_noise(1.0, Question(2, 1, step=4.0), profile=profile)
+    for each in found.solutions:
+        drawn = 4 * law_of(str(each.setting), "4").variance ** 0.5
+        assert each.noise_std == pytest.approx(drawn, rel=1e-6)
+        if each.mechanism != "gaussian":  # whose variance the lattice leaves as it is
+            assert each.noise_std != pytest.approx(noise_std(each.setting), rel=5e-3), "the check can fail"
+        smooth = total_error(profile, each.setting, 1000)
+        assert smooth is not None
+        assert each.errors[1000] == pytest.approx(smooth * drawn / (noise_std(each.setting) or 0.0), rel=1e-6)
+    quiet = strongest(1e-3, 1000, Question(2, 1, step=4.0), profile)
+    for each in quiet.solutions:
+        assert any(f"devices refuse {each.setting}" in told for told in quiet.notes())
+
+
 def test_one_report_of_laplace_noise_needs_the_change_over_epsilon() -> None:
     """b = d / epsilon for one reading, whatever delta is near 0: the closed form."""
     found = least_noise(0.5, Question(2, 1, 1e-12))
@@ -83,7 +102,7 @@ def test_the_strongest_promise_just_keeps_the_error(error: float) -> None:
     profile = street().profile
     found = strongest(error, 1000, Question(0.5, 12), profile, menu=optimize(studied()).menu)
     for each in found.solutions:
-        reached = total_error(profile, each.setting, 1000)
+        reached = total_error(profile, each.setting, 1000, step=found.question.step)
         assert reached is not None
         assert 0.99 * error < reached <= error
         assert each.errors[1000] == pytest.approx(reached)

@@ -180,11 +180,17 @@ def none_setting() -> MenuSetting:
     )
 
 
-def noise_std(setting: PrivacySetting) -> float | None:
-    """sqrt(E psi^2) of a setting's noise; None where it has no law, or where that is beyond the largest number."""
+def noise_std(setting: PrivacySetting, step: float | None = None) -> float | None:
+    """sqrt(E psi^2) of a setting's noise; None where it has no law, or where that is beyond the largest number.
+
+    With a ``step`` it is that of the noise which a device draws on this lattice.
+    """
     if setting.kind == "direct" or setting.inner is not None:
         return None
-    variance = float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
+    if step is not None and setting.kind == "additive" and setting.law.lattice(setting.parameters) is None:
+        variance = setting.law.lattice_variance(setting.parameters, step)
+    else:
+        variance = float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
     return math.sqrt(variance) if math.isfinite(variance) else None
 
 

@@ -25,7 +25,7 @@ from halfmask.menus.promise import Question, default_question, protection_of
 from halfmask.menus.public import EPSILON, public_summary
 from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy
-from halfmask.menus.words import total_error, total_errors
+from halfmask.menus.words import producers_needed, total_errors, usual_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask.protection.guess import guess_error
@@ -45,6 +45,8 @@ LEVELS = 4
 WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
+UNEVEN = 1.5
+"""From this ratio of the mean to the median of periods' errors on, a few periods decide the mean, and that is said."""
 
 
 @dataclass(frozen=True)
@@ -165,12 +167,10 @@ def _level(
     scaled = paper.provenance.get("error") == "scaled"
     protection = replace(
         protection_of(setting, people, question),
-        errors=total_errors(profile, setting, scaled=scaled),
+        errors=total_errors(profile, setting, scaled=scaled, step=question.step),
+        usual=usual_error(profile, setting, population(profile), scaled=scaled, step=question.step),
         recognised=recognised,
     )
-    everybody = population(profile)
-    error = total_error(profile, setting, everybody, scaled=scaled)
-    needed = None if error is None else math.ceil(everybody * (error / within) ** 2)
     return MenuSetting(
         id=IDS[number],
         setting=setting,
@@ -178,11 +178,11 @@ def _level(
         privacy=placed.privacy,
         utility=placed.utility,
         objective=placed.objective,
-        noise_std=noise_std(setting),
+        noise_std=noise_std(setting, question.step),
         name=NAMES[len(targets)][number],
         outside=placed.outside,
         protection=protection,
-        needed=needed,
+        needed=producers_needed(profile, setting, within, scaled=scaled, step=question.step),
     )
 
 
@@ -228,9 +228,11 @@ def offer_notes(menu: Menu) -> list[str]:
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
-            "100 and so on: mean error of a period's total of so many producers; needs: producers for an error of "
-            f"{made['within']:.2%}"
+            "100 and so on: mean error of a period's total of so many producers, as devices draw; needs: producers for "
+            f"a mean error of {made['within']:.2%}"
         )
+        if usual := _usual(menu):
+            notes.append(usual)
         short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
         notes += [
             f"{each.id} ({each.name}) needs {each.needed:,} producers for a mean error of {made['within']:.2%}: "
@@ -238,6 +240,19 @@ def offer_notes(menu: Menu) -> list[str]:
             for each in short
         ]
     return notes
+
+
+def _usual(menu: Menu) -> str:
+    """The error of the middle period beside the mean, which a period that is nearly empty can decide alone."""
+    users = menu.provenance["offer"]["producers"]
+    known = {each.id: each.protection for each in menu.settings if each.protection}
+    usual = {name: found.usual for name, found in known.items() if found.usual is not None}
+    if not usual:
+        return ""
+    uneven = any(known[name].errors.get(users, 0.0) > UNEVEN * error for name, error in usual.items())
+    why = "; the mean is decided by a few periods with next to nothing in them" if uneven else ""
+    told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
+    return f"of {users:,} producers, half of the periods' totals are expected to err by less than: {told}{why}"
 
 
 def _epsilon(value: float | None) -> str:

@@ -85,6 +85,7 @@ class Protection:
     ``pure``        whether ``reading`` holds at delta 0
     ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None where there is none
     ``errors``      mean error of a period's total, relative, by number of producers
+    ``usual``       median over periods of that error, for all producers: one nearly empty period decides a mean
     """
 
     guess: float | None
@@ -94,6 +95,7 @@ class Protection:
     pure: bool = False
     per_unit: float | None = None
     errors: Mapping[int, float] = field(default_factory=dict)
+    usual: float | None = None
 
     @property
     def hides_next_to_nothing(self) -> bool:
@@ -109,7 +111,7 @@ class Protection:
         """What ``to_json`` wrote."""
         numbers = {
             name: None if plain.get(name) is None else float(plain[name])
-            for name in ("guess", "recognised", "reading", "window", "per_unit")
+            for name in ("guess", "recognised", "reading", "window", "per_unit", "usual")
         }
         errors = {int(users): float(error) for users, error in plain.get("errors", {}).items()}
         return cls(**numbers, pure=bool(plain.get("pure", False)), errors=errors)

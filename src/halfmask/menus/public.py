@@ -1,16 +1,22 @@
 """What a menu may tell households of everybody's readings: a coarse summary, with noise that protects each producer.
 
-A profile is personal data and cannot be handed out; advice at home needs to know roughly how large readings are. Two
-histograms over fixed octaves of |s| are released, each with discrete Laplace noise from the operating system:
+A profile is personal data and cannot be handed out; advice at home needs to know roughly how large readings are, and
+how much producers differ. Two things are released, each with discrete Laplace noise from the operating system:
 
-    readings   each producer spreads one vote over the octaves (and "zero"), in the shares of its own readings
-    producers  each producer puts one vote into the octave of its mean log |s|
+    readings   each producer spreads one vote over fixed octaves of |s| (and "zero"), in the shares of its own readings
+    spread     each producer puts in the part of one vote that the variance of its own log2 |s| is of `MOST_SPREAD`
 
-Changing everything about one producer changes either by at most 2 votes. Noise of scale 2/(3/4 epsilon) on the first
-and of 2/(1/4 epsilon) on the second makes both together epsilon-differentially private, for whole producers. Told are
-the octaves around the fullest one, out to where votes no longer stand out of the noise (post-processing). Rows of a
-bucketed profile vote as one, which protects every producer in them. It breaks where one person has readings under
-several names.
+Changing everything about one producer changes the first by at most 2 votes and the second by at most 1. Noise of scale
+2/(4/5 epsilon) on the first and of 1/(1/5 epsilon) on the second makes both together epsilon-differentially private,
+for whole producers. How much producers differ is the variance of all readings less that within producers.
+
+All that follows is post-processing, and uses that the noise's law is known. A normal law of log |s| is fitted to the
+votes of all octaves by least absolute errors, the likeliest under Laplace noise. An octave is told as its votes say
+where these exceed the noise by far, and as the fit says where they drown; between, as their precisions have it. So what
+is told is right on average, where leaving out what drowns would make readings look more alike than they are.
+
+Rows of a bucketed profile vote as one, which protects every producer in them. It breaks where one person has readings
+under several names.
 """
 
 import math
@@ -31,12 +37,18 @@ LOWEST, HIGHEST = -40, 40
 """Octaves of |s|, the same for every dataset: 2^-40 to 2^41 of the readings' unit. Others count as the nearest."""
 VOTE = 1000
 """Parts of a vote: all counts are whole numbers, so that the noise is exact."""
-SHARES = (0.75, 0.25)
-"""Parts of epsilon that the histograms of readings and of producers get."""
-STANDS_OUT = 2.0
-"""Scales of the noise that an octave's votes must exceed, beside one that does,"""
+SHARES = (0.8, 0.2)
+"""Parts of epsilon that the votes on readings and on their spread get."""
+MOST_SPREAD = 4.0
+"""Variance of log2 |s| that counts as a whole vote: readings that mostly lie within a factor of 16 of one another."""
+UNKNOWN_SPREAD = 1.0
+"""What a producer without a reading that is not zero puts in."""
 MODE_STANDS_OUT = 9.0
-"""and that the fullest octave's must: noise alone does so once in 200 summaries."""
+"""Scales of the noise that the fullest octave's votes must exceed: noise alone does so once in 200 summaries."""
+MODEL_ERROR = 0.3
+"""How far an octave may be off the fit, as a share of it."""
+LEAST = 5e-4
+"""Share of readings of an octave that is still told."""
 SAVED = 4
 
 
@@ -88,20 +100,20 @@ def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary 
     """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"the summary's epsilon is {epsilon:g}: give a number above 0, like 1")
-    (zero, *sizes), levels = (
-        _noised(votes, 2 * VOTE / (part * epsilon)) for votes, part in zip(_votes(profile), SHARES, strict=True)
-    )
-    octaves, cut = _around_the_mode(np.array(sizes), 2 * VOTE / (SHARES[0] * epsilon))
-    producers, _ = _around_the_mode(levels, 2 * VOTE / (SHARES[1] * epsilon))
-    if not octaves.any():
+    votes, spread = _votes(profile)
+    scale = 2 * VOTE / (SHARES[0] * epsilon)
+    zero, *sizes = _noised(votes, scale)
+    if max(sizes) <= MODE_STANDS_OUT * scale:
         return None
-    share = octaves[octaves > 0] / octaves.sum()  # a run: no gaps
-    zero = max(float(zero), 0.0)
+    zeros = min(max(float(zero) / (VOTE * len(profile)), 0.0), 1.0)
+    share, cut = _told(np.array(sizes), scale, (1 - zeros) * VOTE * len(profile))
+    (noised,) = _noised(np.array([spread]), VOTE / (SHARES[1] * epsilon))
+    within = float(noised) * MOST_SPREAD / (VOTE * len(profile))
     return PublicSummary(
         first=LOWEST + cut,
         share=tuple(round(float(each), SAVED) for each in share),
-        zeros=round(zero / (zero + float(octaves.sum())), SAVED),
-        strength=round(_strength(octaves, producers, profile), 2),
+        zeros=round(zeros, SAVED),
+        strength=round(_strength(share, within, profile), 2),
         a_period=float(_readings_a_period(profile)),
         epsilon=epsilon,
     )
@@ -113,21 +125,36 @@ def _noised(votes: FloatArray, scale: float) -> FloatArray:
     return votes + drawn
 
 
-def _around_the_mode(votes: FloatArray, scale: float) -> tuple[FloatArray, int]:
-    """The run of octaves around the fullest in which every one stands out, all others 0; and where it begins."""
-    out = votes <= STANDS_OUT * scale
-    mode = int(np.argmax(votes))
-    if votes[mode] <= MODE_STANDS_OUT * scale:
-        return np.zeros(len(votes)), 0
-    first = int(np.flatnonzero(np.append(True, out[:mode]))[-1])
-    last = mode + int(np.flatnonzero(np.append(out[mode:], True))[0])
-    run = np.zeros(len(votes))
-    run[first:last] = votes[first:last]
-    return run, first
+def _told(votes: FloatArray, scale: float, all_votes: float) -> tuple[FloatArray, int]:
+    """Shares of the octaves that are told, and where they begin: see the module's words."""
+    fitted = _fitted(votes, all_votes)
+    may_differ, drowns = (MODEL_ERROR * fitted) ** 2, 2 * scale**2  # variances: of the fit, and of the noise
+    trusted = np.where(votes > MODE_STANDS_OUT * scale, 1.0, may_differ / (may_differ + drowns))
+    told = np.maximum(trusted * votes + (1 - trusted) * fitted, 0.0)
+    held = np.flatnonzero(told > LEAST * told.sum())
+    run = told[held[0] : held[-1] + 1]
+    return run / run.sum(), int(held[0])
 
 
-def _votes(profile: Profile) -> tuple[FloatArray, FloatArray]:
-    """Whole parts of votes: of zero and of each octave of readings; of each octave of producers."""
+def _fitted(votes: FloatArray, all_votes: float) -> FloatArray:
+    """Votes of each octave under the normal law of log2 |s| that is nearest to them in absolute errors."""
+    from scipy.special import ndtr  # here, because SciPy takes long to import
+
+    edges = np.arange(len(votes) + 1.0)
+    middle = int(np.argmax(votes)) + np.linspace(-3, 4, 71)
+    wide = np.geomspace(0.2, 8, 40)
+    best, least = np.zeros(len(votes)), math.inf
+    for sigma in wide:
+        law = all_votes * np.diff(ndtr((edges - middle[:, None]) / sigma), axis=1)
+        errors = np.abs(votes - law).sum(axis=1)
+        at = int(np.argmin(errors))
+        if errors[at] < least:
+            best, least = law[at], float(errors[at])
+    return best
+
+
+def _votes(profile: Profile) -> tuple[FloatArray, float]:
+    """Whole parts of votes: of zero and of each octave of readings; and all of the spread together."""
     counts, octaves = profile.histogram, HIGHEST - LOWEST + 1
     octave = np.clip(counts.bin // BINS_PER_OCTAVE, LOWEST, HIGHEST) - LOWEST
     of_row = np.zeros((len(profile), octaves + 1))
@@ -135,22 +162,23 @@ def _votes(profile: Profile) -> tuple[FloatArray, FloatArray]:
     of_row[:, 0] = profile.rows["zeros"]
     all_of_row = of_row.sum(axis=1, keepdims=True)
     parts = np.floor(VOTE * of_row / np.maximum(all_of_row, 1)).sum(axis=0)
-    sized = np.bincount(counts.row, counts.count, len(profile))
-    logs = np.bincount(counts.row, counts.count * np.log2(centre(counts.bin)), len(profile))
-    mean = np.floor(logs[sized > 0] / sized[sized > 0]).astype(np.int64)
-    producers = np.bincount(np.clip(mean, LOWEST, HIGHEST) - LOWEST, minlength=octaves) * VOTE
-    return parts, producers.astype(float)
+    size = np.log2(centre(counts.bin))
+    n, logs, squares = (np.bincount(counts.row, counts.count * size**k, len(profile)) for k in range(3))
+    held = np.maximum(n, 1)
+    spread = np.where(n > 0, squares / held - (logs / held) ** 2, UNKNOWN_SPREAD)
+    return parts, float(np.floor(VOTE * np.clip(spread / MOST_SPREAD, 0, 1)).sum())
 
 
-def _strength(sizes: FloatArray, levels: FloatArray, profile: Profile) -> float:
-    """Within over between, of the noised histograms: an octave of equal width adds 1/12 to a variance, in octaves."""
-    at = np.arange(len(sizes)) + 0.5
-    whole, between = (
-        max(float(np.average(at**2, weights=each) - np.average(at, weights=each) ** 2), 1 / 12) if each.any() else 1.0
-        for each in (sizes, levels)
-    )
+def _strength(share: FloatArray, within: float, profile: Profile) -> float:
+    """Variance within producers over that between them, in octaves; all of the told law is both together.
+
+    An octave that is told as even adds 1/12. A row of several producers has their differences in its own spread.
+    """
+    at = np.arange(len(share)) + 0.5
+    whole = float(share @ at**2 - (share @ at) ** 2) + 1 / 12
     members = max(float(profile.rows["members"].sum()) / max(len(profile), 1), 1.0)
-    return float(np.clip((whole - between) / (between * members), 0.1, 100.0))
+    between = float(np.clip(members * (whole - within), whole / 101, whole / 1.1))
+    return (whole - between) / between
 
 
 def _readings_a_period(profile: Profile) -> int:

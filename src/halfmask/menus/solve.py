@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.errors import OptionError
+from halfmask.errors import OptionError, SettingError
 from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
@@ -21,7 +21,8 @@ from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
+from halfmask_device.laws import unmasked_warning
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
@@ -127,10 +128,20 @@ class Solved:
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
         told.append(f"{asked.drawn()}; `step` names another")
+        told += [warning for each in self.solutions if (warning := self._refused(each.setting))]
         for reason in dict.fromkeys(self.without.values()):
             names = [name for name, why in self.without.items() if why == reason]
             told.append(f"no epsilon is promised by {', '.join(names)}: {reason}")
         return told
+
+    def _refused(self, setting: PrivacySetting) -> str | None:
+        """What devices say against a setting on the lattice: that it leaves too many readings as they are."""
+        if self.question.step is None:
+            return None
+        try:
+            return unmasked_warning(str(setting), number_text(self.question.step))
+        except SettingError as error:
+            return f"devices refuse {setting}: {error}"
 
 
 def least_noise(
@@ -162,18 +173,22 @@ def strongest(
     unit = total_error(profile, PrivacySetting("gaussian", (1.0,)), producers)
     if not unit:
         raise OptionError("every period's total is zero: its error cannot be measured")
-    scale = _fit(unit, error, profile, producers)
+    scale = _fit(unit, error, profile, producers, question.step)
     found = [_family(name, scale, question) for name in promising()]
     kept = [each for each in found if each is not None and question.epsilon(each) is not None]
     return _solved(question, kept, profile, menu, (producers, *CROWDS))
 
 
-def _fit(unit: float, error: float, profile: Profile, producers: int) -> float:
-    """The deviation at which rounding to a few digits cannot exceed the error."""
+def _fit(unit: float, error: float, profile: Profile, producers: int, step: float | None) -> float:
+    """The deviation at which rounding to a few digits, and to the lattice, cannot exceed the error."""
     scale = error / unit * (1 - 10.0 ** (1 - DIGITS))
-    tried = [_family(name, scale, Question(scale, 1)) for name in promising()]
-    worst = max(total_error(profile, each, producers) or 0.0 for each in tried if each is not None)
-    return scale if worst <= error else scale * error / worst
+    for _ in range(MOST_TRIES):
+        tried = [_family(name, scale, Question(scale, 1)) for name in promising()]
+        worst = max(total_error(profile, each, producers, step=step) or 0.0 for each in tried if each is not None)
+        if worst <= error:
+            return scale
+        scale *= error / worst * (1 - CLOSE)
+    return scale
 
 
 def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
@@ -212,12 +227,16 @@ def _solved(
         window = asked.epsilon_at(question.delta, question.window)
         if window is None:
             continue
-        errors = {} if profile is None else {users: total_error(profile, setting, users) for users in crowds}
+        errors = (
+            {}
+            if profile is None
+            else {users: total_error(profile, setting, users, step=question.step) for users in crowds}
+        )
         found.append(
             Solution(
                 mechanism=setting.mechanism,
                 setting=setting,
-                noise_std=noise_std(setting) or 0.0,
+                noise_std=noise_std(setting, question.step) or 0.0,
                 reading=asked.epsilon if asked.epsilon is not None else asked.epsilon_at(question.delta),
                 pure=asked.epsilon is not None,
                 window=window,

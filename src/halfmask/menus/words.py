@@ -1,12 +1,14 @@
 """A menu in plain words: what becomes of a typical reading, and how far off a period's total is."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.menus.menu import Menu, MenuSetting, noise_std
 from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import upwards
@@ -70,12 +72,15 @@ def shown(setting: PrivacySetting, reading: float) -> tuple[float, float] | None
     return reading - y, reading + y
 
 
-def total_error(profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False) -> float | None:
-    """Expected |error| of a period's total of ``users`` users: sigma sqrt(2 n / pi) / |S|, averaged over periods.
+def period_errors(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> FloatArray | None:
+    """Expected |error| of each period's total of ``users`` users, relative: sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|.
 
     n readings and total S of a period shrink in proportion to the users; of relative noise, sum s^2 stands for n. The
-    noise's sum is taken as normal, which breaks where a period has only a few readings. ``scaled`` divides by the
-    mean |S| over periods instead.
+    noise's sum is nearly normal; k, its excess kurtosis, puts periods of few readings right (Edgeworth), to 2 % for
+    one reading of Laplace noise. ``scaled`` divides by the mean |S| over periods instead. With a ``step``, sigma is of
+    the noise that a device draws on this lattice. None without a noise law or a period that is not 0.
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
@@ -86,32 +91,75 @@ def total_error(profile: Profile, setting: PrivacySetting, users: int, *, scaled
     kept = (readings > 0) & (divisor > 0)
     if not kept.any():
         return None
-    sigma = float(np.sqrt(setting.law.moments(np.array(setting.parameters)[None])[0, 1]))
-    of_all = float((sigma * np.sqrt(2 * spread[kept] / np.pi) / divisor[kept]).mean())
-    return of_all * float(np.sqrt(population(profile) / users))
+    sigma = noise_std(setting, step)
+    if sigma is None:
+        return None
+    share = users / population(profile)
+    below = _below_normal(setting, np.maximum(readings[kept] * share, 1.0))
+    return np.asarray(below * sigma * np.sqrt(2 * spread[kept] / np.pi / share) / divisor[kept])
 
 
-def total_errors(profile: Profile, setting: PrivacySetting, *, scaled: bool = False) -> dict[int, float]:
-    """`total_error` for 100, 1,000 and all users, where there are so many; empty without a noise law."""
+def _below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
+    """E |sum of n noises| over that of a normal law of the same variance; never below what Hoelder's inequality has."""
+    square, fourth = setting.law.moments(np.array(setting.parameters)[None])[0, [1, 3]]
+    kurtosis = fourth / square**2 - 3 if square > 0 and np.isfinite(fourth) else 0.0
+    return np.maximum(1 - kurtosis / (24 * readings), np.sqrt(np.pi / 2 / (3 + kurtosis / readings)))
+
+
+def total_error(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> float | None:
+    """The mean over periods of `period_errors`. One period that is nearly empty can decide it: see `usual_error`."""
+    found = period_errors(profile, setting, users, scaled=scaled, step=step)
+    return None if found is None else float(found.mean())
+
+
+def usual_error(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> float | None:
+    """The median over periods of `period_errors`: half of the periods are expected to err by less."""
+    found = period_errors(profile, setting, users, scaled=scaled, step=step)
+    return None if found is None else float(np.median(found))
+
+
+def crowds_of(profile: Profile) -> list[int]:
+    """100, 1,000 and all users, where there are so many."""
     people = population(profile)
-    crowds = dict.fromkeys(users for users in (*CROWDS, people) if users <= people)
-    errors = {users: total_error(profile, setting, users, scaled=scaled) for users in crowds}
+    return list(dict.fromkeys(users for users in (*CROWDS, people) if users <= people))
+
+
+def total_errors(
+    profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None
+) -> dict[int, float]:
+    """`total_error` for each of `crowds_of`; empty without a noise law."""
+    errors = {users: total_error(profile, setting, users, scaled=scaled, step=step) for users in crowds_of(profile)}
     return {users: error for users, error in errors.items() if error is not None}
+
+
+def producers_needed(
+    profile: Profile, setting: PrivacySetting, within: float, *, scaled: bool = False, step: float | None = None
+) -> int | None:
+    """How many producers the mean error of a total takes; it falls with the root of their number, or very nearly so."""
+    users = population(profile)
+    for _ in range(2):
+        error = total_error(profile, setting, users, scaled=scaled, step=step)
+        if error is None:
+            return None
+        users = math.ceil(users * (error / within) ** 2)
+    return users
 
 
 def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
     """Every setting of a menu in words; totals are for 100, 1,000 and all users, where there are so many."""
     menu.check_data(profile, other_data=other_data)
-    reading, people = typical_reading(profile), population(profile)
-    crowds = [users for users in (*CROWDS, people) if users <= people]
+    reading, crowds = typical_reading(profile), crowds_of(profile)
     summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
     scaled = menu.provenance.get("error") == "scaled"
     words = []
     for each in menu.settings:
         range_ = shown(each.setting, reading)
         errors = {
-            users: total_error(profile, each.setting, users, scaled=scaled) if summable else None
-            for users in dict.fromkeys(crowds)
+            users: total_error(profile, each.setting, users, scaled=scaled) if summable else None for users in crowds
         }
         low, high = range_ or (None, None)
         words.append(InWords(each.id, reading, low, high, errors))
