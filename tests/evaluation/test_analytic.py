@@ -10,10 +10,11 @@ from halfmask.evaluation.analytic.denominators import denominators
 from halfmask.evaluation.analytic.expected_entropy import expected_entropy
 from halfmask.evaluation.analytic.local import LocalErrors, largest_noise
 from halfmask.evaluation.analytic.log_grid import make_grid
-from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic, local_errors
+from halfmask.evaluation.analytic.scales import between_scales
 from halfmask.evaluation.analytic.totals import period_sums, standard_sums, subset_totals
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
-from halfmask.mechanisms.grid import Grid, grid
+from halfmask.mechanisms.grid import Block, Grid, grid
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
@@ -88,11 +89,63 @@ def test_expansion_is_as_exact_as_stated(many: Profile) -> None:
     sizes = np.array([s.size for s in subsets])
     local = LocalErrors(z, sizes, law, parameters[::3], largest_noise(law, parameters))
     assert local.around is not None
-    expanded, spread = local._expanded(local.around, law, parameters, law.moments(parameters))
+    cdf, moments = local.cdf(law, parameters), law.moments(parameters)
+    expanded, spread = local._expanded(local.around, cdf, moments)
     which = local.around.which
-    exact, exact_spread = local._exact(local._grid(z.share[which]), law, parameters, which)
+    exact, exact_spread = local._exact(local._grid(z.share[which]), cdf, moments, which)
     assert np.abs(expanded - exact).max() < 0.005
     np.testing.assert_allclose(np.sqrt(spread[..., 0]), np.sqrt(exact_spread[..., 0]), rtol=0.2)
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "uniform"])
+def test_scales_between_a_few_are_each_by_itself(many: Profile, name: str) -> None:
+    """Of noise that is a scale times a law, a few scales serve all, unless a bound leaves kinks; each is then exact."""
+    subsets = draw_subsets(many, default_sizes(300), 3, 4)
+    law, scales = mechanism(name), np.geomspace(0.003, 20, 400)[:, None]
+    local = local_errors(denominators(many, subsets, "additive", "relative"), subsets, law, Block(name, scales))
+    uncorrected = between_scales(law, scales, lambda some: local.entropies(law, some, np.zeros((len(some), 3))))
+    assert (uncorrected is None) == (name == "uniform")
+    some = slice(1, 400, 57)
+    entropy, noise = local.source(law, scales)(some)
+    exact, exact_noise = local.entropies(law, scales[some], local.corrections(law, scales[some]))
+    np.testing.assert_allclose(entropy, exact, atol=1e-4 if name != "uniform" else 0.02)
+    np.testing.assert_allclose(noise, exact_noise, rtol=0.01, atol=1e-9)
+
+
+def test_a_law_with_a_jump_is_not_interpolated_between_scales() -> None:
+    """Entropies that step at some scale are seen, and each setting is computed by itself."""
+    scales = np.geomspace(0.1, 10, 500)[:, None]
+
+    def stepping(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.floor(3 * np.log2(some)), np.ones((len(some), 1, 3))
+
+    def smooth(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.sin(np.log2(some)), np.ones((len(some), 1, 3)) * [1, 2, 3] * some[:, :, None] ** np.arange(3)
+
+    law = mechanism("laplace")
+    assert between_scales(law, scales, stepping) is None
+    between = between_scales(law, scales, smooth)
+    assert between is not None
+    for found, exact in zip(between(scales), smooth(scales), strict=True):
+        np.testing.assert_allclose(found, exact, atol=1e-5, rtol=1e-5)
+
+
+def test_terms_too_small_to_matter_change_no_entropy(many: Profile) -> None:
+    subsets = draw_subsets(many, default_sizes(300), 3, 4)
+    law, settings = mechanism("sine"), grid("sine:k=5,values=0|0.12|0.3|1.5").blocks[0].parameters
+    small = law.essential(settings)
+    fewer = (small != settings).any(axis=1)
+    assert 0.2 < fewer.mean() < 0.8
+    x = np.sin(np.pi / 2 * np.linspace(0.001, 1, 200))
+    psi, without = ((np.multiply.outer(t, x) ** (2 * np.arange(5) + 1)[:, None]).sum(axis=1) for t in (settings, small))
+    assert ((psi - without) / psi).max() < 5e-5
+    local = local_errors(denominators(many, subsets, "additive", "relative"), subsets, law, Block("sine", settings))
+    own, other = (local.entropies(law, each[fewer], np.zeros((fewer.sum(), 3))) for each in (settings, small))
+    assert 0 < np.abs(own[0] - other[0]).max() < 2e-4
+    together, _ = local.source(law, settings[fewer])(slice(0, 64))
+    alone = local.corrections(law, settings[fewer])
+    assert alone is not None
+    np.testing.assert_allclose(together, local.entropies(law, settings[fewer][:64], alone[:64])[0], atol=0.01)
 
 
 def test_threads_and_company_do_not_change_a_bit(many: Profile) -> None:

@@ -4,17 +4,15 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.decimals import reading_steps
 from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_of, verdict
-from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
@@ -25,6 +23,9 @@ from halfmask.mechanisms.grid import Grid, asks_for_auto
 from halfmask.mechanisms.grid import grid as named_grid
 from halfmask.profiles.profile import Profile
 
+if TYPE_CHECKING:
+    from halfmask.data.panel import Panel
+
 MOST_BYTES = 2_500_000_000
 
 
@@ -33,7 +34,7 @@ def evaluate_grid(
     grid: Grid | str,
     experiment: Experiment | None = None,
     *,
-    panel: Panel | None = None,
+    panel: "Panel | None" = None,
     summary: bool = False,
     threads: int | None = None,
     checkpoint: Path | None = None,
@@ -79,6 +80,8 @@ def evaluate_grid(
     else:
         if panel is None:
             raise OptionError("the direct method masks the readings themselves: name them with `panel=SOURCE`")
+        from halfmask.evaluation.direct.run import evaluate_direct  # here, because engines take long to import
+
         metrics = evaluate_direct(
             panel, profile, list(grid.settings()), subsets, **how,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,

@@ -35,6 +35,8 @@ from halfmask.results import Result
 FORMAT = "halfmask study"
 VERSION = 1
 _SETTINGS_AT_ONCE = 4096
+_FEW_VALUES = ("setting", "mechanism", "parameters.list.element", "users", "repeat")
+"""Columns that repeat themselves. A dictionary of a metric would be as long as the column, and most of the writing."""
 
 
 SCORES = ("privacy_median", "privacy_p10", "utility_median", "utility_p10")
@@ -87,7 +89,7 @@ class Study(Result):
             write_study(self, path)
             return
         with whole_file(path) as temporary:
-            pq.write_table(self.to_arrow(), temporary, compression="zstd")
+            pq.write_table(self.to_arrow(), temporary, compression="zstd", use_dictionary=list(_FEW_VALUES))
 
     def to_arrow(self) -> pa.Table:
         """The table of its file: one row per sample, or one per setting of a summary."""
@@ -137,12 +139,13 @@ class Study(Result):
 
 def write_study(study: Study, path: str | Path) -> None:
     """One row per sample, settings in the grid's order; the same study gives the same bytes."""
-    with (
-        whole_file(path) as temporary,
-        pq.ParquetWriter(temporary, _sample_schema(study.about), compression="zstd") as writer,
-    ):
+    with whole_file(path) as temporary, _writer(temporary, _sample_schema(study.about)) as writer:
         for table in _tables(study):
             writer.write_table(table)
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=list(_FEW_VALUES))
 
 
 def _sample_schema(about: dict[str, Any]) -> pa.Schema:
@@ -156,8 +159,8 @@ def _tables(study: Study) -> Iterator[pa.Table]:
     for block in study.grid.blocks:
         for first in range(0, len(block), _SETTINGS_AT_ONCE):
             rows = np.arange(first, min(first + _SETTINGS_AT_ONCE, len(block)))
-            metrics = study.metrics[start + rows].reshape(-1, len(METRICS))
-            columns = _setting_columns(texts, start, block.mechanism, block.parameters, np.repeat(rows, samples))
+            metrics = study.metrics[start + rows[0] : start + rows[-1] + 1].reshape(-1, len(METRICS))
+            columns = _setting_columns(texts, start, block.mechanism, block.parameters, rows, samples)
             columns["users"] = pa.array(np.tile(study.users, len(rows)))
             columns["repeat"] = pa.array(np.tile(study.repeat, len(rows)))
             for index, name in enumerate(METRICS):
@@ -270,7 +273,7 @@ def write_summary(
     }
     schema = _schema([(name, pa.float64()) for name in (*SCORES, *METRICS)], about, "summary")
     texts = study.grid.texts()
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with whole_file(path) as temporary, _writer(temporary, schema) as writer:
         start = 0
         for block in study.grid.blocks:
             for first in range(0, len(block), _SETTINGS_AT_ONCE):
@@ -303,17 +306,16 @@ def _schema(columns: list[tuple[str, pa.DataType]], about: dict[str, Any], form:
 
 
 def _setting_columns(
-    texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray
+    texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray, times: int = 1
 ) -> dict[str, pa.Array]:
-    """Text, mechanism and parameters of the given rows of a block that starts at ``start``."""
-    used, place = np.unique(rows, return_inverse=True)
-    names = pa.array([texts[start + row] for row in used], pa.string())
-    count = parameters.shape[1]
-    offsets = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * count)
+    """Text, mechanism and parameters of the given rows of a block that starts at ``start``, each so many times."""
+    names = pa.array([texts[start + row] for row in rows], pa.string())
+    place, count = np.repeat(np.arange(len(rows), dtype=np.int32), times), parameters.shape[1]
+    offsets = pa.array(np.arange(len(place) + 1, dtype=np.int32) * count)
     return {
-        "setting": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), names),
-        "mechanism": pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(rows), np.int32)), pa.array([mechanism])),
-        "parameters": pa.ListArray.from_arrays(offsets, pa.array(parameters[rows].ravel())),
+        "setting": pa.DictionaryArray.from_arrays(pa.array(place), names),
+        "mechanism": pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(place), np.int32)), pa.array([mechanism])),
+        "parameters": pa.ListArray.from_arrays(offsets, pa.array(np.repeat(parameters[rows], times, axis=0).ravel())),
     }
 
 

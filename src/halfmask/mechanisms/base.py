@@ -33,10 +33,11 @@ LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
 FACTS = (
     *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
-    *("lattice_variance", "deterministic", "unit_parameters", "shaped"),
+    *("lattice_variance", "deterministic", "unit_parameters", "shaped", "essential"),
 )
 MOST_POINTS = 2**20  # of a lattice that are added up one by one
 MOST_STEPS = 2**53
+LITTLE = 1e-5
 
 
 class Source(Protocol):
@@ -179,6 +180,13 @@ class Mechanism(ABC):
     def grown(self, parameters: Floats, factor: float) -> Floats | None:
         """Parameters (S, P) under which psi is ``factor`` times as large; None where the mechanism does not say."""
         return None
+
+    def essential(self, parameters: Floats) -> Floats:
+        """Parameters (S, P) without what makes |psi| larger by less than a share of `LITTLE`, whatever the draw.
+
+        Settings that agree in these have one entropy, to within some `LITTLE` / ln 2 bits.
+        """
+        return parameters
 
     def shaped(self, deviation: float, change: float) -> Parameters | None:
         """Parameters of noise of that standard deviation, of the shape that protects a reading best against a change.

@@ -8,7 +8,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.evaluation.analytic import run as analytic
-from halfmask.evaluation.analytic.denominators import ErrorKind
+from halfmask.evaluation.analytic.denominators import ErrorKind, denominators
 from halfmask.evaluation.analytic.totals import period_sums, subset_totals
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
@@ -58,7 +58,7 @@ class Bench:
         self.kind = self.law.kind
         room = Block(setting.mechanism, _with_room(setting))
         self.most = float(self.law.moments(room.parameters)[:, 1].max())
-        self.local = analytic._local(profile, subsets, self.law, self.kind, room, error)
+        self.local = analytic.local_errors(denominators(profile, subsets, self.kind, error), subsets, self.law, room)
         sums = zip(subsets, period_sums(profile, subsets), strict=True)
         self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
         self._near = self.local.corrections(self.law, room.parameters[:1])
@@ -74,8 +74,9 @@ class Bench:
         if correction is not None:
             full = not near
             correction = self.local.corrections(self.law, parameters) if full else np.tile(correction, (len(out), 1))
+        entropies = self.local.entropies(self.law, parameters, correction)
         analytic._local_part(
-            self.local, self.law, block, everything, correction, self.subsets, self.seed, out, everything
+            self.local, self.law, parameters, everything, lambda _: entropies, self.subsets, self.seed, out, everything
         )
         moments = self.law.moments(parameters)
         for index, totals in enumerate(self.totals):

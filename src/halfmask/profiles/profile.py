@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,6 +246,10 @@ class Profile(Result):
 
         Counts and signs alone: sums differ in their last bits with the order in which an engine adds.
         """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         digest = hashlib.sha256(self.period.text.encode())
         digest.update("\n".join(self.labels).encode())
         sizes = self.histogram

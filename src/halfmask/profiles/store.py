@@ -5,9 +5,9 @@ whatever place, is known at once.
 """
 
 import hashlib
-import io
 import json
 import os
+import struct
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +30,7 @@ CELLS = tuple(f"cells-{name}" for name in CELL_COLUMNS)  # a file each, so that 
 MEMBERS = (*CELLS, "rows", "periods", "histogram", "scales", "bins")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 _DIGITS = 64
+_LENGTHS = 26  # where the header before a member of a zip has the lengths of its name and of its extra field
 
 
 def save_profile(profile: Profile, path: str | Path) -> None:
@@ -57,7 +58,7 @@ def load_profile(path: str | Path) -> Profile:
     """Read a profile; anything but a whole profile of a known version is a `FileFormatError`."""
     path = Path(path)
     try:
-        content = path.read_bytes()
+        content = memoryview(path.read_bytes())
     except FileNotFoundError as error:
         raise FileFormatError(f"{path}: no such profile: 'halfmask profile' makes one") from error
     except OSError as error:
@@ -65,11 +66,10 @@ def load_profile(path: str | Path) -> Profile:
     try:
         if content[-_DIGITS:] != _digest(content[:-_DIGITS]):
             raise ValueError
-        with zipfile.ZipFile(io.BytesIO(content)) as archive, ThreadPoolExecutor() as pool:
+        with zipfile.ZipFile(path) as archive, ThreadPoolExecutor() as pool:
             page = _page(archive, path)
-            contents = [archive.read(f"{name}.parquet") for name in MEMBERS]
-            tables = dict(zip(MEMBERS, pool.map(_unpacked, contents), strict=True))
-        return _profile(page, tables)
+            members = {name: _stored(archive, f"{name}.parquet", content) for name in MEMBERS}
+            return _profile(page, members, pool)
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OptionError, pa.ArrowException, OSError) as error:
         why = "truncated, damaged or of another kind"
         raise FileFormatError(f"{path} is not a whole profile ({why}): make it with 'halfmask profile'") from error
@@ -81,7 +81,17 @@ def _packed(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def _unpacked(content: bytes) -> pa.Table:
+def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryview:
+    """The bytes of a member where they stand in the file, whose digest has been checked: none is copied."""
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError
+    name_length, extra_length = struct.unpack_from("<HH", content, member.header_offset + _LENGTHS)
+    start = member.header_offset + _LENGTHS + 4 + name_length + extra_length
+    return content[start : start + member.file_size]
+
+
+def _unpacked(content: memoryview) -> pa.Table:
     """Without Arrow's own threads, which may outlive a short program and bring it down at its end."""
     return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
 
@@ -140,23 +150,27 @@ def _counts_table(counts: Counts) -> pa.Table:
     return pa.table({"row": counts.row.astype(np.int32), "bin": counts.bin.astype(np.int32), "count": counts.count})
 
 
-def _profile(page: dict[str, Any], tables: dict[str, pa.Table]) -> Profile:
-    rows, bins = tables["rows"], tables["bins"]
-    periods = np.asarray(tables["periods"]["start"])
-    labels = np.array(rows["label"].to_pylist(), np.str_)
-    cells = np.moveaxis(np.empty((len(CELL_COLUMNS), len(labels), len(periods))), 0, -1)
-    for index, name in enumerate(CELLS):
-        cells[..., index] = np.asarray(tables[name]["sum"]).reshape(cells.shape[:2])
+def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadPoolExecutor) -> Profile:
+    """The large tables are unpacked side by side, each straight to its place."""
+    counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales")}
+    rows, bins, times = (_unpacked(members[name]) for name in ("rows", "bins", "periods"))
+    periods = np.asarray(times["start"])
+    cells = np.moveaxis(np.empty((len(CELL_COLUMNS), rows.num_rows, len(periods))), 0, -1)
+
+    def fill(index: int) -> None:
+        cells[..., index] = np.asarray(_unpacked(members[CELLS[index]])["sum"]).reshape(cells.shape[:2])
+
+    list(pool.map(fill, range(len(CELLS))))
     return Profile(
         period=Period.parse(page["period"]),
         step=page["step_microseconds"],
         buckets=page["buckets"],
-        labels=labels,
+        labels=np.array(rows["label"].to_pylist(), np.str_),
         rows={name: np.asarray(rows[name]) for name in ROW_COLUMNS},
         periods=periods,
         cells=cells,
-        histogram=_read_counts(tables["histogram"]),
-        scales=_read_counts(tables["scales"]),
+        histogram=counts["histogram"].result(),
+        scales=counts["scales"].result(),
         bin_index=np.asarray(bins["bin"]),
         bin_counts=np.asarray(bins["count"]),
         bin_sizes=np.asarray(bins["size"]),
@@ -165,7 +179,8 @@ def _profile(page: dict[str, Any], tables: dict[str, pa.Table]) -> Profile:
     )
 
 
-def _read_counts(table: pa.Table) -> Counts:
+def _read_counts(content: memoryview) -> Counts:
+    table = _unpacked(content)
     return Counts(*(np.asarray(table[name]).astype(np.int64) for name in ("row", "bin", "count")))
 
 

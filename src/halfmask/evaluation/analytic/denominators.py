@@ -72,9 +72,12 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
 def _law(
     members: FloatArray, counts: Counts, size: dict[int, float], inverse: FloatArray, zero: FloatArray
 ) -> Denominators:
-    bins, column = np.unique(counts.bin, return_inverse=True)
+    first = counts.bin.min() if len(counts.bin) else 0
+    used = np.zeros(int(counts.bin.max() - first) + 1 if len(counts.bin) else 0, bool)
+    used[counts.bin - first] = True
+    bins = first + np.flatnonzero(used)
     table = np.zeros((members.shape[1], len(bins)))
-    np.add.at(table, (counts.row, column), counts.count)
+    table[counts.row, (np.cumsum(used) - 1)[counts.bin - first]] = counts.count
     share = members @ table
     total = share.sum(axis=1)
     if not (total > 0).all():

@@ -33,28 +33,26 @@ def _knots() -> FloatArray:
     return octave * np.tile(1 + np.arange(1 << KNOT_BITS) / (1 << KNOT_BITS), HIGHEST - LOWEST)
 
 
-def _poisson_means(lam: float) -> tuple[float, float, float, float]:
-    """phi, phi', phi'' and Var[K log2 K] / lambda at one lambda.
+def _poisson_means(lam: FloatArray) -> FloatArray:
+    """phi, phi', phi'' and Var[K log2 K] / lambda at each lambda: (4, lambdas).
 
     phi' = E log2((K+2)/(K+1)) and phi'' = E log2((K+3)(K+1)/(K+2)^2), because d/dlambda E f(K) = E f(K+1) - E f(K).
     """
-    from scipy.special import gammaln, xlogy
-
-    reach = 12 * np.sqrt(lam) + 30
-    k = np.arange(max(0, int(lam - reach)), int(lam + reach) + 1, dtype=float)
-    weight = np.exp(xlogy(k, lam) - lam - gammaln(k + 1))
-    phi = weight @ np.log2(k + 1)
-    first = weight @ (np.log1p(1 / (k + 1)) / LN2)
-    second = weight @ (np.log1p(-1 / (k + 2) ** 2) / LN2)
-    f = xlogy(k, k) / LN2
-    spread = weight @ (f - weight @ f) ** 2
-    return float(phi), float(first), float(second), float(spread / lam)
+    k = np.arange(int(lam.max() + 12 * np.sqrt(lam.max()) + 30) + 1, dtype=float)
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(k[1:]))])
+    weight = np.exp(k * np.log(lam)[:, None] - lam[:, None] - factorial)
+    weight /= weight.sum(axis=1, keepdims=True)
+    f = k * np.log2(np.maximum(k, 1))
+    means = weight @ np.stack([np.log2(k + 1), np.log1p(1 / (k + 1)) / LN2, np.log1p(-1 / (k + 2) ** 2) / LN2, f]).T
+    spread = (weight * (f - means[:, 3:]) ** 2).sum(axis=1)
+    return np.stack([*means[:, :3].T, spread / lam])
 
 
 def _tables() -> dict[str, FloatArray]:
     lam = _knots()
     small = lam < _EXACT_BELOW
-    exact = np.array([_poisson_means(x) for x in lam[small]]).T
+    octaves = lam[small].reshape(-1, 1 << KNOT_BITS)
+    exact = np.concatenate([_poisson_means(octave) for octave in octaves], axis=1)
     inverse = 1 / lam[~small]
     # E ln(K+1) = ln lambda + 1/(2 lambda) + 1/(24 lambda^2) + ..., by expansion around K = lambda
     phi = np.concatenate([exact[0], np.log2(lam[~small]) + (inverse / 2 + inverse**2 / 24) / LN2])

@@ -30,6 +30,7 @@ HANDFUL = 8
 PER_OCTAVE = 2048
 MOST_BINS = 2**17
 SAMPLED = 96
+MOST_LOOKED_AT = 2**16
 
 
 def exactly(
@@ -71,35 +72,41 @@ def corrections(
     law: Mechanism,
     coarse: Callable[[FloatArray], FloatArray],
     fine: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """fine - coarse entropy of each setting (settings, nodes); of more than `SAMPLED` settings, interpolated in size
-    and shape.
+) -> Callable[[FloatArray], FloatArray]:
+    """fine - coarse entropy (settings, nodes) of some of these settings, as a function of their parameters; of more
+    than `SAMPLED` settings, interpolated in size and shape.
     """
     if len(parameters) <= SAMPLED:
-        return fine(parameters) - coarse(parameters)
-    place = _features(law, parameters)
+        return lambda some: fine(some) - coarse(some)
+    looked_at = parameters[:: -(-len(parameters) // MOST_LOOKED_AT)]
+    place = _features(law, looked_at)
     order = np.lexsort(place.T)
     sample = np.unique(order[np.linspace(0, len(order) - 1, SAMPLED).astype(int)])
-    known = fine(parameters[sample]) - coarse(parameters[sample])
-    varied = place[:, np.ptp(place, axis=0) > 1e-6]
-    if not varied.shape[1]:
-        return np.tile(known.mean(axis=0), (len(parameters), 1))
-    points, first = np.unique(varied[sample], axis=0, return_index=True)
-    if varied.shape[1] == 1:
-        return np.stack([np.interp(varied[:, 0], points[:, 0], node) for node in known[first].T], axis=1)
+    known = fine(looked_at[sample]) - coarse(looked_at[sample])
+    varied = np.flatnonzero(np.ptp(place, axis=0) > 1e-6)
+    if not len(varied):
+        return lambda some: np.tile(known.mean(axis=0), (len(some), 1))
+    points, first = np.unique(place[sample][:, varied], axis=0, return_index=True)
+    if len(varied) == 1:
+
+        def on_a_line(some: FloatArray) -> FloatArray:
+            own = _features(law, some)[:, varied[0]]
+            return np.stack([np.interp(own, points[:, 0], node) for node in known[first].T], axis=1)
+
+        return on_a_line
     from scipy.interpolate import RBFInterpolator
 
-    between = RBFInterpolator(points, known[first], kernel="linear", degree=0, smoothing=1e-3, neighbors=16)
-    return np.asarray(between(varied))
+    between = RBFInterpolator(points, known[first], kernel="linear", degree=0, smoothing=1e-3)
+    return lambda some: np.asarray(between(_features(law, some)[:, varied]))
 
 
 def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
     """Size and shape of the noise: log of its bound and of the mass near it; of its mean and spread where unbounded."""
-    moments, support = law.moments(parameters), law.support(parameters)
-    tiny = 1e-300
+    support, tiny = law.support(parameters), 1e-300
     if np.isfinite(support).all() and (support > 0).all():
         near = 1 - law.cdf(parameters, 0.99 * support[:, None])[:, 0]
         return np.stack([np.log(support), 4 * np.log(np.maximum(near, 1e-9))], axis=1)
+    moments = law.moments(parameters)
     size = np.log(np.maximum(moments[:, 0], tiny))
     shape = np.log(np.maximum(moments[:, 1], tiny)) - 2 * size
     return np.stack([size, np.round(shape, 9)], axis=1)

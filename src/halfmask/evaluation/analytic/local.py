@@ -7,7 +7,7 @@ which that is not exact enough are computed one by one. Around the expectations 
 known covariance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from halfmask.evaluation.analytic.fine import HANDFUL, FineGrid, corrections, ex
 from halfmask.evaluation.analytic.lattice import countable, counted
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
+from halfmask.evaluation.analytic.scales import between_scales
 from halfmask.mechanisms.base import Mechanism
 
 PER_OCTAVE = 16
@@ -86,6 +87,11 @@ class LocalErrors:
         """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors
         (settings, `CORRECTED`); None where z has so few values, or errors do, that each is exact.
         """
+        correct = self._correcting(law, parameters)
+        return None if correct is None else correct(parameters)
+
+    def _correcting(self, law: Mechanism, parameters: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
+        """The same for any of these settings, prepared for all."""
         if self._exact_by_value(len(parameters)) or countable(self.z, law, parameters):
             return None
         n = np.exp(self.correction_nodes)
@@ -93,7 +99,9 @@ class LocalErrors:
         return corrections(
             parameters,
             law,
-            lambda some: self._entropies(base, law, some, n, np.full(len(n), self.kept))[0],
+            lambda some: self._entropies(base, self.cdf(law, some), law.moments(some), n, np.full(len(n), self.kept))[
+                0
+            ],
             lambda some: fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine),
         )
 
@@ -104,8 +112,30 @@ class LocalErrors:
     def _exact_by_value(self, settings: int) -> bool:
         return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE
 
-    def evaluate(self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None) -> LocalMetrics:
-        """Expectations and noise for settings of one mechanism, with their `corrections`."""
+    def source(self, law: Mechanism, parameters: FloatArray) -> Callable[[slice], tuple[FloatArray, FloatArray]]:
+        """Where the `entropies` of some of these settings come from: few scales, where these serve all."""
+
+        def by_themselves(some: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return self.entropies(law, some, self.corrections(law, some))
+
+        if (between := between_scales(law, parameters, by_themselves)) is not None:
+            return lambda rows: between(parameters[rows])
+        correct = self._correcting(law, parameters)
+
+        def distinct(rows: slice) -> tuple[FloatArray, FloatArray]:
+            own = parameters[rows]
+            laws, place = _distinct(law.essential(own), own)
+            entropy, noise = self.entropies(law, laws, None if correct is None else correct(laws))
+            return entropy[place], noise[place]
+
+        return distinct
+
+    def entropies(
+        self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Expected entropy (settings, subsets), with the settings' `corrections`; and n times its variance and its
+        covariances with mean and mean square (settings, subsets, 3).
+        """
         moments = law.moments(parameters)
         z, subsets = self.z, len(self.z.n)
         entropy, noise = np.empty((len(parameters), subsets)), np.empty((len(parameters), subsets, 3))
@@ -123,6 +153,11 @@ class LocalErrors:
             entropy = np.clip(entropy + added, 0, np.log2(z.n))
         silent = moments[:, 1] == 0  # no noise: every error is 0
         entropy[silent], noise[silent] = 0, 0
+        return entropy, noise
+
+    def metrics(self, law: Mechanism, parameters: FloatArray, entropy: FloatArray, noise: FloatArray) -> LocalMetrics:
+        """Expectations and noise for settings of one mechanism, from their `entropies`."""
+        moments, z = law.moments(parameters), self.z
         with np.errstate(over="ignore", invalid="ignore"):
             mean = moments[:, :1] * z.inverse[:, 0] * self.keep
             second = moments[:, 1:2] * z.inverse[:, 1] * self.keep
@@ -136,31 +171,28 @@ class LocalErrors:
         self, law: Mechanism, parameters: FloatArray, moments: FloatArray
     ) -> Iterator[tuple[IntArray, tuple[FloatArray, FloatArray]]]:
         """Entropy and its noise for the subsets that are expanded, and for those that are computed one by one."""
+        cdf = self.cdf(law, parameters)
         if self.around:
-            yield self.around.which, self._expanded(self.around, law, parameters, moments)
+            yield self.around.which, self._expanded(self.around, cdf, moments)
         if self.exact:
-            yield self.single, self._exact(self.exact, law, parameters, self.single)
+            yield self.single, self._exact(self.exact, cdf, moments, self.single)
+
+    def cdf(self, law: Mechanism, parameters: FloatArray) -> FloatArray:
+        """P(|psi| <= y) on the edges of every grid here, (settings, edges): laws of z share them."""
+        return np.ascontiguousarray(law.cdf(parameters, self.base.y))
 
     def _exact(
-        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, which: IntArray
+        self, grid: LogGrid, cdf: FloatArray, moments: FloatArray, which: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        return self._entropies(grid, law, parameters, self.z.n[which], self.keep[which], noise=True)
+        return self._entropies(grid, cdf, moments, self.z.n[which], self.keep[which], noise=True)
 
     def _entropies(
-        self,
-        grid: LogGrid,
-        law: Mechanism,
-        parameters: FloatArray,
-        n: FloatArray,
-        keep: FloatArray,
-        noise: bool = False,
+        self, grid: LogGrid, cdf: FloatArray, moments: FloatArray, n: FloatArray, keep: FloatArray, noise: bool = False
     ) -> tuple[FloatArray, FloatArray]:
         """Entropy (settings, laws) of n errors under each law of the grid, and its noise (settings, laws, 3)."""
-        out = np.empty((len(parameters), len(n)))
-        around = np.empty((len(parameters), len(n), 3 if noise else 0))
-        cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
-        moments = law.moments(parameters)
-        for rows in grid.batches(len(parameters), len(n)):
+        out = np.empty((len(cdf), len(n)))
+        around = np.empty((len(cdf), len(n), 3 if noise else 0))
+        for rows in grid.batches(len(cdf), len(n)):
             below, cell = grid.cells(cdf[rows])
             change = np.empty((len(cell), len(n), cell.shape[2] + 1 if noise else 0))
             entropies(
@@ -177,8 +209,9 @@ class LocalErrors:
         if len(z.n) <= FEW:
             return None
         around = self._around(base, np.arange(len(z.n)))
-        expanded, spread = self._expanded(around, law, probe, law.moments(probe))
-        exact, exact_spread = self._exact(self._grid(z.share), law, probe, np.arange(len(z.n)))
+        cdf, moments = self.cdf(law, probe), law.moments(probe)
+        expanded, spread = self._expanded(around, cdf, moments)
+        exact, exact_spread = self._exact(self._grid(z.share), cdf, moments, np.arange(len(z.n)))
         allowed = np.maximum(TOLERANCE, SCATTER * self._scatter(exact))
         right = np.abs(expanded - exact) < allowed
         own, average = (np.sqrt(each[..., 0] / z.n) for each in (exact_spread, spread))
@@ -219,10 +252,8 @@ class LocalErrors:
             residual=grid.share[1 + directions :],
         )
 
-    def _expanded(
-        self, around: Around, law: Mechanism, parameters: FloatArray, moments: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        (values, slopes, bends, gradient), noise = self._run(around.grid, law, parameters, moments, around.nodes)
+    def _expanded(self, around: Around, cdf: FloatArray, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (values, slopes, bends, gradient), noise = self._run(around.grid, cdf, moments, around.nodes)
         c = around.coordinates
         entropy = values @ around.weights.T
         entropy += np.einsum("qac,ua,uc->qu", slopes, around.weights, c, optimize=True)
@@ -234,15 +265,14 @@ class LocalErrors:
         return np.clip(entropy, 0, np.log2(self.z.n[around.which])), np.einsum("qak,ua->quk", noise, around.between)
 
     def _run(
-        self, grid: LogGrid, law: Mechanism, parameters: FloatArray, moments: FloatArray, n: FloatArray
+        self, grid: LogGrid, cdf: FloatArray, moments: FloatArray, n: FloatArray
     ) -> tuple[tuple[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]:
-        settings, directions = len(parameters), grid.share.shape[0] - 1
+        settings, directions = len(cdf), grid.share.shape[0] - 1
         values = np.empty((settings, len(n)))
         slopes = np.empty((settings, len(n), directions))
         bends = np.empty((settings, len(n), directions, directions))
         gradient = np.empty((settings, len(grid.inverse)))
         noise = np.empty((settings, len(n[::2]), 3))
-        cdf = np.ascontiguousarray(law.cdf(parameters, grid.y))
         for rows in grid.batches(settings, directions + 1):
             below, cell = grid.cells(cdf[rows])
             change = np.empty((len(cell), noise.shape[1], cell.shape[2] + 1))
@@ -274,6 +304,14 @@ class LocalErrors:
         for (row, column), value in {(0, 0): a, (1, 0): b, (1, 1): d, (2, 0): c, (2, 1): e, (2, 2): f}.items():
             factor[:, :, row, column] = np.where(np.isfinite(value), value, 0)
         return factor
+
+
+def _distinct(essential: FloatArray, own: FloatArray) -> tuple[FloatArray, IntArray | slice]:
+    """The settings whose laws differ, and which of them is each one's."""
+    if np.array_equal(essential, own):
+        return own, slice(None)
+    laws, place = np.unique(essential, axis=0, return_inverse=True)
+    return laws, place.reshape(-1)
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
-from halfmask.evaluation.analytic.denominators import ErrorKind, NoiseKind, denominators
+from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.few import FewReadings, drawn_errors, drawn_sums, scatter_of_few, whole_sample
 from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
 from halfmask.evaluation.analytic.totals import SubsetTotals, global_summaries, period_sums, subset_totals
@@ -63,6 +63,7 @@ def evaluate_analytic(
     out = np.empty((len(grid), len(subsets), len(METRICS)), np.float64 if within is None else np.float32)
     notes = notes if notes is not None else Notes()
     start, sums = 0, period_sums(profile, subsets)
+    laws_of_z: dict[NoiseKind, Denominators] = {}
     with ThreadPoolExecutor(threads or 2) as pool:
         for block in grid.blocks:
             law = mechanism(block.mechanism)
@@ -70,7 +71,9 @@ def evaluate_analytic(
             if law.estimated:
                 notes.estimated.add(law.name)
             part = out[start : start + len(block)]
-            local = _local(profile, subsets, law, kind, block, error)
+            if kind not in laws_of_z:
+                laws_of_z[kind] = denominators(profile, subsets, kind, error)
+            local = local_errors(laws_of_z[kind], subsets, law, block)
             totals = [
                 subset_totals(s, part_sums, aggregate, kind, error) for s, part_sums in zip(subsets, sums, strict=True)
             ]
@@ -85,11 +88,11 @@ def evaluate_analytic(
             if advance and len(rows) < len(block):
                 advance(len(block) - len(rows))
             if len(rows):
-                correction = local.corrections(law, block.parameters[rows])
-                chosen = Block(block.mechanism, block.parameters[rows])
+                chosen = block.parameters[rows]
+                source = local.source(law, chosen)
                 _all_of(
                     (
-                        pool.submit(_local_part, local, law, chosen, some, correction, subsets, seed, part, rows[some])
+                        pool.submit(_local_part, local, law, chosen, some, source, subsets, seed, part, rows[some])
                         for some in _chunks(len(rows))
                     ),
                     advance,
@@ -137,15 +140,13 @@ def _chunks(count: int) -> Iterator[slice]:
         yield slice(first, min(first + CHUNK, count))
 
 
-def _local(
-    profile: Profile, subsets: list[Subset], law: Mechanism, kind: NoiseKind, block: Block, error: ErrorKind
-) -> LocalErrors:
+def local_errors(z: Denominators, subsets: list[Subset], law: Mechanism, block: Block) -> LocalErrors:
+    """Local errors on these subsets, laid out for the settings of a block."""
     parameters = block.parameters
     probe = parameters[np.unique(np.linspace(0, len(block) - 1, PROBES).astype(int))]
     spread = law.moments(parameters)[:, 1]
     largest = parameters[np.argsort(spread)[-3:]]
     sizes = np.array([subset.size for subset in subsets], np.int64)
-    z = denominators(profile, subsets, kind, error)
     return LocalErrors(z, sizes, law, probe, _reach(law, parameters, largest))
 
 
@@ -158,16 +159,16 @@ def _reach(law: Mechanism, parameters: FloatArray, largest: FloatArray) -> float
 def _local_part(
     local: LocalErrors,
     law: Mechanism,
-    block: Block,
+    parameters: FloatArray,
     rows: slice,
-    correction: FloatArray | None,
+    source: Callable[[slice], tuple[FloatArray, FloatArray]],
     subsets: list[Subset],
     seed: int,
     out: FloatArray,
     places: IntArray | slice,
 ) -> int:
-    found = local.evaluate(law, block.parameters[rows], None if correction is None else correction[rows])
-    mean, second, entropy = _scattered(found, local.few, law, block.parameters[rows], subsets, seed)
+    found = local.metrics(law, parameters[rows], *source(rows))
+    mean, second, entropy = _scattered(found, local.few, law, parameters[rows], subsets, seed)
     with np.errstate(over="ignore", invalid="ignore"):
         out[places, :, LOCAL_MEAN] = mean
         out[places, :, LOCAL_STD] = np.sqrt(np.maximum(second - mean**2, 0))

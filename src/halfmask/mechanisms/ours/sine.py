@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, Source, powers
+from halfmask.mechanisms.base import LITTLE, Floats, Integers, Noise, Parameters, Source, powers
 
 TINY = 1e-250  # sizes of noise below are left to the kernel, which works in units of its own
 CLOSE, NEWTON = 4e-16, 200  # rounding of a root, and far more steps than it takes
@@ -120,6 +120,11 @@ class Sine(Noise):
     def grown(self, parameters: Floats, factor: float) -> Floats:
         """theta_k times the (2k+1)-th root of the factor, so that every term grows alike."""
         return parameters * factor ** (1 / (2 * np.arange(parameters.shape[1]) + 1))
+
+    def essential(self, parameters: Floats) -> Floats:
+        """t_k x^(2k+1) <= P(x) t_k / (t_0 + ... + t_k) on [0, 1], as lower powers are larger; t_k = theta_k^(2k+1)."""
+        terms = self._terms(parameters)
+        return np.where(terms < LITTLE * np.cumsum(terms, axis=1), 0.0, parameters)
 
     @staticmethod
     def _terms(parameters: Floats) -> Floats:
