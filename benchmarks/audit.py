@@ -56,7 +56,7 @@ def composed_naively(step: float, epsilon: float, reports: int) -> float:
 def run() -> None:
     """Guarantees, then a menu of six settings with attacks on readings."""
     import halfmask
-    from halfmask.audits.card import audit_menu
+    from halfmask.audits.audit import audit_menu
     from halfmask.data.sources import open_panel
     from halfmask.mechanisms.setting import PrivacySetting
     from halfmask.protection.guarantees.guarantee import guarantee

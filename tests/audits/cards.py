@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cache
 from unittest.mock import patch
 
-from halfmask.audits.card import ReportCard, audit_menu
+from halfmask.audits.audit import audit_menu
+from halfmask.audits.card import ReportCard
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.protection.attacks.seeds import guessable_seed

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.audits.card import CURVE, audit_menu, read_card, reports_of, write_card
+from halfmask.audits.audit import audit_menu, reports_of
+from halfmask.audits.card import CURVE, ReportCard, StepAudited
 from halfmask.audits.device import audit_device, refused
 from halfmask.audits.tables import card_notes, card_rows, percent
 from halfmask.audits.verdict import Alternative, sentence, warnings
@@ -40,9 +41,9 @@ def test_a_card_has_score_guarantee_and_attacks_of_every_setting() -> None:
     assert [each.id for each in made.cards] == ["A", "B", "N"]
     laplace, sine, none = made.cards
     assert len(laplace.findings) == len(sine.findings) == len(ATTACKS)
-    typical = made.about["sensitivity"]["typical"]
+    typical = made.about.sensitivity.typical
     assert laplace.typical.epsilon == pytest.approx(math.ceil(typical * 1000) / 1000 / 0.6)
-    assert laplace.guarantee.sensitivity == made.about["sensitivity"]["range"] > typical
+    assert laplace.guarantee.sensitivity == made.about.sensitivity.range > typical
     assert sine.typical.epsilon is None
     assert none.typical.certain == 1
     assert laplace.closeness is not None
@@ -88,8 +89,8 @@ def test_progress_is_told_to_the_end() -> None:
 
 
 def test_the_file_says_what_the_card_says(tmp_path: Path) -> None:
-    write_card(card(), tmp_path / "card.json")
-    page = read_card(tmp_path / "card.json")
+    card().write(tmp_path / "card.json")
+    page = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
     assert page == json.loads(json.dumps(card().to_json(), allow_nan=False))
     first = page["settings"][0]
     assert first["epsilon"] == card().cards[0].guarantee.epsilon
@@ -109,12 +110,12 @@ def test_the_file_says_what_the_card_says(tmp_path: Path) -> None:
 def test_a_bad_card_is_refused(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "card.json").write_text(text)
     with pytest.raises(FileFormatError, match=told):
-        read_card(tmp_path / "card.json")
+        ReportCard.read(tmp_path / "card.json")
 
 
 def test_a_missing_card_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="halfmask audit"):
-        read_card(tmp_path / "card.json")
+        ReportCard.read(tmp_path / "card.json")
 
 
 def test_a_menu_of_other_data_is_refused() -> None:
@@ -259,11 +260,11 @@ def test_almost_all_is_not_all() -> None:
 
 def test_the_card_says_what_it_was_drawn_on() -> None:
     coarse = audit_menu(replace(two_settings(), settings=two_settings().settings[:1]), homes().profile, step=0.5)
-    assert coarse.about["step"] == {"size": 0.5, "origin": "as given"}
-    assert card().about["step"] == {"size": 0.001, "origin": "the device's default"}
+    assert coarse.about.step == StepAudited(0.5, "as given")
+    assert card().about.step == StepAudited(0.001, "the device's default")
     first = coarse.cards[0]
     assert first.typical.step == 0.5
-    assert first.typical.epsilon == pytest.approx(math.ceil(coarse.about["sensitivity"]["typical"] / 0.5) * 0.5 / 0.6)
+    assert first.typical.epsilon == pytest.approx(math.ceil(coarse.about.sensitivity.typical / 0.5) * 0.5 / 0.6)
     assert first.sampler is not None
     assert not first.sampler.caught
     assert any("steps of 0.5 (as given)" in told for told in card_notes(coarse))

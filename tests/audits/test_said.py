@@ -72,8 +72,8 @@ def test_one_reading_a_window_a_day_and_everything_are_named() -> None:
     lines = "\n".join([card().cards[0].sentence, *card().cards[0].lines()])
     for window in ("in one reading", "each of 4 readings", "each of 12 readings"):
         assert window in lines
-    assert card().about["windows"]["everything"] >= 12
-    assert f"everything: an attacker who knows all but these {card().about['windows']['everything']:,}" in lines
+    assert card().about.windows["everything"] >= 12
+    assert f"everything: an attacker who knows all but these {card().about.windows['everything']:,}" in lines
 
 
 def test_the_unit_stands_beside_every_change() -> None:

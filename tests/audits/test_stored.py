@@ -1,15 +1,21 @@
 """A card keeps its type: its file gives the same card back, and a damaged one is found by reading it."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import halfmask
+from halfmask.audits.stored import DRAWN, card_of
 from halfmask.errors import FileFormatError
 from halfmask.protection.guarantees.units import odds
+from tests.audits.cards import few_attacks
+
+HEAD = ("format", "version")
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +26,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[halfmask.ReportCard,
     profile = halfmask.profile(at / "p.parquet")
     study = halfmask.evaluate(profile, settings=("laplace:0.3", "sine:0,0.6"), sizes="all", repeats=2)
     menu = halfmask.optimize(study, max_mean=10, max_std=10).menu
-    return halfmask.audit(menu, profile, output=at / "card.json"), at / "card.json"
+    with few_attacks():
+        made = halfmask.audit(menu, profile, panel=at / "p.parquet", output=at / "card.json")
+    return made, at / "card.json"
 
 
 def test_a_file_gives_the_same_card_back(made: tuple[halfmask.ReportCard, Path], tmp_path: Path) -> None:
@@ -31,7 +39,7 @@ def test_a_file_gives_the_same_card_back(made: tuple[halfmask.ReportCard, Path],
     assert [each.promises for each in read.cards] == [each.promises for each in card.cards]
     read.write(tmp_path / "card.json")
     assert (tmp_path / "card.json").read_bytes() == path.read_bytes()
-    assert read.experiment.fingerprint == card.about["fingerprint"]
+    assert read.experiment.fingerprint == card.about.fingerprint
 
 
 def test_a_card_shows_itself(made: tuple[halfmask.ReportCard, Path]) -> None:
@@ -50,38 +58,106 @@ def test_a_guarantee_from_a_file_answers_as_the_one_that_was_written(made: tuple
         assert read.lines() == written.lines()
 
 
-def changed(path: tuple[str | int, ...], value: Any) -> Callable[[dict[str, Any]], None]:
-    def change(page: dict[str, Any]) -> None:
-        at: Any = page
-        for step in path[:-1]:
-            at = at[step]
-        at[path[-1]] = value
+OTHER: dict[type, Any] = {str: 7, int: "seven", float: "seven", bool: "yes", type(None): "none", dict: [], list: {}}
+"""A value of another type, by type."""
+OWN = ("details", "asked")
+"""What an attack and a command keep for themselves, in their own form."""
 
-    return change
+
+def places(page: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The way to every field of a page, the first and the last of each list."""
+    if isinstance(page, dict):
+        steps: list[str | int] = list(page)
+    else:
+        steps = sorted({0, len(page) - 1}) if isinstance(page, list) and page else []
+    for step in steps:
+        yield (*at, step)
+        if step not in OWN:
+            yield from places(page[step], (*at, step))
+
+
+def damaged(page: Any, place: tuple[str | int, ...], value: Any = None) -> Any:
+    """The page with another value at a place, or without the field where none is given."""
+    step, *rest = place
+    copy = page.copy()
+    if rest:
+        copy[step] = damaged(page[step], tuple(rest), value)
+    elif value is None:
+        del copy[step]
+    else:
+        copy[step] = value
+    return copy
+
+
+def at(page: Any, place: tuple[str | int, ...]) -> Any:
+    return at(page[place[0]], place[1:]) if place else page
+
+
+def name_of(place: tuple[str | int, ...]) -> str:
+    """The field of a place: an item of a list is named by its list."""
+    return str(next(step for step in reversed(place) if isinstance(step, str)))
+
+
+def test_a_card_that_lacks_any_field_is_refused_by_its_name(made: tuple[halfmask.ReportCard, Path]) -> None:
+    page = json.loads(made[1].read_text())
+    assert card_of(page) == made[0]
+    dropped = [place for place in places(page) if isinstance(place[-1], str) and place[-1] not in (*OWN, *HEAD)]
+    assert len(dropped) > 400
+    for place in dropped:
+        with pytest.raises((ValueError, msgspec.ValidationError), match=re.escape(f"`{place[-1]}`")):
+            card_of(damaged(page, place))
+
+
+def test_a_card_with_any_field_of_another_type_is_refused_by_its_name(
+    made: tuple[halfmask.ReportCard, Path],
+) -> None:
+    page = json.loads(made[1].read_text())
+    changed = [place for place in places(page) if place[0] not in HEAD]
+    assert len(changed) > 500
+    for place in changed:
+        value = at(page, place)
+        with pytest.raises((ValueError, msgspec.ValidationError)) as refused:
+            card_of(damaged(page, place, OTHER[type(value)]))
+        tables = [name for name in place if isinstance(name, str)]
+        assert any(name in str(refused.value) for name in tables[-2:]), (place, str(refused.value))
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("place", "value", "told"),
     [
-        changed(("settings",), []),
-        changed(("settings", 0, "id"), 7),
-        changed(("settings", 0, "setting"), "laplace"),
-        changed(("settings", 0, "typical"), {}),
-        changed(("settings", 0, "delta", "inf"), 2),
-        changed(("settings", 0, "attacks", 0, "words"), None),
-        changed(("settings", 0, "privacy"), {"median": "much"}),
-        changed(("settings", 0, "warnings"), "none"),
-        changed(("about", "reports"), {}),
-        changed(("about", "sensitivity"), None),
-        changed(("best", "like"), "Z"),
-        changed(("noise",), "white"),
+        (("settings",), [], "settings"),
+        (("settings", 1, "id"), "A", "id"),
+        (("settings", 0, "setting"), "laplace", "laplace"),
+        (("settings", 0, "typical", "setting"), "none", "typical.setting"),
+        (("settings", 0, "delta", "inf"), 2, "delta"),
+        (("settings", 0, "promises", "a day", "odds"), 1.5, "odds"),
+        (("settings", 0, "promises", "a day", "epsilon"), -1, "epsilon"),
+        (("settings", 0, "typical", "curve", "1"), [0.5], "curve"),
+        (("about", "windows"), {"one reading": 1, "everything": 9}, "windows"),
+        (("about", "curve"), [0.0, 1.0], "about.curve"),
+        (("best", "like"), "Z", "best.like"),
+        (("noise", "at"), [1.0], "laws"),
+        (("version",), 2, "version 2"),
+        (("format",), "a card", "halfmask card"),
     ],
 )
 def test_a_damaged_card_is_found_by_reading_it(
-    damage: Callable[[dict[str, Any]], None], made: tuple[halfmask.ReportCard, Path], tmp_path: Path
+    place: tuple[str | int, ...], value: Any, told: str, made: tuple[halfmask.ReportCard, Path], tmp_path: Path
 ) -> None:
-    page = json.loads(made[1].read_text())
-    damage(page)
+    page = damaged(json.loads(made[1].read_text()), place, value)
     (tmp_path / "card.json").write_text(json.dumps(page))
-    with pytest.raises(FileFormatError, match=r"card.json is no whole card .*halfmask audit"):
+    with pytest.raises(FileFormatError, match=rf"card.json.*{re.escape(told)}.*halfmask audit"):
         halfmask.ReportCard.read(tmp_path / "card.json")
+
+
+@pytest.mark.parametrize("attack", sorted(DRAWN))
+def test_details_that_are_drawn_are_read(attack: str, made: tuple[halfmask.ReportCard, Path]) -> None:
+    page = json.loads(made[1].read_text())
+    found = page["settings"][0]["attacks"]
+    number = next(place for place, each in enumerate(found) if each["name"] == attack)
+    assert found[number]["value"] is not None
+    for name in DRAWN[attack]:
+        place = ("settings", 0, "attacks", number, "details", name)
+        for broken in (damaged(page, place), damaged(page, place, "much")):
+            with pytest.raises(ValueError, match=rf"attacks\[{number}\].details.{name}"):
+                card_of(broken)

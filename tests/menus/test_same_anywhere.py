@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from halfmask.audits.card import ReportCard, audit_menu
+from halfmask.audits.audit import audit_menu
+from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, mix
 from halfmask.choice.personal import population_prior
 from halfmask.choice.recommend import OwnReadings, Recommendation, Wish, recommend

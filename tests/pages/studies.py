@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from halfmask.audits.card import audit_menu, write_card
+from halfmask.audits.audit import audit_menu
 from halfmask.choice.mix import Mix, mix, write_mix
 from halfmask.commands.offer import offer
 from halfmask.commands.profile import profile
@@ -97,5 +97,5 @@ def whole_folder(folder: Path) -> Path:
     offer(made, folder / "offer.json", study=folder / "study.parquet", summary_epsilon=4.0)
     write_mix(mix(made, menu, step=0.5, repeats=2, seed=SEED), folder / "mix.parquet")
     with patch.object(guessable_seed, "__defaults__", (600,)):  # its search for a seed has tests of its own
-        write_card(audit_menu(menu, made, seed=SEED), folder / "card.json")
+        audit_menu(menu, made, seed=SEED).write(folder / "card.json")
     return folder

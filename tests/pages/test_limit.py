@@ -87,7 +87,7 @@ def test_the_caption_has_the_figures_numbers(data: LimitFigure) -> None:
 def test_there_is_none_without_noise(inputs: Inputs) -> None:
     bare = replace(inputs.menu, settings=inputs.menu.settings[-1:])
     assert noise_at_equal_utility(bare, inputs.profile) is None
-    assert limit_data({**inputs.card, "noise": None}, inputs.menu, inputs.samples) is None
+    assert limit_data(replace(inputs.card, noise=None), inputs.menu, inputs.samples) is None
 
 
 def test_without_a_study_the_trajectories_are_left_out(inputs: Inputs) -> None:

@@ -1,6 +1,5 @@
 """Report and leaflet: no promise is printed below its bound, and every epsilon has its change, window and delta."""
 
-import json
 import math
 import re
 from html import unescape
@@ -23,24 +22,23 @@ def plain(markup: str) -> str:
 
 def test_every_sentence_of_the_report_that_names_an_epsilon_names_all_that_it_is_about(reported: Path) -> None:
     page = (reported / "report.html").read_text(encoding="utf-8")
-    texts = [plain(found[1]) for found in BLOCK.findall(page + protection_words(card().to_json()))]
+    texts = [plain(found[1]) for found in BLOCK.findall(page + protection_words(card()))]
     assert len(named(texts)) > 5
     assert incomplete(texts) == []
 
 
 def test_the_reports_table_is_not_below_the_card() -> None:
-    held = json.loads(json.dumps(card().to_json()))
-    table = {row[0]: row for row in map(CELL.findall, ROW.findall(protection_table(held)))}
+    table = {row[0]: row for row in map(CELL.findall, ROW.findall(protection_table(card())))}
     checked = 0
-    for each in held["settings"]:
-        row, day = table[each["id"]], str(held["about"]["reports"]["day"])
-        for cell, bound in ((row[2], each["typical"]["epsilon"]), (row[3], each["promises"]["a day"]["epsilon"])):
+    for each in card().cards:
+        row = table[each.id]
+        for cell, bound in ((row[2], each.typical.epsilon), (row[3], each.promises["a day"].epsilon)):
             assert (cell == "none") == (bound is None)
             assert bound is None or float(cell) >= bound * (1 - SLACK)
             checked += bound is not None
         for cell, chance in (
-            (row[4], each["typical"]["delta"]["inf"]),
-            (row[5], each["typical"]["composed"][day]["inf"]),
+            (row[4], each.typical.certain),
+            (row[5], each.typical.composed[card().day][math.inf]),
         ):
             shown = unescape(cell).lstrip("≤ ").rstrip("%")
             assert shown == "> 99" or float(shown) >= 100 * chance * (1 - SLACK)

@@ -1,41 +1,55 @@
 """The attacker's two errors and the price of equal readings, held to normal noise, whose curves are known exactly."""
 
-from typing import Any
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from halfmask.audits.card import CURVE, ChangeAudited, ReportCard, SettingCard
 from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_figure
 from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_figure
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Score
+from halfmask.protection.guarantees.guarantee import Guarantee
+from halfmask.protection.guarantees.units import Promise
+from tests.audits.cards import card as small_card
 
-EPSILON = np.linspace(0, 10, 41)
+EPSILON = np.array(CURVE)
 DAY = 4
 
 
-def normal_delta(mu: float) -> list[float]:
+def normal_delta(mu: float) -> tuple[float, ...]:
     """delta(epsilon) of normal noise whose deviation is the change divided by mu (Balle and Wang)."""
     found = norm.cdf(mu / 2 - EPSILON / mu) - np.exp(EPSILON) * norm.cdf(-mu / 2 - EPSILON / mu)
-    return [float(delta) for delta in found]
+    return tuple(float(delta) for delta in found)
 
 
-def promise(readings: int, odds: float) -> dict[str, Any]:
-    return {"readings": readings, "change": 0.5, "epsilon": 2.0, "delta": 1e-6, "odds": odds, "unit": ""}
-
-
-def card(mu: float) -> dict[str, Any]:
+def card(mu: float) -> ReportCard:
     """A card of one setting with normal noise; k readings together have mu times the root of k."""
-    told = {str(k): float(norm.cdf(mu * np.sqrt(k) / 2)) for k in (1, 2, 4)}
-    setting = {
-        "id": "A",
-        "setting": f"gaussian:{0.5 / mu}",
-        "privacy": {"median": 0.5, "p10": 0.4},
-        "typical": {"curve": {"1": normal_delta(mu), str(DAY): normal_delta(mu * np.sqrt(DAY))}},
-        "promises": {"one reading": promise(1, told["1"]), "a day": promise(DAY, told["4"])},
-        "told": told,
-    }
-    about = {"sensitivity": {"typical": 0.5}, "reports": {"day": DAY}, "curve": EPSILON.tolist()}
-    return {"settings": [setting, setting | {"id": "N", "setting": "none", "privacy": None}], "about": about}
+    told = {k: float(norm.cdf(mu * np.sqrt(k) / 2)) for k in (1, 2, 4)}
+    noisy = PrivacySetting.parse(f"gaussian:{0.5 / mu}")
+    unknown = Guarantee(noisy, 0.5, None, {math.inf: 0.0}, {}, "")
+    setting = SettingCard(
+        id="A",
+        setting=noisy,
+        privacy=Score(0.5, 0.4),
+        utility=None,
+        guarantee=unknown,
+        typical=unknown,
+        sampler=None,
+        findings=(),
+        closeness=None,
+        instead=None,
+        curve={1: normal_delta(mu), DAY: normal_delta(mu * np.sqrt(DAY))},
+        sentence="",
+        warnings=(),
+        promises={name: Promise(k, 0.5, 2.0, 1e-6, told[k]) for name, k in (("one reading", 1), ("a day", DAY))},
+        told=told,
+    )
+    about = replace(small_card().about, sensitivity=ChangeAudited(1.0, "as given", 0.5), reports={"day": DAY})
+    return ReportCard((setting, replace(setting, id="N", setting=PrivacySetting.parse("none"), privacy=None)), about)
 
 
 def missed(mu: float, alarms: np.ndarray) -> np.ndarray:
@@ -81,7 +95,6 @@ def test_twins_have_the_same_numbers() -> None:
 
 
 def test_a_card_without_noise_has_neither() -> None:
-    bare = card(1.0)
-    bare["settings"] = bare["settings"][1:]
+    bare = replace(card(1.0), cards=card(1.0).cards[1:])
     assert trade_off_data(bare) is None
     assert equal_readings_data(bare) is None

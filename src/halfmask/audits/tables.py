@@ -12,12 +12,11 @@ from halfmask_device.decimals import number_text, upwards
 
 def card_rows(card: ReportCard) -> list[list[str]]:
     """The card as a table, headings first; `card_notes` says what the columns are."""
-    day = card.about["reports"]["day"]
+    day = card.day
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
     rows = [[*heads, "guess", "noise left", "linked", "limit"]]
     for each in card.cards:
-        found = {finding.name: finding for finding in each.findings}
-        epsilon, near = each.promises["a day"].epsilon, each.closeness
+        epsilon, near, named = each.promises["a day"].epsilon, each.closeness, each.found("re-identification")
         most = "≤ " if law_unknown(each.setting) else ""
         rows.append(
             [
@@ -28,9 +27,9 @@ def card_rows(card: ReportCard) -> list[list[str]]:
                 most + at_most(each.typical.certain),
                 most + at_most(each.typical.composed[day][math.inf]),
                 *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),
-                percent(_share_of_baseline(found.get("reconstruction"))),
-                percent(_share_of_baseline(found.get("smoothing"))),
-                percent(found["re-identification"].value if "re-identification" in found else None),
+                percent(_share_of_baseline(each.found("reconstruction"))),
+                percent(_share_of_baseline(each.found("smoothing"))),
+                percent(named.value if named else None),
                 percent(near.share if near else None),
             ]
         )
@@ -44,19 +43,18 @@ def _odds(found: Promise | None) -> str:
 
 def card_notes(card: ReportCard) -> list[str]:
     """How to read the table, and what it does not cover."""
-    about, day = card.about, card.about["reports"]["day"]
-    change, step = about["sensitivity"], about["step"]
+    about, change, step = card.about, card.about.sensitivity, card.about.step
     return [
-        f"epsilon, certain, odds: for a change of {_size(card, 'typical')}, a typical reading, in one reading and in "
-        f"each of a day's {day:,}; of the noise that a device draws on steps of {number_text(step['size'])} "
-        f"({step['origin']}). "
+        f"epsilon, certain, odds: for a change of {_size(change.typical, card)}, a typical reading, in one reading and "
+        f"in each of a day's {card.day:,}; of the noise that a device draws on steps of {number_text(step.size)} "
+        f"({step.origin}). "
         f"The epsilon of a day is at delta {SMALL_DELTA:g}, that of one reading at delta 0. certain: the chance of "
         "reports that the other value could not have given. odds: how often an attacker who knows everything but "
         "which of two equally likely values it was guesses right, at the most; 50% is a blind guess.",
-        f"whole range: the same for a change of {_size(card, 'range')} in one reading ({change['origin']}).",
+        f"whole range: the same for a change of {_size(change.range, card)} in one reading ({change.origin}).",
         "A value that lasts k readings is one secret told k times: take the odds of k readings, not of one. The card "
         "has them for k = 1 to 48.",
-        f"guess, noise left, linked: what attacks achieve on {about['evidence']}. guess: the error of the best guess "
+        f"guess, noise left, linked: what attacks achieve on {about.evidence}. guess: the error of the best guess "
         "of a reading from its report, beside that without it. noise left: the share of the noise's variance that a "
         "smoother cannot remove; of large noise hardly any, even where it learns nothing but what others have. "
         "linked: users whose reports of the second half of the time are told to be theirs at the first guess, by who "
@@ -90,10 +88,9 @@ def at_most(chance: float) -> str:
     return "> 99%" if ALMOST < chance < 1 else f"{upwards(100 * chance)}%"
 
 
-def _size(card: ReportCard, of: str) -> str:
+def _size(change: float, card: ReportCard) -> str:
     """A change that the card is about, exactly, with its unit."""
-    about = card.about
-    return f"{number_text(about['sensitivity'][of])} {about.get('unit', '')}".strip()
+    return f"{number_text(change)} {card.about.unit}".strip()
 
 
 def _share_of_baseline(found: Finding | None) -> float | None:

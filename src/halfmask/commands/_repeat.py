@@ -127,13 +127,12 @@ def _of_mix(about: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_card(inputs: "Inputs") -> Mapping[str, Any]:
-    from halfmask.audits.card import GIVEN
+    from halfmask.audits.audit import GIVEN
 
     if inputs.card is None:
         return {}
-    about = inputs.card["about"]
-    if "asked" in about:
-        return about["asked"]  # type: ignore[no-any-return]
-    change = about["sensitivity"]
-    asked = {"seed": about["seed"], **({"sensitivity": change["range"]} if change["origin"] == GIVEN else {})}
-    return asked | ({"panel": "PANEL"} if about["resolution"] == "readings" else {})
+    about, change = inputs.card.about, inputs.card.about.sensitivity
+    if about.asked is not None:
+        return about.asked
+    asked = {"seed": about.seed, **({"sensitivity": change.range} if change.origin == GIVEN else {})}
+    return asked | ({"panel": "PANEL"} if about.resolution == "readings" else {})

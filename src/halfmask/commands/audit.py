@@ -144,7 +144,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
     asked, options = options, _on_lattice(options)
     if options.menu is None or options.profile is None:
         return _guarantee(options)
-    from halfmask.audits.card import audit_menu
+    from halfmask.audits.audit import audit_menu
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
 
@@ -160,7 +160,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         other_data=options.other_data,
         advance=options.advance,
     )
-    card = replace(card, about={**card.about, "asked": asked.asked()})
+    card = replace(card, about=replace(card.about, asked=asked.asked()))
     if options.output is not None:
         card.write(options.output)
     return card

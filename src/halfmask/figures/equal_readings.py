@@ -1,11 +1,11 @@
 """What readings that hang together cost: a value that lasts k readings is one secret told k times."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from halfmask.audits.card import ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.protection import masking, named_promise
 from halfmask.figures.style import QUIET, look, panels, sized, styled
 from halfmask.protection.guarantees.units import times
 
@@ -27,17 +27,17 @@ class EqualReadings:
     unit: str = ""
 
 
-def equal_readings_data(card: dict[str, Any], unit: str = "") -> EqualReadings | None:
+def equal_readings_data(card: ReportCard, unit: str = "") -> EqualReadings | None:
     """As the card has them; None where it has none."""
-    shown = [each for each in masking(card) if each["told"]]
+    shown = [each for each in card.masking() if each.told]
     if not shown:
         return None
-    readings = sorted(int(count) for count in shown[0]["told"])
+    readings = sorted(shown[0].told)
     return EqualReadings(
-        float(card["about"]["sensitivity"]["typical"]),
+        card.about.sensitivity.typical,
         readings,
-        {each["id"]: [float(each["told"][str(count)]) for count in readings] for each in shown},
-        {each["id"]: "; ".join(named_promise(each, name) for name in each["promises"]) for each in shown},
+        {each.id: [each.told[count] for count in readings] for each in shown},
+        {each.id: "; ".join(promise.named() for promise in each.promises.values()) for each in shown},
         unit,
     )
 

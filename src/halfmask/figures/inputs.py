@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
@@ -46,7 +45,7 @@ class Inputs:
     menu: Menu | None
     mix: Mix | None
     of_menu: MenuSamples | None
-    card: dict[str, Any] | None = None
+    card: ReportCard | None = None
     offer: Menu | None = None
     schedule: Schedule | None = None
     days: SimulatedDays | None = None
@@ -87,7 +86,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     study = folder / "study.parquet"
     samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
-    card = ReportCard.read(folder / "card.json").to_json() if (folder / "card.json").exists() else None
+    card = ReportCard.read(folder / "card.json") if (folder / "card.json").exists() else None
     schedule = _schedule(folder / "schedule.json") if (folder / "schedule.json").exists() else None
     found = _profile(folder)
     name, profile = found or (folder.resolve().name, None)
@@ -98,7 +97,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
         "menu.json": menu.provenance.get("fingerprint") if menu else None,
         "offer.json": offer.provenance.get("fingerprint") if offer else None,
         "mix.parquet": mix.about.get("fingerprint") if mix else None,
-        "card.json": card["about"].get("fingerprint") if card else None,
+        "card.json": card.about.fingerprint if card else None,
         "schedule.json": schedule.about.get("fingerprint") if schedule else None,
         f"{name}.profile": profile.fingerprint() if profile else None,
     }
@@ -118,9 +117,9 @@ def _schedule(path: Path) -> Schedule:
         raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
 
 
-def _check_menu(folder: Path, card: dict[str, Any], menu: Menu) -> None:
+def _check_menu(folder: Path, card: ReportCard, menu: Menu) -> None:
     """A card is of one menu: the ids of another mean other settings."""
-    if {each["id"]: each["setting"] for each in card["settings"]} != {e.id: str(e.setting) for e in menu.settings}:
+    if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in menu.settings]:
         raise OptionError(
             f"{folder}/card.json is about other settings than menu.json: recreate it with 'halfmask audit'"
         )

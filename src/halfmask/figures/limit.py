@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from halfmask.audits.card import ReportCard
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
 from halfmask.figures.samples import Samples
 from halfmask.figures.style import INK, PALETTE, in_unit, look, panels, plain_log, styled
@@ -45,17 +46,17 @@ class LimitFigure:
         return f"The noise, at deviation {self.noise.chosen:.2g} {self.unit}".strip()
 
 
-def limit_data(card: dict[str, Any], menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
+def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
     """The figure's data; None where the card has no limit. Without a study, its trajectories are left out."""
-    if not card.get("noise"):
+    if card.noise is None:
         return None
     near = {
-        each["id"]: (std, float(each["limit"]["share"]))
-        for each in card["settings"]
-        if each["limit"] and (std := menu[each["id"]].noise_std)
+        each.id: (std, each.closeness.share)
+        for each in card.cards
+        if each.closeness and each.closeness.share is not None and (std := menu[each.id].noise_std)
     }
     return LimitFigure(
-        noise=NoiseAtEqualUtility.from_json(card["noise"]),
+        noise=card.noise,
         bands=_by_mechanism(samples) if samples else {},
         near=near,
         places={each.id: (each.privacy.median, each.utility.median) for each in menu.settings},

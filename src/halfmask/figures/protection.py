@@ -1,10 +1,12 @@
 """What a card shows: the score beside what attacks leave, and guarantees as curves."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from halfmask.audits.card import CURVE, ReportCard, SettingCard
 from halfmask.figures.style import INK, QUIET, look, panels, styled
-from halfmask.protection.guarantees.units import Promise
+from halfmask.protection.attacks.finding import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,25 +42,28 @@ class Curves:
 
     change: float
     day: int
-    epsilon: list[float]
-    one: dict[str, list[float]]
-    whole_day: dict[str, list[float]]
-    instead: tuple[str, str, list[float], list[float]] | None
+    epsilon: Sequence[float]
+    one: dict[str, Sequence[float]]
+    whole_day: dict[str, Sequence[float]]
+    instead: tuple[str, str, Sequence[float], Sequence[float]] | None
     unit: str = ""
     certain: tuple[str, ...] = ()
 
 
-def protection_data(card: dict[str, Any]) -> ProtectionMeasures:
+def protection_data(card: ReportCard) -> ProtectionMeasures:
     """What attacks leave, and the score, of each setting that adds noise."""
-    shown = sorted(masking(card), key=lambda each: each["privacy"]["median"])
+    shown = sorted(card.masking(), key=_score)
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
-        found = {finding["name"]: finding for finding in each["attacks"]}
-        measures["privacy score"].append(each["privacy"]["median"])
-        measures["reconstruction"].append(ratio(found.get("reconstruction")))
-        measures["smoothing"].append(smoothed(found.get("smoothing")))
-        measures["re-identification"].append(_unnamed(found.get("re-identification")))
-    return ProtectionMeasures([each["id"] for each in shown], measures)
+        measures["privacy score"].append(_score(each))
+        measures["reconstruction"].append(ratio(each.found("reconstruction")))
+        measures["smoothing"].append(smoothed(each.found("smoothing")))
+        measures["re-identification"].append(_unnamed(each.found("re-identification")))
+    return ProtectionMeasures([each.id for each in shown], measures)
+
+
+def _score(each: SettingCard) -> float:
+    return each.privacy.median if each.privacy else 0.0
 
 
 def draw_protection(data: ProtectionMeasures, columns: int) -> "Figure":
@@ -89,24 +94,20 @@ def draw_protection(data: ProtectionMeasures, columns: int) -> "Figure":
     return figure
 
 
-def curve_data(card: dict[str, Any], unit: str = "") -> Curves:
+def curve_data(card: ReportCard, unit: str = "") -> Curves:
     """Guarantees against a change of a typical reading's size."""
-    day = int(card["about"]["reports"]["day"])
-    of = {each["id"]: each["typical"]["curve"] for each in masking(card)}
-    better = [each for each in masking(card) if each["instead"]]
-    strongest = max(better, key=lambda each: each["privacy"]["median"]) if better else None
-    other = strongest["instead"] if strongest else None
+    shown, day = card.masking(), card.day
+    better = [(_score(each), each.id, each.instead) for each in shown if each.instead]
+    _, strongest, other = max(better, key=lambda each: each[0]) if better else (0.0, "", None)
     return Curves(
-        change=float(card["about"]["sensitivity"]["typical"]),
+        change=card.about.sensitivity.typical,
         day=day,
-        epsilon=card["about"]["curve"],
-        one={id: curve["1"] for id, curve in of.items()},
-        whole_day={id: curve[str(day)] for id, curve in of.items()},
-        instead=(strongest["id"], other["setting"], other["curve"]["1"], other["curve"][str(day)])
-        if strongest and other
-        else None,
+        epsilon=CURVE,
+        one={each.id: each.curve[1] for each in shown},
+        whole_day={each.id: each.curve[day] for each in shown},
+        instead=(strongest, str(other.setting), other.curve[1], other.curve[day]) if other else None,
         unit=unit,
-        certain=tuple(each["id"] for each in masking(card) if each["typical"]["delta"]["inf"] > 0),
+        certain=tuple(each.id for each in shown if each.typical.certain > 0),
     )
 
 
@@ -132,33 +133,23 @@ def draw_curves(data: Curves, columns: int) -> "Figure":
     return figure
 
 
-def named_promise(each: dict[str, Any], window: str) -> str:
-    """The epsilon of a setting on a card for a window, with its change, window and delta."""
-    found = each["promises"][window]
-    return Promise(**{part.name: found[part.name] for part in fields(Promise)}).named()
-
-
-def masking(card: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings of a card that add noise, as the menu orders them."""
-    return [each for each in card["settings"] if each["setting"] != "none" and each["privacy"]]
-
-
-def ratio(found: dict[str, Any] | None) -> float | None:
+def ratio(found: Finding | None) -> float | None:
     """A finding beside its baseline, 1 at the most; None where the attack does not apply."""
-    if not found or found["value"] is None or not found["baseline"]:
+    if found is None or found.value is None or not found.baseline:
         return None
-    return float(min(found["value"] / found["baseline"], 1.0))
+    return min(found.value / found.baseline, 1.0)
 
 
-def smoothed(found: dict[str, Any] | None) -> float | None:
+def smoothed(found: Finding | None) -> float | None:
     """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
-    details = (found or {}).get("details", {})
-    return float(min(details["rmse_smoothed"] / details["rmse_prior"], 1.0)) if details.get("rmse_prior") else None
-
-
-def _unnamed(found: dict[str, Any] | None) -> float | None:
-    """1 - (named - chance) / (named without noise - chance): 0 where noise changes nothing, 1 at chance."""
-    if not found or found["value"] is None:
+    if found is None or not found.details.get("rmse_prior"):
         return None
-    chance, bare = found["baseline"], found["details"]["unmasked_top1"]
-    return float(min(max((bare - found["value"]) / (bare - chance), 0.0), 1.0)) if bare > chance else None
+    return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
+
+
+def _unnamed(found: Finding | None) -> float | None:
+    """1 - (named - chance) / (named without noise - chance): 0 where noise changes nothing, 1 at chance."""
+    if found is None or found.value is None or found.baseline is None:
+        return None
+    chance, bare = found.baseline, float(found.details["unmasked_top1"])
+    return min(max((bare - found.value) / (bare - chance), 0.0), 1.0) if bare > chance else None

@@ -44,7 +44,7 @@ def _(result: Mix) -> "Figure":
 
 @draw.register(ReportCard)
 def _(result: ReportCard) -> "Figure":
-    return draw_protection(protection_data(result.to_json()), 2)
+    return draw_protection(protection_data(result), 2)
 
 
 @draw.register(Menu)

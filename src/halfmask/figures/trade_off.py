@@ -1,14 +1,14 @@
 """The trade-off of an attacker's two errors (f-DP): changes that are missed beside false alarms."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
+from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.protection import masking, named_promise
 from halfmask.figures.style import QUIET, look, panels, sized, styled
 from halfmask.protection.guarantees.units import trade_off
 from halfmask_device.decimals import upwards
@@ -37,22 +37,14 @@ class TradeOff:
     unit: str = ""
 
 
-def trade_off_data(card: dict[str, Any], unit: str = "") -> TradeOff | None:
+def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
     """The curves that the card's bounds on delta prove; None where it has no setting with noise."""
-    day, epsilons = int(card["about"]["reports"]["day"]), card["about"]["curve"]
-    shown = masking(card)
+    shown, day = card.masking(), card.day
     if not shown:
         return None
-    one, whole = (
-        {each["id"]: trade_off(epsilons, each["typical"]["curve"][str(count)], ALARMS) for each in shown}
-        for count in (1, day)
-    )
-    promised = {
-        each["id"]: (named_promise(each, "one reading"), named_promise(each, "a day"))
-        for each in shown
-        if {"one reading", "a day"} <= set(each["promises"])
-    }
-    return TradeOff(float(card["about"]["sensitivity"]["typical"]), day, ALARMS, one, whole, promised, unit)
+    one, whole = ({each.id: trade_off(CURVE, each.curve[count], ALARMS) for each in shown} for count in (1, day))
+    promised = {each.id: (each.promises["one reading"].named(), each.promises["a day"].named()) for each in shown}
+    return TradeOff(card.about.sensitivity.typical, day, ALARMS, one, whole, promised, unit)
 
 
 def trade_off_caption(data: TradeOff) -> str:
@@ -70,7 +62,7 @@ def trade_off_caption(data: TradeOff) -> str:
     one, day = (f"{each:g}" for each in at_least)  # downwards: never more than is sure
     text += f"What to see: with {100 * SHOWN_ALARM:g} % false alarms, at least {one} % of changes are missed under {id}"
     text += f" in one reading, {day} % in a day"
-    return f"{text} ({'; '.join(data.promised[id])})." if id in data.promised else f"{text}."
+    return f"{text} ({'; '.join(data.promised[id])})."
 
 
 def draw_trade_off(data: TradeOff, columns: int) -> "Figure":

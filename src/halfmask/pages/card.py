@@ -1,7 +1,9 @@
 """The section of the page that says what settings really protect."""
 
-from typing import Any
+import math
 
+from halfmask.audits.card import CALIBRATION, BestScore, ReportCard, SettingCard
+from halfmask.audits.empirical import EmpiricalAudit
 from halfmask.audits.tables import at_most
 from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.figures.protection import ratio, smoothed
@@ -11,13 +13,13 @@ from halfmask.pages.page import Markup, bullets, element, joined, paragraph, tab
 from halfmask_device.decimals import number_text, upwards
 
 
-def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
+def protection_table(card: ReportCard | None, unit: str = "") -> Markup:
     """The report card as a table."""
     if card is None:
         return Markup("")
-    day, unit = card["about"]["reports"]["day"], card["about"].get("unit") or unit
-    size = f"{number_text(card['about']['sensitivity']['typical'])} {unit}".strip()
-    rows = [_row(each, str(day)) for each in card["settings"]]
+    about, day = card.about, card.day
+    size = f"{number_text(about.sensitivity.typical)} {about.unit or unit}".strip()
+    rows = [_row(each, day) for each in card.cards]
     told = [
         paragraph(
             "The privacy score measures blur. This section asks two other questions of each setting: what is "
@@ -26,8 +28,8 @@ def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
         table(
             f"Table 3. The paper's menu. Guarantees are against a change of {size}, a typical reading. Epsilon: for "
             f"that change in one reading, at delta 0; of a day: in each of its {day:,} readings, at delta "
-            f"{card['about']['delta']:g}. Certain: the chance of a report that the other reading could not have given. "
-            f"Attacks were run on {card['about']['evidence']}. Best guess: its error, over that without a report. "
+            f"{about.delta:g}. Certain: the chance of a report that the other reading could not have given. "
+            f"Attacks were run on {about.evidence}. Best guess: its error, over that without a report. "
             "Smoothed: the error of a reading after smoothing the series, over that of guessing what others have. "
             "Linked: users whose reports of the second half of the time are told to be theirs at the first guess, by "
             f"who knows the first half{_unmasked(card)}; recognised, on the first page, is from one day alone.",
@@ -39,36 +41,31 @@ def protection_table(card: dict[str, Any] | None, unit: str = "") -> Markup:
     return joined(told)
 
 
-def protection_words(card: dict[str, Any] | None) -> Markup:
+def protection_words(card: ReportCard | None) -> Markup:
     """Each setting in one sentence with its warnings and attacks, and what choosing the menu costs."""
     if card is None:
         return Markup("")
-    cost = [element("h3", "What choosing the menu costs"), paragraph(card["calibration"])]
-    step = card["about"]["step"]["size"]
-    return joined([_best(card), *(_told(each, step) for each in card["settings"]), *cost])
+    cost = [element("h3", "What choosing the menu costs"), paragraph(CALIBRATION)]
+    best = _best(card.best, card[card.best.like]) if card.best else Markup("")
+    return joined([best, *(_told(each, card.about.step.size) for each in card.cards), *cost])
 
 
-def _best(card: dict[str, Any]) -> Markup:
+def _best(best: BestScore, like: SettingCard) -> Markup:
     """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
-    best = card["best"]
-    if not best:
-        return Markup("")
-    like = next(each for each in card["settings"] if each["id"] == best["like"])
-    own = {found["name"]: found for found in like["attacks"]}
-    rows = [
-        [found["name"], found["metric"], _number(found["value"]), _number(own.get(found["name"], {}).get("value"))]
-        for found in best["attacks"]
-    ]
-    id, scores = like["id"], (best["privacy"], like["limit"]["privacy"])
+    own = {each.name: each.value for each in like.findings}
+    rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.findings]
+    scored = like.closeness.privacy if like.closeness else None
+    itself = "–" if scored is None else f"{scored:.2f}"
     told = (
-        f"The noise with the highest score of all with the variance of {id} scores {scores[0]:.2f} over all readings, "
-        f"{id} itself {scores[1]:.2f}. It has nearly one magnitude."
+        f"The noise with the highest score of all with the variance of {like.id} scores {best.privacy:.2f} over all "
+        f"readings, {like.id} itself {itself}. It has nearly one magnitude."
     )
-    guesses = [found["value"] for found in (*best["attacks"], *like["attacks"]) if found["name"] == "reconstruction"]
-    if len(guesses) == 2 and None not in guesses:
-        told += f" The best guess of a reading from its report is {guesses[0]:.2g} off, under {id} {guesses[1]:.2g}."
+    guess = next((each.value for each in best.findings if each.name == "reconstruction"), None)
+    beside = own.get("reconstruction")
+    if guess is not None and beside is not None:
+        told += f" The best guess of a reading from its report is {guess:.2g} off, under {like.id} {beside:.2g}."
     told += " The score alone must not decide."
-    heads = ["Attack", "What the number is", "Highest score", id]
+    heads = ["Attack", "What the number is", "Highest score", like.id]
     title = element("h3", "The highest score is not the best protection")
     return joined([title, paragraph(told), table("", heads, rows, numbers=(2, 3))])
 
@@ -77,63 +74,63 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _told(each: dict[str, Any], step: float) -> Markup:
-    attacks = [[found["name"], found["words"]] for found in each["attacks"]]
+def _told(each: SettingCard, step: float) -> Markup:
+    attacks = [[found.name, found.words] for found in each.findings]
     more = Markup(f"<details>{element('summary', 'Every attack in words')}{table('', [], attacks)}</details>")
+    lines = each.lines()
     return joined(
         [
-            element("h3", f"{each['id']}: {brief(PrivacySetting.parse(each['setting']))}"),
-            paragraph(each["sentence"]),
-            bullets(each["lines"]) if each.get("lines") else "",
-            bullets(each["warnings"]) if each["warnings"] else "",
-            _sampler(PrivacySetting.parse(each["setting"]), each["sampler"], step),
+            element("h3", f"{each.id}: {brief(each.setting)}"),
+            paragraph(each.sentence),
+            bullets(lines) if lines else "",
+            bullets(each.warnings) if each.warnings else "",
+            _sampler(each.setting, each.sampler, step) if each.sampler else "",
             more,
         ]
     )
 
 
-def _sampler(setting: PrivacySetting, found: dict[str, Any] | None, step: float) -> str:
+def _sampler(setting: PrivacySetting, found: EmpiricalAudit, step: float) -> str:
     """The check of the device's noise, with the change that it was made at: another than that of the table."""
-    if found is None:
-        return ""
-    apart = abs(found["neighbour"] - found["value"]) * (setting.noise.law.lattice(setting.noise.parameters) or step)
-    verdict = "draws other noise than it should" if found["caught"] else "draws the noise that it should"
-    least, most = f"{found['bound']:.3g}", f"{found['claimed']:.3g}"
+    apart = abs(found.neighbour - found.value) * (setting.noise.law.lattice(setting.noise.parameters) or step)
+    verdict = "draws other noise than it should" if found.caught else "draws the noise that it should"
     shown = (
-        f"prove epsilon {least} or more for a change of {apart:.3g} in one reading, delta 0, and the law has {most}"
-        if found["quantity"] == "epsilon"
-        else f"prove that a share of {least} or more give the change away, and the law has {most}"
+        f"prove epsilon {found.bound:.3g} or more for a change of {apart:.3g} in one reading, delta 0, and the law has "
+        f"{found.claimed:.3g}"
+        if found.quantity == "epsilon"
+        else f"prove that a share of {found.bound:.3g} or more give the change away, and the law has "
+        f"{found.claimed:.3g}"
     )
     return paragraph(
-        f"A check of the device, not of how much this setting protects: {found['draws']:,} draws of each of two "
+        f"A check of the device, not of how much this setting protects: {found.draws:,} draws of each of two "
         f"readings {apart:.3g} apart (the change at which a wrong sampler shows best) {shown}. The device {verdict}.",
         "note",
     )
 
 
-def _row(each: dict[str, Any], day: str) -> list[str]:
-    most = "≤ " if law_unknown(PrivacySetting.parse(each["setting"])) else ""
-    typical, whole = each["typical"], each["promises"]["a day"]
-    found = {finding["name"]: finding for finding in each["attacks"]}
+def _row(each: SettingCard, day: int) -> list[str]:
+    most = "≤ " if law_unknown(each.setting) else ""
+    named = each.found("re-identification")
+    epsilons = (each.typical.epsilon, each.promises["a day"].epsilon)
     return [
-        each["id"],
-        f"{each['privacy']['median']:.2f}" if each["privacy"] else "–",
-        *("none" if each is None else upwards(each) for each in (typical["epsilon"], whole["epsilon"])),
-        most + at_most(typical["delta"]["inf"]),
-        most + at_most(typical["composed"][day]["inf"]),
-        _percent(ratio(found.get("reconstruction"))),
-        _percent(smoothed(found.get("smoothing"))),
-        _percent(found.get("re-identification", {}).get("value")),
+        each.id,
+        f"{each.privacy.median:.2f}" if each.privacy else "–",
+        *("none" if epsilon is None else upwards(epsilon) for epsilon in epsilons),
+        most + at_most(each.typical.certain),
+        most + at_most(each.typical.composed[day][math.inf]),
+        _percent(ratio(each.found("reconstruction"))),
+        _percent(smoothed(each.found("smoothing"))),
+        _percent(named.value if named else None),
     ]
 
 
-def _unmasked(card: dict[str, Any]) -> str:
+def _unmasked(card: ReportCard) -> str:
     """How many are linked without noise, and by chance: what the share is to be held against."""
-    found = [each for of in card["settings"] for each in of["attacks"] if each["name"] == "re-identification"]
-    held = next((each for each in found if each["value"] is not None), None)
+    found = [each.found("re-identification") for each in card.cards]
+    held = next((each for each in found if each and each.value is not None), None)
     if held is None:
         return ""
-    return f" ({_percent(held['details']['unmasked_top1'])} without noise, {_percent(held['baseline'])} by chance)"
+    return f" ({_percent(held.details['unmasked_top1'])} without noise, {_percent(held.baseline)} by chance)"
 
 
 def _percent(value: float | None) -> str:

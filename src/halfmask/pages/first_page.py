@@ -1,8 +1,8 @@
 """The page that is signed: what is offered, promised, still learned and paid, and who decided it."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from halfmask.audits.card import ReportCard
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
@@ -122,7 +122,7 @@ def _weak_levels(menu: Menu) -> list[str]:
     ]
 
 
-def learned(menu: Menu, card: dict[str, Any] | None = None) -> list[str]:
+def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
     """What reports still tell: guess and recognition, from the lightest to the strongest level."""
     entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
     if not entries:
@@ -143,13 +143,12 @@ def learned(menu: Menu, card: dict[str, Any] | None = None) -> list[str]:
     return told
 
 
-def _from_weeks(card: dict[str, Any] | None) -> str:
+def _from_weeks(card: ReportCard | None) -> str:
     """That many days tell more than one, where the card has seen it."""
-    attacks = card["settings"][-1]["attacks"] if card else []
-    found = next((each for each in attacks if each["name"] == "re-identification"), None)
-    if found is None or found["value"] is None:
+    found = card.cards[-1].found("re-identification") if card else None
+    if found is None or found.value is None:
         return ""
-    return f" Many days tell more: {percent(found['value'])} are linked by half of their readings, unmasked (Table 3)."
+    return f" Many days tell more: {percent(found.value)} are linked by half of their readings, unmasked (Table 3)."
 
 
 def costs(menu: Menu) -> list[str]:

@@ -1,0 +1,199 @@
+"""The audit of a menu: a card for each setting, its guarantees, the device's sampler and every attack."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+
+from halfmask import __version__
+from halfmask.audits.card import CURVE, BestScore, CardAbout, ChangeAudited, ReportCard, SettingCard, StepAudited
+from halfmask.audits.device import audit_device, refused
+from halfmask.audits.families import noise_at_equal_utility
+from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
+from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.data.panel import Panel
+from halfmask.errors import OptionError
+from halfmask.mechanisms.grid import REFERENCE
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.menus.promise import typical_reading
+from halfmask.profiles.periods import DAY
+from halfmask.profiles.profile import Profile
+from halfmask.protection.attacks import ATTACKS, attack
+from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, drawn_guarantee
+from halfmask.protection.guarantees.units import SMALL_DELTA, all_promises, odds_by_readings, per_unit, promise
+from halfmask_device.terms import STEP
+
+GIVEN = "as given"
+HARDLY = 100
+"""Noise below a hundredth of a typical reading is not worth an alternative."""
+
+
+def audit_menu(
+    menu: Menu,
+    profile: Profile,
+    panel: Panel | None = None,
+    *,
+    sensitivity: float | None = None,
+    step: float | None = None,
+    window: int | None = None,
+    seed: int = 7,
+    other_data: bool = False,
+    advance: Callable[[int, int], None] | None = None,
+) -> ReportCard:
+    """A card for each setting of a menu; with a panel, attacks see readings, without one only totals by period.
+
+    ``sensitivity`` is the largest change of a reading, its published range by default. ``step`` is that of the lattice
+    that devices draw on: by default the one that the menu was made for, else theirs (`STEP`). Promises are for one
+    reading, ``window`` in a row, a day, and everything. ``advance(done, all)`` hears of attacks. Everything but the
+    audit of the device's sampler, which cannot be seeded, is the same for the same seed.
+    """
+    menu.check_data(profile, other_data=other_data)
+    range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
+    evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
+    near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
+    if window is not None and window < 1:
+        raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
+    reports = reports_of(profile)
+    windows = {"one reading": 1, **({"window": window} if window else {}), "a day": reports["day"]}
+    windows["everything"] = everything(profile, reports["day"])
+    drawn, drawn_by = _step(step, menu)
+    scale = AllReadings(profile, menu)
+    unit = profile.unit or (menu.question.unit if menu.question else "")
+    bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
+    done = count(1)
+
+    def heard(_: int, __: int) -> None:
+        if advance:
+            advance(next(done), len(menu.settings) * len(ATTACKS))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # every attack has a stream of its own, so order changes nothing
+        known = pool.submit(noise_at_equal_utility, menu, profile)
+        best = pool.submit(bench.best_score, menu.settings, near)
+        cards = tuple(pool.map(lambda entry: bench.card(entry, near[entry.id], heard), menu.settings))
+    about = CardAbout(
+        halfmask=__version__,
+        fingerprint=profile.fingerprint(),
+        users=profile.users,
+        readings=profile.readings,
+        sensitivity=ChangeAudited(range_, origin, bench.typical),
+        step=StepAudited(drawn, drawn_by),
+        windows=windows,
+        delta=SMALL_DELTA,
+        unit=unit,
+        reports=bench.reports,
+        evidence=evidence.what,
+        resolution=evidence.resolution,
+        seed=seed,
+    )
+    return ReportCard(cards, about, best.result(), known.result())
+
+
+@dataclass(frozen=True)
+class AuditBench:
+    """What every setting of a menu is audited with."""
+
+    evidence: Evidence
+    scale: AllReadings
+    range: float
+    typical: float
+    reports: dict[str, int]
+    windows: dict[str, int]
+    step: float
+    unit: str
+    seed: int
+
+    def guarantee(self, setting: PrivacySetting, change: float, counts: Sequence[int] = ()) -> Guarantee:
+        """Of the noise that a device draws on the lattice, or on the setting's own."""
+        return drawn_guarantee(setting, change, counts, self.step, self.unit)
+
+    def card(self, entry: MenuSetting, near: Closeness, advance: Callable[[int, int], None]) -> SettingCard:
+        """Guarantees, sampler and attacks of one setting."""
+        counts = tuple(self.reports.values())
+        whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
+        instead = None if typical.epsilon is not None else self.instead(near)
+        findings = tuple(attack(entry.setting, self.evidence, self.seed, advance))
+        return SettingCard(
+            id=entry.id,
+            setting=entry.setting,
+            privacy=entry.privacy,
+            utility=entry.utility,
+            guarantee=whole,
+            typical=typical,
+            sampler=audit_device(entry.setting, self.step),
+            findings=findings,
+            closeness=near if near.share is not None else None,
+            instead=instead,
+            curve=self.curve(typical),
+            sentence=sentence(typical, findings, self.reports),
+            warnings=warnings(entry.privacy, typical, findings, self.reports, instead)
+            + refused(entry.setting, self.step),
+            promises=all_promises(typical, self.windows),
+            whole=promise(whole),
+            told=odds_by_readings(typical),
+            per_unit=per_unit(entry.setting, typical.step),
+        )
+
+    def instead(self, near: Closeness) -> Alternative | None:
+        """The reference noise, which has an epsilon, of the same variance; None where there is next to no noise."""
+        if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
+            return None
+        known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
+        other = PrivacySetting(REFERENCE, tuple(float(f"{each:.4g}") for each in known.parameters))
+        found = self.guarantee(other, self.typical)
+        if found.epsilon is None:
+            return None
+        day = found.epsilon_at(SMALL_DELTA, self.reports["day"])
+        return Alternative(
+            other, self.typical, found.epsilon, day, self.scale.privacy(other), near.privacy, self.curve(found)
+        )
+
+    def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
+        """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
+        noisy = [(near[each.id].noise_std or 0.0, each) for each in entries if near[each.id].share is not None]
+        if not noisy:
+            return None
+        deviation, like = max(noisy, key=lambda each: each[0])
+        best = few_pieces(self.scale, self.scale.limit(deviation**2))
+        return BestScore(like.id, best, self.scale.privacy(best), tuple(attack(best, self.evidence, self.seed)))
+
+    def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
+        """delta at `CURVE` for one report and for a day of them."""
+        return {number: delta_curve(found, number) for number in (1, self.reports["day"])}
+
+
+def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
+    """Upper bounds on delta at `CURVE` for so many reports; 1 where the setting guarantees nothing."""
+    if found.losses is None:
+        return (1.0,) * len(CURVE)
+    together = found.losses.composed(reports)
+    return tuple(together.delta(epsilon) for epsilon in CURVE)
+
+
+def _step(given: float | None, menu: Menu) -> tuple[float, str]:
+    """The lattice's step, and who says so."""
+    if given is not None:
+        return given, GIVEN
+    if menu.question is not None and menu.question.step is not None:
+        return menu.question.step, "the menu's"
+    return float(STEP), "the device's default"
+
+
+def _typical(profile: Profile) -> float:
+    """A typical reading to three digits, so that what is printed is what was computed with."""
+    return float(f"{typical_reading(profile):.3g}")
+
+
+def everything(profile: Profile, day: int) -> int:
+    """All reports of one device over the time that the profile covers: the longest window there is."""
+    held = profile.rows["readings"] > 0
+    longest = int((profile.rows["last"][held] - profile.rows["first"][held]).max(initial=0))
+    return longest // (DAY // day) + 1
+
+
+def reports_of(profile: Profile) -> dict[str, int]:
+    """How many reports a device gives in a day, a month and a year, by the sampling step; half-hours without one."""
+    day = DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]
+    return {"day": day, "month": 30 * day, "year": 365 * day}
