@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +14,29 @@ import halfmask
 from halfmask.audits.stored import DRAWN, card_of
 from halfmask.errors import FileFormatError
 from halfmask.protection.guarantees.units import odds
-from tests.audits.cards import few_attacks
+from tests.audits.cards import card
 
 HEAD = ("format", "version")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[halfmask.ReportCard, Path]:
-    """A small card and its file."""
-    at = tmp_path_factory.mktemp("card")
-    halfmask.synth(at / "p.parquet", users=12, days=3)
-    profile = halfmask.profile(at / "p.parquet")
-    study = halfmask.evaluate(profile, settings=("laplace:0.3", "sine:0,0.6"), sizes="all", repeats=2)
-    menu = halfmask.optimize(study, max_mean=10, max_std=10).menu
-    with few_attacks():
-        made = halfmask.audit(menu, profile, panel=at / "p.parquet", output=at / "card.json")
-    return made, at / "card.json"
+    """A small card, as a command makes it, and its file."""
+    path = tmp_path_factory.mktemp("card") / "card.json"
+    made = replace(card(), about=replace(card().about, asked={"seed": 3}))
+    made.write(path)
+    return made, path
 
 
 def test_a_file_gives_the_same_card_back(made: tuple[halfmask.ReportCard, Path], tmp_path: Path) -> None:
-    card, path = made
+    written, path = made
     read = halfmask.ReportCard.read(path)
-    assert read == card
-    assert read.cards[0].typical == card.cards[0].typical
-    assert [each.promises for each in read.cards] == [each.promises for each in card.cards]
+    assert read == written
+    assert read.cards[0].typical == written.cards[0].typical
+    assert [each.promises for each in read.cards] == [each.promises for each in written.cards]
     read.write(tmp_path / "card.json")
     assert (tmp_path / "card.json").read_bytes() == path.read_bytes()
-    assert read.experiment.fingerprint == card.about.fingerprint
+    assert read.experiment.fingerprint == written.about.fingerprint
 
 
 def test_a_card_shows_itself(made: tuple[halfmask.ReportCard, Path]) -> None:
@@ -50,8 +47,8 @@ def test_a_card_shows_itself(made: tuple[halfmask.ReportCard, Path]) -> None:
 
 
 def test_a_guarantee_from_a_file_answers_as_the_one_that_was_written(made: tuple[halfmask.ReportCard, Path]) -> None:
-    card, path = made
-    for written, read in zip(card.cards, halfmask.ReportCard.read(path).cards, strict=True):
+    given, path = made
+    for written, read in zip(given.cards, halfmask.ReportCard.read(path).cards, strict=True):
         for count in (1, 48):
             assert read.typical.epsilon_at(1e-6, count) == written.typical.epsilon_at(1e-6, count)
             assert odds(read.typical, count) == odds(written.typical, count)
@@ -102,7 +99,7 @@ def test_a_card_that_lacks_any_field_is_refused_by_its_name(made: tuple[halfmask
     page = json.loads(made[1].read_text())
     assert card_of(page) == made[0]
     dropped = [place for place in places(page) if isinstance(place[-1], str) and place[-1] not in (*OWN, *HEAD)]
-    assert len(dropped) > 400
+    assert len(dropped) > 300
     for place in dropped:
         with pytest.raises((ValueError, msgspec.ValidationError), match=re.escape(f"`{place[-1]}`")):
             card_of(damaged(page, place))
@@ -119,7 +116,7 @@ def test_a_card_with_any_field_of_another_type_is_refused_by_its_name(
         with pytest.raises((ValueError, msgspec.ValidationError)) as refused:
             card_of(damaged(page, place, OTHER[type(value)]))
         tables = [name for name in place if isinstance(name, str)]
-        assert any(name in str(refused.value) for name in tables[-2:]), (place, str(refused.value))
+        assert any(name in str(refused.value) for name in tables[-3:]), (place, str(refused.value))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +124,7 @@ def test_a_card_with_any_field_of_another_type_is_refused_by_its_name(
     [
         (("settings",), [], "settings"),
         (("settings", 1, "id"), "A", "id"),
-        (("settings", 0, "setting"), "laplace", "laplace"),
+        (("settings", 0, "setting"), "laplace", "settings[0].setting"),
         (("settings", 0, "typical", "setting"), "none", "typical.setting"),
         (("settings", 0, "delta", "inf"), 2, "delta"),
         (("settings", 0, "promises", "a day", "odds"), 1.5, "odds"),

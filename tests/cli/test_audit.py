@@ -93,5 +93,5 @@ def test_a_menu_gets_a_card_and_the_report_shows_it(whole: Path, tmp_path: Path)
     assert halfmask("report", folder).returncode == 0
     html = (folder / "report.html").read_text()
     assert "What it really protects" in html
-    assert page["settings"][0]["sentence"].replace("'", "&#x27;") in html
+    assert page["settings"][0]["sentence"].replace("'", "&#39;") in html
     assert "What choosing the menu costs" in html

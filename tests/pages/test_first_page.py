@@ -107,7 +107,7 @@ def test_what_hides_nothing_is_red_and_comes_first() -> None:
     assert hidden
     assert page.index('class="danger"') < page.index("<table")
     for each in hidden:
-        assert f"{each.id} of the paper&#x27;s menu ({each.setting})" in page
+        assert f"{each.id} of the paper&#39;s menu ({each.setting})" in page
     assert not any(danger(each) for each in signed().settings[:-1])
 
 

@@ -319,8 +319,8 @@ def _finding_faults(at: str, findings: list[FindingPage]) -> Iterator[str]:
 
 def _noise_faults(noise: NoisePage) -> Iterator[str]:
     yield from _not_all("noise.shares", noise["shares"], FAMILIES)
-    for name in ("errors", "laws"):
-        yield from _not_all(f"noise.{name}", noise[name], (*FAMILIES, LIMIT))  # type: ignore[literal-required]
+    yield from _not_all("noise.errors", noise["errors"], (*FAMILIES, LIMIT))
+    yield from _not_all("noise.laws", noise["laws"], (*FAMILIES, LIMIT))
     rows = {"privacy": noise["privacy"], "utility": noise["utility"], **noise["shares"], **noise["errors"]}
     if any(len(row) != len(noise["deviation"]) for row in rows.values()) or not noise["deviation"]:
         yield "`noise`: `deviation`, `privacy`, `utility`, `shares` and `errors` differ in length"
@@ -333,8 +333,9 @@ def _not_all(at: str, found: Mapping[str, Any], names: Collection[str], *, more:
     for name in names:
         if name not in found:
             yield f"`{at}` has no `{name}`"
-    if not more and len(found) > len(names):
-        yield f"`{at}` has more than {', '.join(names)}"
+    for name in () if more else found:
+        if name not in names:
+            yield f"`{at}` has `{name}`, which the card is not about"
 
 
 def _key(epsilon: float) -> str:
@@ -392,7 +393,15 @@ def _promise(page: PromisePage) -> Promise:
 
 
 def _alternative(page: AlternativePage) -> Alternative:
-    return Alternative(**{**page, "setting": PrivacySetting.parse(page["setting"]), "curve": _curve(page["curve"])})
+    return Alternative(
+        PrivacySetting.parse(page["setting"]),
+        page["change"],
+        page["epsilon"],
+        page["day"],
+        page["privacy"],
+        page["privacy_now"],
+        _curve(page["curve"]),
+    )
 
 
 def _findings(pages: list[FindingPage]) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.figures.protection import ratio, smoothed
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.floor import brief
-from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.pages.page import Markup, bullets, details, element, joined, paragraph, table
 from halfmask_device.decimals import number_text, upwards
 
 
@@ -76,7 +76,6 @@ def _number(value: float | None) -> str:
 
 def _told(each: SettingCard, step: float) -> Markup:
     attacks = [[found.name, found.words] for found in each.findings]
-    more = Markup(f"<details>{element('summary', 'Every attack in words')}{table('', [], attacks)}</details>")
     lines = each.lines()
     return joined(
         [
@@ -85,7 +84,7 @@ def _told(each: SettingCard, step: float) -> Markup:
             bullets(lines) if lines else "",
             bullets(each.warnings) if each.warnings else "",
             _sampler(each.setting, each.sampler, step) if each.sampler else "",
-            more,
+            details("Every attack in words", table("", [], attacks)),
         ]
     )
 

@@ -11,12 +11,13 @@ from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import HIDES, Question
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.pages.page import danger as red
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import upwards
 
 LARGE = 5.0
 """Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
-BLANK = "\u2007" * 24
+BLANK = "\u00a0"
 
 
 def offer_section(inputs: Inputs) -> Markup:
@@ -52,8 +53,7 @@ def dangers(inputs: Inputs) -> Markup:
                 told.append(f"{each.id} of the {name} ({brief(each.setting)}) {reason}")
     if not told:
         return Markup("")
-    head = element("strong", "Do not rely on this" if inputs.warnings() else "Do not offer as protection")
-    return element("div", joined([head, bullets(told)]), "danger")
+    return red("Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
 
 
 def danger(entry: MenuSetting) -> str:

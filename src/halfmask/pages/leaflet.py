@@ -5,13 +5,10 @@ many households' days and scaled to the menu's typical reading; a household's ow
 and never leaves it: the page's policy forbids it to fetch or send anything.
 """
 
-import hashlib
 import json
 import math
-from base64 import b64encode
 from collections.abc import Mapping
-from html import escape
-from importlib import resources
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ from halfmask.errors import OptionError
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.words import noise_quantile, shown
 from halfmask.pages.first_page import LARGE
+from halfmask.pages.page import Markup, allowed, page_file, render
 from halfmask.streams import stream
 
 DAY = (
@@ -31,7 +29,7 @@ DAY = (
 """A day by the hour, over its median: an example made for this page, nobody's own."""
 CHANCES = 201
 SEED = 20
-WIDTH, HEIGHT = 600.0, 160.0
+WIDTH, HEIGHT = 600, 160
 FEWEST, MOST = 8, 288
 
 
@@ -54,7 +52,20 @@ def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | No
         "unit": unit,
         "levels": [{"id": each.id, "quantiles": _quantiles(each)} for each in menu.settings],
     }
-    return _page(words, language, levels, data)
+    script = page_file("leaflet.js")
+    return render(
+        "leaflet.html",
+        language=language,
+        words=words,
+        levels=levels,
+        width=WIDTH,
+        height=HEIGHT,
+        data=Markup(json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")),
+        script=script,
+        style=page_file("page.css") + page_file("leaflet.css"),
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed(script)}; img-src data:",
+        foot=words["foot"].format(version=__version__),
+    )
 
 
 def example_day(reading: float, count: int) -> FloatArray:
@@ -65,6 +76,14 @@ def example_day(reading: float, count: int) -> FloatArray:
     return values * (reading / float(np.median(values)))
 
 
+@dataclass(frozen=True)
+class Told:
+    """A sentence about a level; ``kind`` is how it stands out."""
+
+    words: str
+    kind: str = ""
+
+
 def _level(
     entry: MenuSetting,
     menu: Menu,
@@ -73,41 +92,46 @@ def _level(
     reward: str | None,
     unit: str,
     size: float,
-) -> str:
+) -> dict[str, Any]:
+    """What the template says and draws of a level."""
     name = words["names"].get(entry.name, entry.name)
-    head = f"{words['level']} {entry.id}" + (f": {name}" if name else "")
-    rng = stream(SEED, "pages.leaflet")
-    seen = day if entry.id == NONE_ID else entry.setting.mask(day, rng)
-    lines = [f"<li>{each}</li>" for each in _sentences(entry, menu, words, unit, size)]
+    seen = day if entry.id == NONE_ID else entry.setting.mask(day, stream(SEED, "pages.leaflet"))
+    lines = _sentences(entry, menu, words, unit, size)
     if reward:
-        lines.append(f'<li class="earns">{escape(words["earns"].format(amount=reward))}</li>')
-    return (
-        f'<section class="level"><h3>{escape(head)}</h3>{_drawing(entry.id, day, seen, words, unit)}'
-        f"<ul>{''.join(lines)}</ul></section>"
-    )
+        lines.append(Told(words["earns"].format(amount=reward), "earns"))
+    low, high = min(0.0, float(seen.min()), float(day.min())), max(float(seen.max()), float(day.max()))
+    return {
+        "id": entry.id,
+        "head": f"{words['level']} {entry.id}" + (f": {name}" if name else ""),
+        "lines": lines,
+        "true": _points(day, low, high),
+        "seen": _points(seen, low, high),
+        "zero": f"{_height(0.0, low, high):.1f}",
+        "top": f"{high:.2g}".replace(".", words["decimal"]) + f" {unit}",
+    }
 
 
-def _sentences(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float) -> list[str]:
-    """What others could tell under a level, each escaped."""
+def _sentences(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float) -> list[Told]:
+    """What others could tell under a level."""
     reading = f"{_number(size, words)} {unit}".strip()
     if entry.id == NONE_ID:
-        return [escape(words["open_words"])]
+        return [Told(words["open_words"])]
     told, found, asked = [], entry.protection, menu.question
     if found and found.hides_next_to_nothing:
-        told.append(f'<span class="nothing">{escape(words["nothing"])}</span>')
+        told.append(Told(words["nothing"], "nothing"))
     range_ = shown(entry.setting, size)
     if range_:
         low, high = (_number(each, words) for each in range_)
         key = "shows_as_is" if low == high else "shows"
-        told.append(escape(words[key].format(reading=reading, low=low, high=high)))
+        told.append(Told(words[key].format(reading=reading, low=low, high=high)))
     if found and found.guess is not None:
-        told.append(escape(words["guess"].format(guess=_percent(found.guess, 0, words))))
+        told.append(Told(words["guess"].format(guess=_percent(found.guess, 0, words))))
     if found and found.recognised is not None:
-        told.append(escape(words["named"].format(named=f"{100 * found.recognised:.0f}")))
-    told += [escape(each) for each in _promise(entry, menu, words, unit)]
+        told.append(Told(words["named"].format(named=f"{100 * found.recognised:.0f}")))
+    told += map(Told, _promise(entry, menu, words, unit))
     if found and found.errors and asked:
         users, error = list(found.errors.items())[-1]
-        told.append(escape(words["total"].format(users=_whole(users, words), error=_percent(error, 1, words))))
+        told.append(Told(words["total"].format(users=_whole(users, words), error=_percent(error, 1, words))))
     return told
 
 
@@ -163,21 +187,6 @@ def _quantiles(entry: MenuSetting) -> list[float] | None:
     return [float(f"{noise_quantile(entry.setting, float(each)):.4g}") for each in chances]
 
 
-def _drawing(id: str, day: FloatArray, seen: FloatArray, words: Mapping[str, Any], unit: str) -> str:
-    low, high = min(0.0, float(seen.min()), float(day.min())), max(float(seen.max()), float(day.max()))
-    zero = _height(0.0, low, high)
-    of = escape(f"{words['day']}: {words['legend_true']}, {words['legend_seen']}", quote=True)
-    return (
-        f'<svg viewBox="0 -14 {WIDTH:g} {HEIGHT + 34:g}" role="img" aria-label="{of}" data-level="{escape(id)}">'
-        f'<line class="zero" x1="0" x2="{WIDTH:g}" y1="{zero:.1f}" y2="{zero:.1f}"/>'
-        f'<polyline class="true" points="{_points(day, low, high)}"/>'
-        f'<polyline class="seen" points="{_points(seen, low, high)}"/>'
-        f'<text class="top" x="0" y="-2">{escape(f"{high:.2g}".replace(".", words["decimal"]))} {escape(unit)}</text>'
-        f'<text x="0" y="{HEIGHT + 16:g}">0:00</text><text x="{WIDTH * 3 / 4:g}" y="{HEIGHT + 16:g}">18:00</text>'
-        f"</svg>"
-    )
-
-
 def _height(value: float, low: float, high: float) -> float:
     return HEIGHT - (HEIGHT - 10) * (value - low) / ((high - low) or 1.0)
 
@@ -187,47 +196,6 @@ def _points(values: FloatArray, low: float, high: float) -> str:
     return " ".join(f"{at * step:.1f},{_height(float(value), low, high):.1f}" for at, value in enumerate(values))
 
 
-def _page(words: Mapping[str, Any], language: str, levels: list[str], data: Mapping[str, Any]) -> str:
-    script = _file("leaflet.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
-    held = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
-    limits = "".join(f"<li>{escape(each)}</li>" for each in words["limits"])
-    return f"""<!DOCTYPE html>
-<html lang="{language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{escape(words["title"])}</title>
-<style>
-{_file("leaflet.css")}</style>
-</head>
-<body>
-<main>
-<h1>{escape(words["title"])}</h1>
-<p>{escape(words["intro"])}</p>
-<h2>{escape(words["day"])}</h2>
-<p class="quiet" id="own-told" aria-live="polite">{escape(words["day_example"])}</p>
-<div class="own"><label for="own">{escape(words["own"])}</label>
-<input type="file" id="own" accept=".csv,.txt,text/plain,text/csv">
-<p class="quiet">{escape(words["own_hint"])}</p></div>
-{"".join(levels)}
-<h2>{escape(words["what_hides"])}</h2>
-<ul>{limits}</ul>
-</main>
-<footer>{escape(words["foot"].format(version=__version__))}</footer>
-<script type="application/json" id="leaflet-data">{held}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
 def _texts() -> dict[str, dict[str, Any]]:
-    texts: dict[str, dict[str, Any]] = json.loads(_file("leaflet_texts.json"))
+    texts: dict[str, dict[str, Any]] = json.loads(page_file("leaflet_texts.json"))
     return texts
-
-
-def _file(name: str) -> str:
-    return resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.heatmaps import percent
 from halfmask.figures.inputs import PARTS, Inputs
 from halfmask.figures.samples import Samples
-from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
+from halfmask.pages.page import Markup, bullets, commands, joined, notes, paragraph, table
 from halfmask.profiles.quality import advice
 from halfmask.profiles.show import table_rows
 
@@ -38,8 +38,8 @@ def quality_section(inputs: Inputs) -> Markup:
         return Markup("")
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
     rows = [[name, words.replace("   ", " · ")] for name, words in rows]
-    notes = [paragraph(note[:1].upper() + note[1:] + ".", "note") for note in advice(inputs.profile)]
-    return joined([table("", [], rows), *notes])
+    told = [f"{note[:1].upper()}{note[1:]}." for note in advice(inputs.profile)]
+    return joined([table("", [], rows), notes(told)])
 
 
 def method_section(inputs: Inputs) -> Markup:
@@ -157,7 +157,7 @@ def repeat_section(inputs: Inputs) -> Markup:
                 "as their noise has no seed: the card's audit of the device and the offer's summary of everybody for "
                 "households."
             ),
-            element("pre", element("code", lines)),
+            commands(lines),
         ]
     )
 

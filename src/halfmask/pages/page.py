@@ -1,27 +1,31 @@
-"""The bricks of the page: every text that goes in is escaped here, and nothing refers outside."""
+"""What pages are built of: the one set of templates, and the bricks that it has for the text of a page.
 
-from collections.abc import Sequence
+All markup stands in ``templates``: ``base.html`` is the layout of every page, ``parts.html`` has tables, figures, notes
+and the like. Text is escaped there; `Markup` is what is markup already. Nothing refers outside.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup as Markup
+from markupsafe import escape
 
 from halfmask.figures.style import inline_svg
 
 if TYPE_CHECKING:
+    from halfmask.figures.interactive.layout import Interactive
     from halfmask.figures.registry import Drawing
-
 
 SEEN_ON_A_PHONE = 4
 """Columns of a table that a phone shows without scrolling."""
 SHORT = 10
 """Rows of a table that is not broken over printed pages."""
-
-
-class Markup(str):
-    """Text that is HTML already and goes into the page as it is."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -33,20 +37,36 @@ class Section:
     body: Markup
 
 
-def text(content: str) -> Markup:
-    """Plain text made safe; markup stays as it is."""
-    return content if isinstance(content, Markup) else Markup(escape(content))
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("halfmask.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **content: Any) -> Markup:
+    """A template of the set, filled."""
+    return Markup(_templates().get_template(template).render(content))
+
+
+def _part(name: str, *content: Any) -> Markup:
+    """A macro of ``parts.html``, filled."""
+    return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
 
 
 def joined(parts: Sequence[str]) -> Markup:
     """Parts one after the other."""
-    return Markup("\n".join(text(part) for part in parts if part))
+    return Markup("\n").join(part for part in parts if part)
 
 
 def element(tag: str, content: str, kind: str = "") -> Markup:
     """``<tag class=kind>content</tag>``."""
     of = f' class="{escape(kind)}"' if kind else ""
-    return Markup(f"<{tag}{of}>{text(content)}</{tag}>")
+    return Markup(f"<{tag}{of}>{escape(content)}</{tag}>")
 
 
 def paragraph(content: str, kind: str = "") -> Markup:
@@ -56,79 +76,75 @@ def paragraph(content: str, kind: str = "") -> Markup:
 
 def bullets(items: Sequence[str]) -> Markup:
     """A list."""
-    return element("ul", joined([element("li", item) for item in items]))
+    return _part("bullets", items)
 
 
 def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
     """A few numbers that stand out."""
-    cells = [element("div", joined([element("dt", name), element("dd", value)])) for name, value in facts]
-    return element("dl", joined(cells), "tiles")
+    return _part("tiles", facts)
 
 
-def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Markup:
-    """A table that scrolls where the page is narrow; columns in ``numbers`` are flush right."""
-    kinds = ["number" if column in numbers else "" for column in range(max(map(len, rows), default=len(headings)))]
-    head = joined([element("th", name, kind) for name, kind in zip(headings, kinds, strict=False)])
-    lines = []
-    for row in rows:
-        first = Markup(f'<th scope="row">{text(row[0])}</th>')
-        lines.append(element("tr", joined([first, *map(element, ["td"] * (len(row) - 1), row[1:], kinds[1:])])))
-    body = [element("thead", element("tr", head)) if headings else "", element("tbody", joined(lines))]
-    # The caption stands outside of what scrolls, so that it can be read without scrolling.
-    above = paragraph(caption, "caption") if caption else ""
-    labelled = Markup(f'<table aria-label="{escape(caption)}">{joined(body)}</table>')
-    hint = paragraph("More columns to the right: swipe the table.", "swipe") if len(kinds) > SEEN_ON_A_PHONE else ""
-    short = " short" if len(rows) <= SHORT else ""
-    return joined([above, hint, element("div", labelled, f"scroll{short}")])
+def notes(items: Sequence[str]) -> Markup:
+    """What a careful reader would point out."""
+    return _part("notes", items)
+
+
+def danger(head: str, items: Sequence[str]) -> Markup:
+    """What must not be overlooked, in red."""
+    return _part("danger", head, items)
+
+
+def details(summary: str, body: Markup) -> Markup:
+    """What is unfolded by who wants it; paper has it unfolded."""
+    return _part("details", summary, body)
+
+
+def absent(part: str, command: str) -> Markup:
+    """The line that stands for what is missing, with the command that makes it."""
+    return _part("absent", part, command)
+
+
+def commands(lines: str) -> Markup:
+    """Commands to be copied."""
+    return _part("commands", lines)
+
+
+def table(
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[int] = (),
+    kinds: Mapping[int, str] | None = None,
+) -> Markup:
+    """A table that scrolls where the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
+    width = max(map(len, rows), default=len(headings))
+    classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
+    return _part("table", caption, headings, rows, classes, width > SEEN_ON_A_PHONE, len(rows) <= SHORT)
 
 
 def bar(value: float) -> Markup:
     """A score with a bar of that length."""
-    filled = min(max(value, 0.0), 1.0) * 100
-    return Markup(f'{value:.2f}<span class="bar" aria-hidden="true"><i style="width:{filled:.1f}%"></i></span>')
+    return _part("bar", value)
 
 
-def figure(drawing: "Drawing", number: int) -> Markup:
+def drawn_figure(drawing: "Drawing", number: int) -> Markup:
     """A figure twice, for wide and for narrow pages; style sheets show the one that fits."""
-    label = escape(f"{drawing.title}. {drawing.caption}")
-    wide = inline_svg(drawing.draw(2), drawing.name, label)
-    narrow = inline_svg(drawing.draw(1), f"{drawing.name}-narrow", label)
-    told = joined([element("b", f"Figure {number}. {drawing.title}."), drawing.caption])
-    return Markup(
-        f'<figure id="figure-{escape(drawing.name)}">\n<div class="wide">{wide}</div>\n'
-        f'<div class="narrow">{narrow}</div>\n<figcaption>{told}</figcaption>\n</figure>'
-    )
+    wide = inline_svg(drawing.draw(2), drawing.name, escape(drawing.title))
+    narrow = inline_svg(drawing.draw(1), f"{drawing.name}-narrow", escape(drawing.title))
+    picture = _part("drawn", Markup(wide), Markup(narrow))
+    return _part("figure", drawing.name, number, drawing.title, drawing.caption, picture)
 
 
-def document(title: str, kind: str, what: str, sections: Sequence[Section], foot: str) -> str:
-    """The whole page. Its policy forbids the browser to fetch anything at all."""
-    style = resources.files("halfmask.pages").joinpath("page.css").read_text(encoding="utf-8")
-    links = [element("li", Markup(f'<a href="#{each.id}">{escape(each.title)}</a>')) for each in sections]
-    parts = [
-        Markup(f'<section id="{each.id}">\n<h2>{escape(each.title)}</h2>\n{each.body}\n</section>') for each in sections
-    ]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{escape(title)}: {escape(kind)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-{paragraph(kind, "kind")}
-{element("h1", title)}
-{paragraph(what, "what")}
-<nav aria-label="Contents">{element("ul", joined(links))}</nav>
-</header>
-<main>
-{joined(parts)}
-</main>
-{element("footer", foot)}
-</body>
-</html>
-"""
+def plotted_figure(figure: "Interactive", number: int) -> Markup:
+    """The place of an interactive figure, which the page's script fills."""
+    return _part("figure", figure.name, number, figure.title, figure.caption, _part("plot", figure.name))
+
+
+def page_file(name: str) -> Markup:
+    """A style sheet, script or text of the pages, to stand in one."""
+    return Markup(resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8"))
+
+
+def allowed(script: str) -> str:
+    """What a page's policy says to let this very script run and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -10,21 +10,13 @@ from halfmask.figures.registry import Drawing, by_place, drawings
 from halfmask.files import whole_file
 from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.first_page import offer_section
+from halfmask.pages.folder import TITLES, left_out, what
 from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
-from halfmask.pages.page import Markup, Section, document, element, figure, joined, paragraph
+from halfmask.pages.page import Markup, Section, drawn_figure, joined, page_file, paragraph, render
 from halfmask.pages.pay import pay_section
 from halfmask.pages.summary import menu_section, summary
-from halfmask.profiles.quality import quality
 
 KIND = "Privacy and utility report"
-NAMES = {
-    "profile": "a profile",
-    "study": "a study",
-    "menu": "a menu",
-    "offer": "an offer",
-    "mix": "mixes",
-    "card": "a card",
-}
 
 
 def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_name) -> Path:
@@ -46,68 +38,48 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
 
 
 def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
-    """The page as text."""
+    """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
+    pay = [Section("pay", TITLES["pay"], joined([pay_section(inputs.schedule), *shown["pay"]]))]
+    told = protection_table(inputs.card, inputs.unit), protection_words(inputs.card)
     sections = [
-        Section("offer", "The offer", joined([_absent(inputs, "offer"), offer_section(inputs)])),
+        Section("offer", "The offer", joined([left_out(inputs, "offer"), offer_section(inputs)])),
         Section("summary", "Summary", summary(inputs)),
-        Section("menu", "The paper's menu", joined([_absent(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
-        Section(
-            "costs",
-            "What privacy costs",
-            joined([_absent(inputs, "study"), paragraph(cancels) if cancels else "", *shown["costs"]]),
-        ),
-        Section("mixes", "Free choice", joined([_absent(inputs, "mix"), *shown["mixes"]])),
-        Section(
-            "protection",
-            "What it really protects",
-            joined(
-                [
-                    _absent(inputs, "card"),
-                    protection_table(inputs.card, inputs.unit),
-                    *shown["protection"],
-                    protection_words(inputs.card),
-                ]
-            ),
-        ),
-        *(
-            [Section("pay", "What to pay", joined([pay_section(inputs.schedule), *shown["pay"]]))]
-            if inputs.schedule or inputs.days
-            else []
-        ),
+        Section("menu", "The paper's menu", joined([left_out(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
+        _section("costs", inputs, "study", [paragraph(cancels) if cancels else "", *shown["costs"]]),
+        _section("mixes", inputs, "mix", shown["mixes"]),
+        _section("protection", inputs, "card", [told[0], *shown["protection"], told[1]]),
+        *(pay if inputs.schedule or inputs.days else []),
         Section(
             "data",
             "Quality of the data",
-            joined([_absent(inputs, "profile"), quality_section(inputs), *shown["data"]]),
+            joined([left_out(inputs, "profile"), quality_section(inputs), *shown["data"]]),
         ),
         Section("method", "Method and parameters", method_section(inputs)),
         Section("limits", "What the score does not say", limits_section()),
-        Section("repeat", "How to repeat it", repeat_section(inputs)),
+        Section("repeat", TITLES["repeat"], repeat_section(inputs)),
     ]
-    return document(inputs.name, KIND, _what(inputs), sections, f"Made with halfmask {__version__}.")
+    return render(
+        "report.html",
+        name=inputs.name,
+        kind=KIND,
+        what=what(inputs),
+        titles={each.id: each.title for each in sections},
+        sections=sections,
+        style=page_file("page.css"),
+        policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+        foot=f"Made with halfmask {__version__}.",
+    )
+
+
+def _section(id: str, inputs: Inputs, part: str, body: Sequence[str]) -> Section:
+    """One that other pages have as well; where its part is missing, that is said."""
+    return Section(id, TITLES[id], joined([left_out(inputs, part), *body]))
 
 
 def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
     """Each section's figures, numbered through the page."""
     found = {drawing.name: drawing for drawing in drawn}
     places = by_place(list(found))
-    return {place: [figure(found[name], number) for number, name in shown] for place, shown in places.items()}
-
-
-def _absent(inputs: Inputs, part: str) -> str:
-    """The line that stands for what is missing, with the command that makes it."""
-    if inputs.holds(part):
-        return ""
-    made = element("code", inputs.command(part))
-    return paragraph(Markup(f"Left out: the folder holds no {NAMES[part].split()[-1]}. {made} makes it."), "absent")
-
-
-def _what(inputs: Inputs) -> str:
-    if not inputs.profile or not inputs.profile.readings:
-        return "What users show of their readings under each setting, and what totals of them are worth."
-    found = quality(inputs.profile)
-    return (
-        f"{found['users']:,} users, {found['readings']:,} readings, {found['first'][:10]} to {found['last'][:10]}: "
-        "what users show under each setting, and what totals are worth."
-    )
+    return {place: [drawn_figure(found[name], number) for number, name in shown] for place, shown in places.items()}

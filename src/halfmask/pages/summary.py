@@ -5,8 +5,10 @@ from halfmask.figures.captions import listed, share
 from halfmask.figures.heatmaps import percent
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.menu import table_1
+from halfmask.menus.menu import Menu
 from halfmask.menus.words import TIMES_OUT_OF_TEN, InWords, menu_words
-from halfmask.pages.page import Markup, bar, bullets, joined, paragraph, table, tiles
+from halfmask.pages.folder import errors_of, shown_as
+from halfmask.pages.page import Markup, bar, bullets, joined, notes, paragraph, table, tiles
 
 
 def words_of(inputs: Inputs) -> list[InWords]:
@@ -121,11 +123,15 @@ def menu_section(inputs: Inputs) -> Markup:
         ),
         _plain(inputs),
     ]
-    empty = [
+    return joined([*told, notes(empty_bins(menu))])
+
+
+def empty_bins(menu: Menu) -> list[str]:
+    """A sentence for each bin without a setting."""
+    return [
         f"No setting for privacy {each.bin[0]:g} to {each.bin[1]:g}: the nearest is {each.nearest}, but {each.reason}."
         for each in menu.empty_bins
     ]
-    return joined([*told, *(paragraph(line, "note") for line in empty)])
 
 
 def _plain(inputs: Inputs) -> str:
@@ -134,14 +140,7 @@ def _plain(inputs: Inputs) -> str:
         return ""
     everyone, reading = population(inputs.profile), f"{words[0].reading:.3g} {inputs.unit}".strip()
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
-    rows = [
-        [
-            each.id,
-            _shown(each),
-            *("–" if error is None else share(error).replace("less than", "<") for error in each.errors.values()),
-        ]
-        for each in words
-    ]
+    rows = [[each.id, shown_as(each), *errors_of(each)] for each in words]
     return table(
         f"Table 2. The same in plain words: what a typical reading, {reading}, shows as "
         f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s total is off on average.",
@@ -149,10 +148,3 @@ def _plain(inputs: Inputs) -> str:
         rows,
         numbers=range(2, 2 + len(crowds)),
     )
-
-
-def _shown(words: InWords) -> str:
-    if words.low is None or words.high is None:
-        return "masked by a rule without a noise law"
-    low, high = f"{words.low:.3g}", f"{words.high:.3g}"
-    return "as it is" if low == high else f"{low} to {high}".replace("-", "−")

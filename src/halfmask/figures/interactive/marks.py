@@ -27,7 +27,7 @@ def faint(colour: str, strength: float) -> str:
 
 
 def stroke(look: Spec) -> Spec:
-    """A look of `reports.style` as plotly writes it."""
+    """A look of `figures.style` as plotly writes it."""
     return {"color": look["color"], "width": WIDTH, "dash": dashes(look.get("linestyle", "-"))}
 
 

@@ -1,27 +1,26 @@
-"""The page itself: alive over a server, or alone as one file that needs none."""
+"""The page itself: live over a server, or alone as one file that needs none."""
 
-import base64
-import hashlib
 import json
-from functools import cache
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from halfmask import __version__
 from halfmask.errors import RunError
-from halfmask.figures.captions import share
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.registry import by_place
 from halfmask.figures.style import sized
 from halfmask.files import whole_file
+from halfmask.menus.menu import Menu
+from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.words import TIMES_OUT_OF_TEN
 from halfmask.pages.explore.explorer import Explorer, View
 from halfmask.pages.first_page import epsilon, percent
-from halfmask.pages.summary import words_of
-from halfmask.profiles.quality import quality
+from halfmask.pages.folder import TITLES, errors_of, left_out, shown_as, what
+from halfmask.pages.method import repeat_section
+from halfmask.pages.page import Markup, allowed, bar, element, joined, plotted_figure, render, table
+from halfmask.pages.summary import empty_bins, words_of
 
 KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 ASSETS = {
@@ -49,121 +48,142 @@ def asset(name: str) -> tuple[bytes, str] | None:
 def live_page(explorer: Explorer) -> str:
     """The page with its controls; figures come when it asks for them."""
     view = explorer.view(None)
-    return _render("live.html", _content(view) | {"mixable": _mixable(view)})
+    mixable = view.inputs.menu is not None and view.inputs.profile is not None
+    return render("live.html", **_content(view), mixable=mixable)
 
 
 def menu_fragment(view: View) -> str:
     """The menu and its notes as they stand in the page."""
-    return _render("menu.html", _menu(view))
+    return render("menu.html", **_menu(view))
 
 
 def write_alone(explorer: Explorer, path: str | Path) -> None:
     """One file with the figures and all they need; its policy allows these very scripts and nothing else."""
     view = explorer.view(None)
-    scripts = {name: _text(f"{name}.js") for name in ("plotly.min", "figures")}
-    style = _text("page.css") + _text("explore.css")
+    plotly, script = _text("plotly.min.js"), _text("figures.js")
     # "<" would let a setting's name end the element that holds the data.
     data = json.dumps([each.json() for each in view.figures], allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
-    policy = (
-        f"default-src 'none'; script-src {' '.join(map(_hash, scripts.values()))}; "
-        "style-src 'unsafe-inline'; img-src data: blob:"
+    page = render(
+        "alone.html",
+        **_content(view),
+        style=_text("page.css") + _text("explore.css"),
+        plotly=plotly,
+        script=script,
+        data=Markup(data),
+        policy=f"default-src 'none'; script-src {allowed(plotly)} {allowed(script)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:",
     )
-    inlined = {"style": style, "plotly": scripts["plotly.min"], "script": scripts["figures"], "data": data}
-    page = _render("alone.html", _content(view) | inlined | {"policy": policy})
     with whole_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
 def _content(view: View) -> dict[str, Any]:
-    by_name = {each.name: each for each in view.figures}
-    places = by_place(list(by_name))
-    numbered = {
-        name: {"number": number, "figure": by_name[name]} for shown in places.values() for number, name in shown
+    inputs, by_name = view.inputs, {each.name: each for each in view.figures}
+    plots = {
+        place: joined([plotted_figure(by_name[name], number) for number, name in shown])
+        for place, shown in by_place(list(by_name)).items()
     }
-    inputs = view.inputs
+    titles = {"menu": "The menu", **TITLES, "data": "The readings"}
+    titles["repeat"] = titles.pop("repeat")  # comes last
     return _menu(view) | {
         "name": inputs.name,
-        "version": __version__,
-        "what": _what(inputs),
-        "has": {"profile": bool(inputs.profile and inputs.profile.readings), "study": inputs.samples is not None,
-                "menu": inputs.menu is not None, "mix": inputs.mix is not None,
-                "card": inputs.card is not None},
-        "commands": {part: inputs.command(part) for part in ("profile", "study", "menu", "mix", "card")},
+        "kind": "Explore",
+        "what": what(inputs),
+        "titles": {id: title for id, title in titles.items() if id != "pay" or plots["pay"]},
+        "has": {part: inputs.holds(part) for part in ("study", "menu", "card")} | {"profile": _has_readings(inputs)},
+        "absent": {part: left_out(inputs, part) for part in ("profile", "study", "menu", "mix", "card")},
+        "command": inputs.command("menu"),
         "options": view.options,
-        "figures": numbered,
-        "places": {place: [name for _, name in shown] for place, shown in places.items()},
+        "plots": plots,
         "folder": inputs.folder.name or ".",
-    }  # fmt: skip
+        "repeat": repeat_section(inputs),
+        "foot": f"Made with halfmask {__version__}.",
+    }
+
+
+def _has_readings(inputs: Inputs) -> bool:
+    return bool(inputs.profile and inputs.profile.readings)
 
 
 def _menu(view: View) -> dict[str, Any]:
-    """What the menu's table says: scores, and in words what each setting does to a reading and to totals."""
-    inputs, words = view.inputs, {each.id: each for each in words_of(view.inputs)}
-    first = next(iter(words.values()), None)
-    return {
-        "settings": inputs.menu.settings if inputs.menu else (),
-        "words": words,
-        "crowds": list(first.errors) if first else [],
-        "reading": first.reading if first else None,
-        "times": TIMES_OUT_OF_TEN,
-        "period": inputs.profile.period.text if inputs.profile else "period",
-        "unit": inputs.unit,
-        "question": inputs.menu.question if inputs.menu and all(e.protection for e in inputs.menu.settings) else None,
-        "named": bool(inputs.menu)
-        and any(
-            e.protection and e.protection.recognised is not None for e in (inputs.menu.settings if inputs.menu else ())
-        ),
-        "notes": view.notes,
-        "empty": inputs.menu.empty_bins if inputs.menu else (),
-        "command": inputs.command("menu"),
-    }
+    """The menu's table: scores, what each setting protects, and what it does to a reading and to totals."""
+    menu = view.inputs.menu
+    if menu is None:
+        return {"table": "", "told": []}
+    told = [*empty_bins(menu), *(each for each in view.notes if not each.startswith("bin "))]
+    columns = [*_scores(menu), *_protected(menu), *_in_words(view.inputs)]
+    rows = [[each.id, *cells] for each, *cells in zip(menu.settings, *(cells for _, _, cells in columns), strict=True)]
+    kinds = {place: kind for place, (_, kind, _) in enumerate(columns, start=1)}
+    return {"table": table(_caption(view.inputs, menu), ["Id", *(head for head, _, _ in columns)], rows, kinds=kinds),
+            "told": told}  # fmt: skip
 
 
-def _mixable(view: View) -> bool:
-    return view.inputs.menu is not None and view.inputs.profile is not None
+Column = tuple[str, str, Sequence[str]]
+"""Heading, class and a cell for each setting."""
 
 
-def _what(inputs: Inputs) -> str:
-    if not inputs.profile or not inputs.profile.readings:
-        return "What users show of their readings under each setting, and what totals of them are worth."
-    found = quality(inputs.profile)
-    tried = f" {len(inputs.samples.settings):,} settings were tried." if inputs.samples else ""
-    return (
-        f"{found['users']:,} users, {found['readings']:,} readings, {found['first'][:10]} to {found['last'][:10]}: "
-        f"what users show under each setting, and what totals are worth.{tried}"
-    )
+def _scores(menu: Menu) -> list[Column]:
+    return [
+        ("Setting", "setting", [element("code", str(each.setting)) for each in menu.settings]),
+        ("Privacy", "", [OUTSIDE if each.outside else bar(each.privacy.median) for each in menu.settings]),
+        ("Utility", "", [OUTSIDE if each.outside else bar(each.utility.median) for each in menu.settings]),
+    ]
 
 
-def _text(name: str) -> str:
+def _protected(menu: Menu) -> list[Column]:
+    """Guess, epsilons and recognition, where the menu knows them of every setting."""
+    found = [each.protection for each in menu.settings if each.protection]
+    if menu.question is None or len(found) < len(menu.settings):
+        return []
+    guesses: list[str] = [percent(each.guess).replace("less than", "<") for each in found]
+    for place, each in enumerate(found[:-1]):
+        if each.hides_next_to_nothing:
+            guesses[place] = element("span", guesses[place], "bad")
+    reading = [epsilon(each.reading) + ("" if each.pure or each.reading is None else " *") for each in found]
+    columns: list[Column] = [
+        ("Guess", "number", guesses),
+        ("Epsilon", "number", reading),
+        (f"of {menu.question.window:,}", "number", [epsilon(each.window) for each in found]),
+    ]
+    if any(each.recognised is not None for each in found):
+        columns.append(("Recognised", "number", [percent(each.recognised) for each in found]))
+    return columns
+
+
+def _in_words(inputs: Inputs) -> list[Column]:
+    words = words_of(inputs)
+    if not words:
+        return []
+    errors = zip(*map(errors_of, words), strict=True)
+    return [
+        (f"{sized(words[0].reading, inputs.unit)} shows as", "shown", [shown_as(each) for each in words]),
+        *((f"error, {users:,} users", "number", column) for users, column in zip(words[0].errors, errors, strict=True)),
+    ]
+
+
+def _caption(inputs: Inputs, menu: Menu) -> str:
+    told = "Table 1. The menu. Privacy and utility are medians over all groups of users tried"
+    words, asked = words_of(inputs), menu.question
+    if words and inputs.profile:
+        told += (
+            f"; a typical reading is {sized(words[0].reading, inputs.unit)}, and the range is what it shows as "
+            f"{TIMES_OUT_OF_TEN} times out of 10. Errors are those of a {inputs.profile.period.text}'s total, on "
+            "average"
+        )
+    told += "."
+    if _protected(menu) and asked:
+        told += (
+            " Guess: the error of the best guess of a reading from its report, over that without a report. Epsilon: "
+            f"for a change of up to {asked.size} in one reading (at delta 0, or at delta {asked.delta:g} where marked "
+            f"*); of {asked.window:,}: {asked.words()}."
+        )
+        if any(each.protection and each.protection.recognised is not None for each in menu.settings):
+            told += " Recognised: producers named from one masked day."
+    return told
+
+
+def _text(name: str) -> Markup:
     found = asset(name)
-    return found[0].decode() if found else ""
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    """What a reading shows as, with a true minus."""
-    if low is None or high is None:
-        return "masked by a rule without a noise law"
-    shown = f"{low:.3g}", f"{high:.3g}"
-    return "as it is" if shown[0] == shown[1] else " to ".join(shown).replace("-", "−")
-
-
-@cache
-def _templates() -> Environment:
-    made = Environment(
-        loader=PackageLoader("halfmask.pages.explore"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    made.filters |= {"share": lambda error: "–" if error is None else share(error).replace("less than", "<")}
-    made.filters |= {"percent": percent, "epsilon": epsilon}
-    made.globals |= {"range_words": _range, "sized": sized}
-    return made
-
-
-def _render(name: str, content: dict[str, Any]) -> str:
-    return _templates().get_template(name).render(content)
+    return Markup(found[0].decode() if found else "")

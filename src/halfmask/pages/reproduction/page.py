@@ -14,7 +14,7 @@ HEAD = """# The paper's claims, measured
 
 This page is written by a command. Each claim of the paper is measured on every dataset below from the tables that
 `profile`, `evaluate`, `optimize` and `mix` make; what theory alone would decide is measured by masking readings one by
-one. What counts as holding stands in the docstring of each measure (`src/halfmask/reports/reproduction`); no setting,
+one. What counts as holding stands in the docstring of each measure (`src/halfmask/pages/reproduction`); no setting,
 grid or weight was fitted to agree.
 """
 
