@@ -215,7 +215,8 @@ def test_every_input_has_a_name_and_motion_can_be_reduced(still: Page) -> None:
     assert nameless == 0
     assert still.evaluate("() => document.querySelectorAll('input').length") > 12
     headings = still.locator("h1, h2").all_inner_texts()
-    assert headings[1:] == ["The menu", "What privacy costs", "Free choice", "What it really protects", "The readings"]
+    sections = ("The menu", "What privacy costs", "Free choice", "What it really protects", "The readings")
+    assert headings[1:] == [*sections, "How to repeat it"]
     smooth = "() => getComputedStyle(document.documentElement).scrollBehavior"
     assert still.evaluate(smooth) == "smooth"
     still.emulate_media(reduced_motion="reduce")
