@@ -27,7 +27,7 @@ CALLED = {
     "own_weight": "users of `halfmask.recommend`",
     "log_likelihood": "users of `halfmask.reward_fit`",
     "pythonExec": "Spark",
-    "filters": "Jinja",
+    "calibration": "msgspec, which asks for every field of a file",
     "address_family": "http.server",
     "handle_error": "http.server",
     "client_address": "http.server",

@@ -1,7 +1,7 @@
 """A card as its file holds it, back to what it was: a damaged one is found by reading it, whatever is then shown.
 
 The classes named ``...Page`` are the file's form: every field of theirs must be there, of its type and in its range.
-Words that follow from numbers are in the file for who reads it without halfmask; they are written anew, not kept.
+Words that follow from numbers are in the file for who reads it without halfmask; they follow again, and are not kept.
 """
 
 import math
@@ -192,26 +192,6 @@ class ReportsPage(TypedDict):
     year: Count
 
 
-class AboutPage(TypedDict):
-    """What the card is about."""
-
-    halfmask: str
-    fingerprint: str
-    users: int
-    readings: int
-    sensitivity: "ChangePage"
-    step: "StepPage"
-    windows: dict[str, Count]
-    delta: Share
-    unit: str
-    reports: ReportsPage
-    evidence: str
-    resolution: str
-    seed: int
-    asked: NotRequired[dict[str, Any]]
-    curve: list[Size]
-
-
 class ChangePage(TypedDict):
     """The changes that guarantees are against."""
 
@@ -225,6 +205,26 @@ class StepPage(TypedDict):
 
     size: Size
     origin: str
+
+
+class AboutPage(TypedDict):
+    """What the card is about."""
+
+    halfmask: str
+    fingerprint: str
+    users: int
+    readings: int
+    sensitivity: ChangePage
+    step: StepPage
+    windows: dict[str, Count]
+    delta: Share
+    unit: str
+    reports: ReportsPage
+    evidence: str
+    resolution: str
+    seed: int
+    asked: NotRequired[dict[str, Any]]
+    curve: list[Size]
 
 
 class CardPage(TypedDict):
