@@ -33,6 +33,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "rewards.draws": None,
     "simulation.consumer": None,
     "simulation.producer": None,
+    "simulation.mixed": None,
     "attack.averaging": (9, 0),
     "attack.intersection": (9, 1),
     "attack.smoothing": (9, 2),

@@ -116,6 +116,21 @@ def test_an_auction_writes_what_each_is_paid(folder: Path, tmp_path: Path) -> No
         rows = list(csv.DictReader(file))
     assert len(rows) == 12
     assert sum(float(row["payment"]) for row in rows) > 0
+    assert all(float(row["surplus"]) >= 0 for row in rows)
+    assert "has a lottery" in told.stdout
+
+
+def test_bids_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
+    bids = tmp_path / "bids.csv"
+    bids.write_text("producer,cost\np1,1\np2,2\np1,3\n")
+    with pytest.raises(SourceError, match="row 4: producer p1 bids a second time"):
+        halfmask.auction(bids, budget=3.0)
+    bids.write_text("producer,cost\n,1\np2,2\n")
+    with pytest.raises(SourceError, match="row 2: the producer has no name"):
+        halfmask.auction(bids, budget=3.0)
+    bids.write_text("producer," + ",".join(menu().ids) + "\n" + "p1" + ",1" * len(menu().ids) + "\n")
+    with pytest.raises(OptionError, match="not asked is no number above 0"):
+        halfmask.auction(bids, menu=menu(), variance=1.0, unasked=0.0)
 
 
 def test_an_auction_within_a_budget_keeps_it(tmp_path: Path) -> None:

@@ -87,3 +87,136 @@ def test_within_a_budget_no_bidder_gains_by_lying_nobody_loses_and_the_budget_is
             found = within_budget(other, 5.0)
             got = found.payment - found.epsilon * costs[n] if n in found.bought else 0.0
             assert got <= told + 1e-9
+
+
+class Odd:
+    """Sets of bids as an adversary would choose them: ties, zeros, duplicates, one setting, huge and tiny money."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        producers, settings = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+        self.variances = np.round(rng.uniform(0, UNASKED, settings), int(rng.integers(0, 3)))
+        tied = rng.choice([0, 0, 0.5, 1, 1, 2, 3, 1e6], (producers, settings))
+        plain = tied if seed % 2 else rng.exponential(1, (producers, settings))
+        self.costs = plain * 10.0 ** int(rng.integers(-12, 13))
+        self.bound = float(rng.uniform(0.3, 1.1)) * producers * UNASKED
+        self.rng, self.money = rng, float(max(self.costs.max(), 1e-300))
+
+    def bought(self, costs: np.ndarray) -> Purchase:
+        return least_cost(costs, self.variances, UNASKED, self.bound)
+
+    def lies(self, n: int) -> list[np.ndarray]:
+        """Other costs for all settings at once: scaled one by one, all of another bidder's, all equal, all nothing."""
+        scaled = self.costs[n] * self.rng.choice([0, 0.5, 1 - 1e-9, 1, 1 + 1e-9, 2, 1e6], len(self.variances))
+        other = self.costs[int(self.rng.integers(len(self.costs)))]
+        return [scaled, other, np.full(len(self.variances), self.costs.mean()), np.zeros(len(self.variances))]
+
+
+def odd_markets(count: int) -> list[tuple[Odd, Purchase]]:
+    """Those of the odd sets of bids that can be bought from, with what is bought."""
+    found = []
+    for seed in range(count):
+        market = Odd(seed)
+        try:
+            found.append((market, market.bought(market.costs)))
+        except OptionError as error:
+            assert "cannot be" in str(error)
+    assert len(found) > count / 3
+    return found
+
+
+def test_odd_bids_leave_truth_the_best_and_at_most_one_lottery() -> None:
+    for market, honest in odd_markets(60):
+        assert (((honest.lottery > 1e-9) & (honest.lottery < 1 - 1e-9)).any(axis=1)).sum() <= 1
+        assert honest.variance <= market.bound * (1 + 1e-9)
+        for n in range(len(market.costs)):
+            told = gain(honest, n, market.costs[n])
+            assert told >= 0  # exactly: nobody ever loses a cent by rounding
+            for lie in market.lies(n):
+                other = market.costs.copy()
+                other[n] = lie
+                assert gain(market.bought(other), n, market.costs[n]) <= told + 1e-12 * market.money
+
+
+def test_who_asks_for_less_sells_no_less_and_two_who_bid_alike_gain_alike() -> None:
+    for market, honest in odd_markets(40):
+        full = np.concatenate([[UNASKED], market.variances])
+        for n in range(len(market.costs)):
+            cheaper = market.costs.copy()
+            cheaper[n] *= 0.5
+            assert market.bought(cheaper).lottery[n] @ full <= honest.lottery[n] @ full + 1e-9
+        twin = market.costs.copy()
+        twin[1] = twin[0]
+        both = market.bought(twin)
+        assert gain(both, 0, twin[0]) == pytest.approx(gain(both, 1, twin[0]), abs=1e-9 * market.money)
+
+
+def test_whoever_has_a_lottery_loses_under_neither_draw() -> None:
+    seen = 0
+    for _, honest in odd_markets(40):
+        surplus = honest.payments - honest.costs
+        assert (surplus >= 0).all()  # stated cost of what is drawn + surplus - that cost
+        seen += int(((honest.lottery > 1e-9) & (honest.lottery < 1 - 1e-9)).any(axis=1).any())
+    assert seen
+
+
+def test_a_few_large_costs_do_not_blur_what_small_bidders_are_paid() -> None:
+    """Payments are differences of totals; the total here is 1e15 times what the marginal bidders ask."""
+    costs = np.array([[1e15], [1e15], [1.0], [2.0], [3.0]])
+    found = least_cost(costs, np.array([0.0]), 1.0, 3.0)
+    assert found.payments.tolist() == [0, 0, 3, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("costs", "variances", "unasked", "bound", "said"),
+    [
+        ([[1.0]], [1.0], 4.0, np.nan, "no bound"),
+        ([[1.0]], [1.0], np.inf, 1.0, "not asked"),
+        ([[1.0]], [1.0], 0.0, 1.0, "not asked"),
+        ([[np.inf]], [1.0], 4.0, 2.0, "stated cost"),
+        ([[1e200]], [1.0], 4.0, 2.0, "stated cost"),
+        ([[-1.0]], [1.0], 4.0, 2.0, "stated cost"),
+        ([[1.0]], [1.0], 4.0, 2.0, "cannot be done without"),
+        ([[1.0], [2.0]], [1.0], 4.0, 1.0, "2 is the least"),
+    ],
+)
+def test_what_no_purchase_can_be_made_of_is_refused(
+    costs: list[list[float]], variances: list[float], unasked: float, bound: float, said: str
+) -> None:
+    with pytest.raises(OptionError, match=said):
+        least_cost(np.array(costs), np.array(variances), unasked, bound)
+
+
+def test_a_small_unit_changes_no_purchase() -> None:
+    costs = bids(8, 3)
+    usual = least_cost(costs, VARIANCES, UNASKED, 12.0)
+    tiny = least_cost(costs, VARIANCES * 1e-24, UNASKED * 1e-24, 12.0e-24)
+    assert np.allclose(tiny.lottery, usual.lottery)
+    assert np.allclose(tiny.payments, usual.payments)
+
+
+def test_a_budget_buys_from_no_one_where_it_is_below_the_cheapest_or_there_is_but_one() -> None:
+    assert len(within_budget(np.array([5.0]), 100.0).bought) == 0
+    assert len(within_budget(np.array([5.0, 6.0, 7.0]), 1e-3).bought) == 0
+    free = within_budget(np.zeros(4), 1.0)
+    assert (len(free.bought), free.payment) == (3, 0.0)
+    with pytest.raises(OptionError, match="no number above 0"):
+        within_budget(np.array([1.0, 2.0]), np.inf)
+
+
+def test_within_a_budget_ties_and_zeros_leave_truth_the_best() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        costs = rng.choice([0.0, 1.0, 1.0, 2.0, 5.0, 1e9], int(rng.integers(2, 8)))
+        budget = float(rng.choice([0.1, 1.0, 5.0, 1e6]))
+        honest = within_budget(costs, budget)
+        assert len(honest.bought) * honest.payment <= budget * (1 + 1e-12)
+        for n, cost in enumerate(costs):
+            told = honest.payment - honest.epsilon * cost if n in honest.bought else 0.0
+            assert told >= -1e-12 * (1 + cost)
+            for lie in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 1e9, 2e9):
+                other = costs.copy()
+                other[n] = lie
+                found = within_budget(other, budget)
+                got = found.payment - found.epsilon * cost if n in found.bought else 0.0
+                assert got <= told + 1e-9 * (1 + budget)

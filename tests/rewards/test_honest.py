@@ -95,3 +95,48 @@ def test_pay_that_grows_slower_than_information_invites_splitting_and_proportion
 def test_offers_that_nobody_would_choose_are_named() -> None:
     assert dominated(np.array([1.0, 2.0, 0.5]), np.array([0.2, 0.4, 0.9])) == [(0, 1)]
     assert dominated(np.array([3.0, 2.0, 0.5]), np.array([0.2, 0.4, 0.9])) == []
+
+
+def test_prices_almost_in_proportion_to_information_end_in_an_exact_answer() -> None:
+    """Every even sum comes near the odd one that is asked for: no counting of multisets ends in any time."""
+    held = np.array([1_000_001.0, 1002, 1006, 1018, 1042, 1066])
+    for above, beaten in ((0.5, False), (1.5, True)):
+        paid = held.copy()
+        paid[0] += above
+        found = arbitrage(paid, held)
+        assert [each.instead_of for each in found] == ([0] if beaten else [])
+        assert all(each.cost == 1_000_002 for each in found)
+
+
+@cases(60)
+@given(st.lists(st.floats(0.05, 20), min_size=3, max_size=3), st.lists(st.floats(0.3, 3), min_size=3, max_size=3))
+def test_arbitrage_is_exact_for_numbers_that_are_not_whole(paid: list[float], held: list[float]) -> None:
+    rewards, information = np.array(paid), np.array(held)
+    found = {each.instead_of: each for each in arbitrage(rewards, information)}
+    for k in range(3):
+        least = by_hand(rewards, information, k)
+        if abs(least / rewards[k] - 1) > 1e-6:
+            assert (k in found) == (least < rewards[k])
+        if k in found:
+            assert found[k].cost == pytest.approx(least)
+
+
+def test_two_settings_without_noise_are_paid_alike() -> None:
+    held, paid = np.array([1.0, np.inf, np.inf]), np.array([1.0, 2.0, 3.0])
+    assert not enough(paid, held)
+    assert [each.instead_of for each in arbitrage(paid, held)] == [2]
+    for mended in (repaired(paid, held), repaired_whole(paid, held)):
+        assert mended.tolist() == [1, 3, 3]
+        assert enough(mended, held)
+
+
+@cases(100)
+@given(st.lists(st.floats(0, 100), min_size=4, max_size=4), st.lists(st.floats(0.1, 10), min_size=4, max_size=4))
+def test_no_lesser_schedule_would_do_for_the_repair(paid: list[float], held: list[float]) -> None:
+    """Lowering any one reward of the repair, towards what was asked, breaks the condition or goes below it."""
+    rewards, information = np.array(paid), np.array(held)
+    mended = repaired(rewards, information)
+    for k in np.flatnonzero(mended > rewards + 1e-6):
+        lower = mended.copy()
+        lower[k] -= 0.5 * min(mended[k] - rewards[k], 1e-3 * mended[k])
+        assert not enough(lower, information)

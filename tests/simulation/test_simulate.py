@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 import halfmask
 from halfmask.commands.simulate import Simulate, panel, suspected, world_of
@@ -22,6 +23,7 @@ from halfmask_device.protocol import instant
 from halfmask_device.transport import ServiceClient
 from tests.choice.cases import menu
 from tests.cli.program import halfmask as run
+from tests.statistics import FALSE_ALARM
 
 ASKED = Simulate(producers=60, days=8, liars=0.1, offline=0.2, loses=0.1, budget=400_000, leaves=0.0, seed=3)
 
@@ -43,7 +45,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     _, readings = panel(folder, ASKED, FIRST_DAY)
     with hosted(folder, instant("1971-01-01T00:00:00Z")) as host:
         world = world_of(ASKED, menu(), readings, FIRST_DAY)
-        simulation = Simulation(world, host, folder, lambda _: None, watched.append)
+        simulation = Simulation(world, host, folder, lambda _: None, watched.append, processes=2)
         result = asyncio.run(simulation.run())
         yield Ran(host, simulation.consumer_token, result, watched)
 
@@ -66,9 +68,11 @@ def test_rewards_are_paid_within_the_budget_and_move_producers(ran: Ran) -> None
 
 def test_those_who_lie_under_a_masked_setting_are_found_and_nobody_else(ran: Ran) -> None:
     assert ran.host.db is not None
-    suspects = suspected(ran.host.db, ran.result.campaign)
-    assert suspects <= ran.result.liars
-    assert suspects
+    suspects, proof = suspected(ran.host.db, ran.result.campaign)
+    masked = {name for name, under in ran.result.liars.items() if under & proof.keys()}
+    assert suspects == masked
+    assert masked
+    assert max(proof.values()) <= 48  # so a day of equal reports is always proof: whoever stays hidden claims no noise
 
 
 def test_each_day_is_seen_when_it_is_closed(ran: Ran) -> None:
@@ -166,4 +170,7 @@ def test_the_live_system_agrees_with_mix_and_its_intervals_keep_their_word() -> 
     held, published = made.result.held
     assert published == 30
     assert held >= 23  # 28.5 are meant; fewer than 23 has a chance of 7e-5
-    assert made.utility == pytest.approx(made.mixed, abs=0.05)
+    spread = made.mixes.std(ddof=1) * np.sqrt(1 + 1 / len(made.mixes))
+    furthest = student_t.ppf(1 - FALSE_ALARM / 2, len(made.mixes) - 1) * spread
+    assert abs(made.utility - made.mixes.mean()) < furthest
+    assert abs(made.utility - 0.7 * made.mixes.mean()) > furthest  # what a wrong answer is

@@ -15,13 +15,18 @@ def auction(options: Auction) -> None:
         asked = int((bought.lottery[:, 0] < 1).sum())
         rows = [["producers asked", f"{asked:,} of {len(people):,}"], ["total variance", f"{bought.variance:.6g}"]]
         rows += [["payments", f"{bought.spent:.6g}"], ["stated costs", f"{bought.costs.sum():.6g}"]]
+        drawn = [who for who, shown in zip(people, bought.lottery, strict=True) if (shown > 0).sum() > 1]
+        rows += [["has a lottery of two settings", each] for each in drawn]
     else:
         rows = [
             ["producers bought", f"{len(bought.bought):,} of {len(people):,}"],
-            ["epsilon", upwards(bought.epsilon, 4)],
+            ["epsilon of one count, for another answer of one producer, delta 0", upwards(bought.epsilon, 4)],
         ]
         rows += [["payment to each", f"{bought.payment:.6g}"], ["in all", f"{bought.payment * len(bought.bought):.6g}"]]
     print_rows([["", ""], *rows])
-    print("No bidder gains by stating another cost. Nothing here proves that readings are true.")
+    print(
+        "No bidder gains by stating another cost. Nothing here proves that readings are true, nor
+"
+    )
     if options.output is not None:
         note(f"wrote {options.output}")

@@ -15,6 +15,8 @@ DEFAULTS = Simulate()
 
 def simulate(options: Simulate = DEFAULTS) -> None:
     """A population of producers and a consumer against a live service: what was worked out, put to the proof."""
+    import numpy as np
+
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
     with live_rows(heads, options.days) as add:
         found = run(replace(options, watch=lambda row: add(_shown(row)), tell=note))
@@ -26,13 +28,22 @@ def simulate(options: Simulate = DEFAULTS) -> None:
     print_rows(rows, "Producers by setting, at its reward per report; the published total beside the true one")
     held, published = result.held
     print(f"{held} of {published} published intervals hold the truth; 95 of 100 are meant to.")
-    print(f"Utility of the live system: {found.utility:.3f}. 'halfmask mix' of the same shares: {found.mixed:.3f}.")
+    print(
+        f"Utility of the live system: {found.utility:.3f}. 'halfmask mix' of the same shares, producers and days: "
+        f"{float(np.median(found.mixes)):.3f}, {found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 draws."
+    )
     if result.learned is not None:
         learned, own = result.learned.worth / result.learned.money, options.worth / options.money
         print(f"A unit of privacy is worth {own:.2f} in money to producers; the consumer learned {learned:.2f}.")
     if options.liars and found.suspects is not None:
-        caught, wrongly = len(found.suspects & result.liars), len(found.suspects - result.liars)
-        print(f"Of {len(result.liars)} who lied {caught} are proven to; of the others {wrongly} are suspected.")
+        caught, wrongly = len(found.suspects & result.liars.keys()), len(found.suspects - result.liars.keys())
+        bare = len(found.unmasked_liars - found.suspects)
+        print(
+            f"Of {len(result.liars)} who lied {caught} are proven to; {bare} claim no noise, so that none is missing; "
+            f"{len(result.liars) - caught - bare} stay hidden. Of the others {wrongly} are suspected."
+        )
+        proof = ", ".join(f"{id} {count}" for id, count in found.proof.items())
+        print(f"Equal reports that are always proof, by setting: {proof}.")
     for written in (options.output, options.figure):
         if written is not None:
             note(f"wrote {written}")

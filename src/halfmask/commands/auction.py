@@ -32,7 +32,8 @@ class Auction(Options):
     budget
         The most to spend (Ghosh and Roth's auction for a count).
     output
-        What each producer shows and is paid (CSV).
+        What each producer shows and is paid (CSV). Where several settings have a chance, the payment is expected: who
+        draws one of them gets what it stated for that one, and the surplus.
     """
 
     bids: AnyPath
@@ -68,12 +69,14 @@ def auction(options: Auction) -> "tuple[list[str], Purchase | PrivacyPurchase]":
         raise OptionError(f"setting {unknown[0]} has no known noise, so its variance is not known: leave it out")
     variances = np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2
     people, costs = read_bids(options.bids, list(menu.ids))
-    bound = options.variance or 0.0
-    purchase = least_cost(costs, variances, options.unasked or float(variances.max()), bound)
+    unasked = float(variances.max()) if options.unasked is None else options.unasked
+    purchase = least_cost(costs, variances, unasked, float(options.variance or 0), people)
+    surplus = purchase.payments - purchase.costs
     rows: list[list[object]] = [
-        [*map(float, shown), float(paid)] for shown, paid in zip(purchase.lottery, purchase.payments, strict=True)
+        [*map(float, shown), float(paid), float(more)]
+        for shown, paid, more in zip(purchase.lottery, purchase.payments, surplus, strict=True)
     ]
-    _write(options, people, rows, ["not asked", *menu.ids, "payment"])
+    _write(options, people, rows, ["not asked", *menu.ids, "payment", "surplus"])
     return people, purchase
 
 
@@ -90,7 +93,8 @@ def read_bids(path: "AnyPath", columns: list[str]) -> "tuple[list[str], FloatArr
         raise SourceError(f"{path}: there is no column {missing[0]}; the columns are producer, {', '.join(columns)}")
     if len(rows) < 2:
         raise SourceError(f"{path}: there are no bids in it: write one row per producer")
-    people, costs = [], []
+    people: dict[str, None] = {}  # in their order, each once
+    costs = []
     for number, row in rows[1:]:
         if len(row) != len(heads):
             raise SourceError(f"{path}, row {number}: {len(row)} values instead of {len(heads)}")
@@ -98,8 +102,12 @@ def read_bids(path: "AnyPath", columns: list[str]) -> "tuple[list[str], FloatArr
             costs.append([float(row[heads.index(name)]) for name in columns])
         except ValueError as error:
             raise SourceError(f"{path}, row {number}: a cost is not a number") from error
-        people.append(row[heads.index("producer")].strip())
-    return people, np.array(costs)
+        who = row[heads.index("producer")].strip()
+        if not who or who in people:
+            said = f"producer {who} bids a second time" if who else "the producer has no name"
+            raise SourceError(f"{path}, row {number}: {said}; one row per producer, each with a name of its own")
+        people[who] = None
+    return list(people), np.array(costs)
 
 
 def _write(options: Auction, people: list[str], rows: list[list[object]], heads: list[str]) -> None:

@@ -1,6 +1,6 @@
 """A population of agents against a live service."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, T
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
+    from halfmask.arrays import FloatArray
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
     from halfmask.simulation.model import Row, SimulationResult, World
@@ -21,6 +22,8 @@ else:
     Row = Any  # what watches is no option of the command line
 
 STEP, HIGH = "0.001", "100"
+MIXES = 39
+"""Draws of `mix`: one more of the same kind lies between the least and the largest of them 38 times of 40."""
 
 
 @Parameter(name="*")
@@ -111,15 +114,26 @@ class Simulate(Options):
             raise OptionError("a running service is named by its address and its operator's token, both")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simulated:
-    """What came of a simulation, beside what `mix` says of the same shares."""
+    """What came of a simulation, beside what `mix` says of the same shares.
+
+    ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days: another draw lies
+    between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied; ``proof`` is how
+    many equal reports under each setting always prove it.
+    """
 
     result: "SimulationResult"
     menu: "Menu"
     utility: float
-    mixed: float
+    mixes: "FloatArray"
     suspects: frozenset[str] | None
+    proof: Mapping[str, int]
+
+    @property
+    def unmasked_liars(self) -> frozenset[str]:
+        """Those who lied under settings without noise alone: there is no noise that could be missing."""
+        return frozenset(name for name, under in self.result.liars.items() if not under & self.proof.keys())
 
 
 @command(Simulate)
@@ -145,7 +159,7 @@ def simulate(options: Simulate) -> Simulated:
         else:
             host = stack.enter_context(hosted(folder, instant(f"{first - timedelta(days=1)}T00:00:00Z")))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
-        found = None if host.db is None else suspected(host.db, result.campaign)
+        found, proof = (None, {}) if host.db is None else suspected(host.db, result.campaign)
     rows = frame(result.rows, menu)
     if options.output is not None:
         write_rows(rows, options.output)
@@ -154,14 +168,15 @@ def simulate(options: Simulate) -> Simulated:
         from halfmask.figures.style import save
 
         save(draw_simulated(simulated_data(rows), 2), options.figure)
-    return Simulated(result, menu, result.utility(menu), mixed_utility(profile, menu, result), found)
+    mixes = mixed_utilities(profile, menu, result, options.seed)
+    return Simulated(result, menu, result.utility(menu), mixes, found, proof)
 
 
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
     """The world of a simulation, as the options have it."""
     from halfmask.rewards.model import ChoiceModel
-    from halfmask.simulation.agents import Behaviour
     from halfmask.simulation.model import World
+    from halfmask.simulation.producers import Behaviour
     from halfmask_device.lattice import Lattice
 
     return World(
@@ -180,7 +195,7 @@ def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date)
 
 
 def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readings]":
-    """Each producer's readings by day, as texts, moved to begin on ``first``; and the profile of all of them."""
+    """Each producer's readings by day, as texts, moved to begin on ``first``; and the profile of these alone."""
     import duckdb
 
     import halfmask
@@ -192,17 +207,18 @@ def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readi
         "WITH all_days AS (SELECT *, min(time::DATE) OVER () AS begins FROM read_parquet(?) WHERE value IS NOT NULL), "
         "days AS (SELECT * FROM all_days WHERE time < begins + INTERVAL 1 DAY * ?), "
         'who AS (SELECT "user", count(DISTINCT time::DATE) AS present FROM days GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?) '
-        f"SELECT \"user\"::VARCHAR, strftime(time + INTERVAL 1 DAY * date_diff('day', begins, DATE '{first}'), "
-        "'%Y-%m-%dT%H:%M:%SZ'), printf('%.3f', value) FROM days SEMI JOIN who USING (\"user\") ORDER BY 1, 2"
+        'SELECT "user"::VARCHAR AS "user", time + INTERVAL 1 DAY * date_diff(\'day\', begins, '
+        f"DATE '{first}') AS time, value::DOUBLE AS value FROM days SEMI JOIN who USING (\"user\") ORDER BY 1, 2"
     )
+    texts = "SELECT \"user\", strftime(time, '%Y-%m-%dT%H:%M:%SZ'), printf('%.3f', value) FROM shared"
     days: dict[str, dict[str, list[tuple[str, str]]]] = {}
     with duckdb.connect() as connection:
-        for user, time, value in connection.execute(query, [str(path), options.days, options.producers]).fetchall():
+        connection.execute(f"CREATE TABLE shared AS {query}", [str(path), options.days, options.producers])
+        rows = connection.sql("FROM shared").to_arrow_table()
+        for user, time, value in connection.sql(texts).fetchall():
             days.setdefault(user, {}).setdefault(time[:10], []).append((time, value))
     keys = [(first + timedelta(days=day)).isoformat() for day in range(options.days)]
-    profile = halfmask.profile(path)
-    profile = profile.subset([label for label in profile.labels if str(label) in days])
-    return profile, [[own.get(key, []) for key in keys] for own in days.values()]
+    return halfmask.profile(rows), [[own.get(key, []) for key in keys] for own in days.values()]
 
 
 def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
@@ -217,25 +233,29 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     return made
 
 
-def mixed_utility(profile: "Profile", menu: "Menu", result: "SimulationResult") -> float:
-    """The median utility that `mix` gives for the same shares."""
+def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
+    """What `mix` gives for the same shares, again and again, each time for as many producers as took part."""
     import numpy as np
 
     import halfmask
+    from halfmask.streams import stream
 
-    shares = result.shares()
-    if not shares:
-        return float("nan")
-    mixed = halfmask.mix(profile, menu, shares=shares, repeats=20, other_data=True)
-    return float(np.median(mixed.table.column("utility").to_numpy()))
+    taking, found = result.taking(), []
+    people = min(sum(taking.values()), len(profile))
+    for draw in range(MIXES if people else 0):
+        some = profile.subset(stream(seed, "simulation.mixed", draw).choice(profile.labels, people, replace=False))
+        shares = {id: count / sum(taking.values()) for id, count in taking.items()}
+        mixed = halfmask.mix(some, menu, shares=shares, repeats=1, seed=seed + draw, other_data=True)
+        found.append(float(mixed.table.column("utility")[0].as_py()))
+    return np.array(found or [np.nan])
 
 
-def suspected(db: str, campaign: str) -> frozenset[str]:
-    """Producers of whom it is proven that they did not draw the noise they claim."""
+def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:
+    """Producers of whom it is proven that they did not draw the noise they claim, and how many reports prove it."""
     import halfmask
 
     found, names = halfmask.suspects(campaign, db=db)
-    return frozenset(names[each.producer] for each in found.suspects if each.chance is not None)
+    return frozenset(names[each.producer] for each in found.suspects if each.chance is not None), found.needed
 
 
 def silent(_: object) -> None:

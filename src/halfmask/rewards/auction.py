@@ -5,15 +5,18 @@ c_nk for showing setting k, whose noise has variance v_k; not to be asked costs 
 which the consumer must guess its reading. The consumer wants sum_n v <= V at least cost. Over lotteries of the settings
 this is a linear program: everyone gets argmin_k c_nk + lambda v_k, and one producer a lottery of two. Payments are
 those of Vickrey, Clarke and Groves: what producer n saves the others, so that truth is best for everyone and nobody
-loses.
+loses. Whoever has a lottery is paid what it stated for the setting that is drawn, and the same surplus whichever it is:
+nobody loses by the draw either.
 
 Within a budget (Ghosh and Roth, "Selling Privacy at Auction"): producers state their cost per unit of epsilon. With
 costs sorted, the largest k with v_k / (N - k) <= B / k are bought at epsilon 1 / (N - k), each for
 min(B / k, v_(k+1) / (N - k)).
 
-No mechanism can promise that producers tell the truth about their *readings*.
+No mechanism can promise that producers tell the truth about their *readings*, and neither of these is proof against
+one person who bids under two names.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +24,17 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 
+CLOSE = 1e-13
+"""Numbers that differ by less, relatively, are taken for equal."""
+LARGEST = 1e100
+
 
 @dataclass(frozen=True, eq=False)
 class Purchase:
     """Who sells what: ``lottery`` (N, K + 1) chances of not being asked (column 0) and of each setting, and payments.
 
     ``payments`` (N,) are what each producer gets, expected where its lottery is one; ``costs`` what it said that costs.
+    The difference, its surplus, comes on top of what it stated for the setting that is drawn.
     """
 
     lottery: FloatArray
@@ -40,16 +48,19 @@ class Purchase:
         return float(self.payments.sum())
 
 
-def least_cost(costs: FloatArray, variances: FloatArray, unasked: float, bound: float) -> Purchase:
+def least_cost(
+    costs: FloatArray, variances: FloatArray, unasked: float, bound: float, names: Sequence[str] = ()
+) -> Purchase:
     """The cheapest purchase with a total variance of at most ``bound``, with truthful payments.
 
     ``costs`` (N, K) are the stated ones, ``variances`` (K,) the settings', ``unasked`` the variance v_0 of a producer
-    who is not asked.
+    who is not asked; ``names`` (N,) are for the words of an error.
     """
-    if not np.isfinite(costs).all() or (costs < 0).any():
-        raise OptionError("a stated cost is below 0 or no number: state what each setting costs you, 0 or more")
-    if (variances < 0).any() or not unasked > 0:
-        raise OptionError("a variance is below 0, or that of a producer who is not asked is not above 0")
+    _check(costs, "each setting")
+    if not (np.isfinite(variances).all() and (variances >= 0).all() and 0 < unasked < np.inf):
+        raise OptionError("a variance is below 0, or that of a producer who is not asked is no number above 0")
+    if not bound >= 0:
+        raise OptionError(f"a total variance of {bound:g} is no bound: name a number, 0 or more")
     steps = _steps(costs, variances, unasked)
     whole = _solve(steps, len(costs) * unasked - bound, None)
     if whole is None:
@@ -62,12 +73,21 @@ def least_cost(costs: FloatArray, variances: FloatArray, unasked: float, bound: 
         others = _solve(steps, len(costs) * unasked - bound, int(n))
         if others is None:
             raise OptionError(
-                f"producer {n} cannot be done without under this bound, so no payment makes it truthful: allow more"
+                f"producer {names[n] if names else n + 1} cannot be done without under this bound, so no payment "
+                "makes it truthful: allow more variance"
             )
-        saved = _cost(steps, others) - (_cost(steps, whole) - stated[n])
-        payments[n] = max(saved, 0.0)
+        # What the others do instead, step by step: a difference of two large totals would lose its last digits.
+        instead = float(np.where(steps.who == n, 0.0, others - whole) @ steps.price)
+        payments[n] = max(instead, stated[n])
     full = np.concatenate([[unasked], variances])
     return Purchase(lottery, payments, stated, float((lottery @ full).sum()))
+
+
+def _check(costs: FloatArray, what: str) -> None:
+    if not ((costs >= 0) & (costs <= LARGEST)).all():
+        raise OptionError(
+            f"a stated cost is below 0, above {LARGEST:g} or no number: state what {what} costs you, 0 or more"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +108,12 @@ def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
     for n, own in enumerate(np.column_stack([np.zeros(len(costs)), costs])):
         at = 0
         while True:
-            better = np.flatnonzero(full < full[at] - 1e-15)
+            better = np.flatnonzero(full < full[at] - CLOSE * unasked)
             if not len(better):
                 break
             rate = (own[better] - own[at]) / (full[at] - full[better])
             cheapest = rate.min()
-            ties = better[rate <= cheapest + 1e-15 * max(1.0, abs(cheapest))]
+            ties = better[rate <= cheapest * (1 + CLOSE)]
             to = int(ties[np.argmin(full[ties])])
             rows.append((cheapest, n, at, to, float(full[at] - full[to]), float(own[to] - own[at])))
             at = to
@@ -111,10 +131,6 @@ def _solve(steps: _Steps, need: float, without: int | None) -> FloatArray | None
         return None
     left = need - (reached - gain)
     return np.where(gain > 0, np.clip(left / np.where(gain > 0, gain, 1.0), 0.0, 1.0), 0.0)
-
-
-def _cost(steps: _Steps, taken: FloatArray) -> float:
-    return float(taken @ steps.price)
 
 
 def _lottery(steps: _Steps, taken: FloatArray, shape: tuple[int, ...]) -> FloatArray:
@@ -138,10 +154,9 @@ class PrivacyPurchase:
 
 def within_budget(costs: FloatArray, budget: float) -> PrivacyPurchase:
     """The most producers that the budget buys truthfully; ``costs`` (N,) are per unit of epsilon."""
-    if not np.isfinite(costs).all() or (costs < 0).any():
-        raise OptionError("a stated cost is below 0 or no number: state what a unit of epsilon costs you, 0 or more")
-    if not budget > 0:
-        raise OptionError(f"the budget of {budget:g} is not above 0")
+    _check(costs, "a unit of epsilon")
+    if not 0 < budget < np.inf:
+        raise OptionError(f"the budget of {budget:g} is no number above 0")
     order = np.argsort(costs, kind="stable")
     ranked, count = costs[order], len(costs)
     k = np.arange(1, count)  # at least one is left out: epsilon is 1 / (N - k)

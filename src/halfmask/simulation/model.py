@@ -1,13 +1,14 @@
 """The model: days as steps, agents that act in them, and a collector of what the live service published.
 
-The truth is known to the simulation alone: the sum of the readings, on the lattice, that were reported in a period.
+The truth is known to the simulation alone: the sum of the readings, on the lattice, that were reported in a period,
+in time and not withdrawn.
 Everything is repeatable for a seed, except the devices' noise, which nothing but a test may replace.
 """
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -20,21 +21,20 @@ from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.totals import AskedPanel
-from halfmask.simulation.agents import STAY_OUT, Behaviour, ConsumerAgent, ProducerAgent
+from halfmask.simulation.consumer import ConsumerAgent
+from halfmask.simulation.crowd import Ask, Makings, crowds
 from halfmask.simulation.host import Host
+from halfmask.simulation.producers import Behaviour, Wishes
 from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
-from halfmask_device.laws import law
 from halfmask_device.protocol import instant
-from halfmask_device.setting import DeviceSetting
 from halfmask_device.transport import ServiceClient
 
 FIRST_DAY = date(1971, 1, 4)
 """A Monday of the simulation's own calendar; early, because a device derives its keys day by day from 1970."""
 DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
-THREADS = 8
 LEARN_EVERY = 5
 COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside")
 
@@ -89,12 +89,12 @@ class Row:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What came of it: a row per day, the vote, the learned model, and who lied."""
+    """What came of it: a row per day, the vote, the learned model, and who lied, under which settings."""
 
     rows: tuple[Row, ...]
     ballots: tuple[tuple[str, ...], ...]
     learned: ChoiceModel | None
-    liars: frozenset[str]
+    liars: Mapping[str, frozenset[str]]
     campaign: str
     db: str | None
 
@@ -104,14 +104,13 @@ class SimulationResult:
         inside = [row.inside for row in self.rows if row.inside is not None]
         return sum(inside), len(inside)
 
-    def shares(self) -> dict[str, float]:
-        """Average shares of those who took part, by setting."""
-        counts: dict[str, int] = {}
+    def taking(self) -> dict[str, int]:
+        """How many took each setting on an average day, in whole producers; those whom nobody took are left out."""
+        counts: Counter[str] = Counter()
         for row in self.rows:
-            for id, count in row.producers.items():
-                counts[id] = counts.get(id, 0) + count
-        total = sum(counts.values())
-        return {id: count / total for id, count in sorted(counts.items())} if total else {}
+            counts.update(row.producers)
+        days = sum(bool(row.producers) for row in self.rows) or 1
+        return {id: round(count / days) for id, count in sorted(counts.items()) if 2 * count > days}
 
     def utility(self, menu: Menu) -> float:
         """The paper's utility of the live system: of its global errors over the days."""
@@ -132,24 +131,27 @@ class Simulation:
     """Producers and a consumer around one service. ``step`` is a day."""
 
     def __init__(
-        self, world: World, host: Host, folder: Path, tell: Callable[[str], None], watch: Callable[[Row], None]
+        self,
+        world: World,
+        host: Host,
+        folder: Path,
+        tell: Callable[[str], None],
+        watch: Callable[[Row], None],
+        processes: int | None = None,
     ) -> None:
-        self.world, self.host, self.watch = world, host, watch
+        self.world, self.host, self.folder, self.watch, self.processes = world, host, folder, watch, processes
         self.days = min(map(len, world.readings))
         self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
         self.ids = world.menu.ids
         self.connections = Connections()
         self.service = ServiceClient(host.address, self.connections)
-        for each in world.menu.settings:
-            law(DeviceSetting.parse(str(each.setting)), world.lattice.unit).prepare()  # once for all devices here
         self.consumer_token, self.campaign = self._open()
-        privacy = {each.id: each.privacy.median for each in world.menu.settings}
-        self.producers = [self._producer(n, folder, privacy) for n in range(len(world.readings))]
+        self.privacy = {each.id: each.privacy.median for each in world.menu.settings}
         variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
         self.consumer = ConsumerAgent(
             self.ids,
-            np.array(list(privacy.values())),
-            AskedPanel(len(self.producers), self._reports(), self._size(), variance),
+            np.array(list(self.privacy.values())),
+            AskedPanel(len(world.readings), self._reports(), self._size(), variance),
             float(world.budget),
             LEARN_EVERY,
             stream(world.seed, "simulation.consumer"),
@@ -160,6 +162,7 @@ class Simulation:
         self.rewards = self.consumer.first(world.most_reward) if self.learns else fixed
         self.rows: list[Row] = []
         self.spent: list[int] = []
+        self.crowds: list[Ask] = []
 
     def _reports(self) -> float:
         return float(np.mean([len(day) for user in self.world.readings for day in user]))
@@ -192,58 +195,52 @@ class Simulation:
         }
         return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
 
-    def _producer(self, n: int, folder: Path, privacy: dict[str, float]) -> ProducerAgent:
-        world, rng = self.world, stream(self.world.seed, "simulation.producer", n)
-        worth = world.model.worth + world.model.spread * float(rng.standard_normal())
-        lies = bool(rng.random() < world.liars)
-        given = world.behaviour
-        behaviour = Behaviour(given.leaves, given.offline, given.loses, lies)
-        state = folder / f"device-{n}"
-        return ProducerAgent(
-            self.host.address, self.campaign, state, world.readings[n], worth, world.model, privacy, behaviour,
-            world.lattice, self.connections, rng,
+    def _makings(self) -> Makings:
+        world, model = self.world, self.world.model
+        return Makings(
+            self.host.address, self.campaign, self.folder, world.readings,
+            {each.id: str(each.setting) for each in world.menu.settings}, self.privacy,
+            Wishes(model.take, model.worth, model.money), model.spread, world.behaviour, world.liars, world.lattice,
+            world.seed,
         )  # fmt: skip
 
     async def run(self) -> SimulationResult:
         """All days, then what came of them."""
-        with ThreadPoolExecutor(THREADS) as pool:
+        with crowds(self._makings(), self.processes) as self.crowds:
             for day in range(self.days):
-                await self.step(day, pool)
+                await self.step(day)
             self.host.set_clock(self.start + (self.days + 1) * DAY)
-            await self._each(pool, lambda agent: agent.catch_up())
+            await self._each("catch_up", len(self.rows))
             self.spent[-1] = self._spent()
             for day in range(len(self.rows), self.days):
-                self._close(day)
+                await self._close(day)
+            ballots = await self._each("ballots", self._paid(self.days - 1))
+            lied = await self._each("lied")
         self.connections.close()
-        last = self._paid(self.days - 1)
         return SimulationResult(
             tuple(self.rows),
-            tuple(tuple(agent.ballot(last)) for agent in self.producers),
+            tuple(ballot for part in ballots for ballot in part),
             self.consumer.model,
-            frozenset(name for agent in self.producers for name in agent.lied_as),
+            {name: under for part in lied for name, under in part.items()},
             self.campaign,
             self.host.db,
         )
 
-    async def step(self, day: int, pool: ThreadPoolExecutor) -> None:
+    async def step(self, day: int) -> None:
         """A day: rewards are known, producers choose; at its end they share, and the day before is closed."""
-        if day:
-            self.host.set_clock(self.start + day * DAY - MINUTE)
-        else:
-            self.host.set_clock(self.start - MINUTE)
+        self.host.set_clock(self.start + day * DAY - MINUTE)
         self._announce(day)
         self.host.set_clock(self.start + day * DAY + MINUTE)
-        rewards = self._paid(day)
-        await self._each(pool, lambda agent: agent.decide(rewards))
+        await self._each("decide", self._paid(day))
         self.host.set_clock(self.start + (day + 1) * DAY + MINUTE)
-        await self._each(pool, lambda agent: agent.share(day))
+        await self._each("share", day)
         self.spent.append(self._spent())
         if day:
-            self._close(day - 1)
+            await self._close(day - 1)
 
-    async def _each(self, pool: ThreadPoolExecutor, act: Callable[[ProducerAgent], None]) -> None:
-        loop = asyncio.get_running_loop()
-        await asyncio.gather(*(loop.run_in_executor(pool, act, agent) for agent in self.producers))
+    async def _each(self, name: str, *said: Any) -> list[Any]:
+        """What all crowds give for the same request."""
+        return await asyncio.gather(*(ask(name, *said) for ask in self.crowds))
 
     def _paid(self, day: int) -> dict[str, int]:
         return self.rewards[min(day, len(self.rewards) - 1)]
@@ -267,7 +264,7 @@ class Simulation:
         ledger = self.service.ask("GET", f"/v1/campaigns/{self.campaign}/ledger", self.consumer_token)
         return sum(int(entry["amount"]) for entry in ledger["entries"])
 
-    def _close(self, day: int) -> None:
+    async def _close(self, day: int) -> None:
         """Close a period and note it beside the truth."""
         path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
         period = self.service.ask("POST", path, self.consumer_token)
@@ -276,6 +273,7 @@ class Simulation:
         self.consumer.look(paid, counts)
         taken = np.array([counts.get(id, 0) for id in self.ids], float)
         total, privacy = period["sum"], self.consumer.privacy
+        truth = sum(await self._each("truth", day)) * self.world.lattice.unit
         self.rows.append(
             Row(
                 day,
@@ -283,7 +281,7 @@ class Simulation:
                 counts,
                 int(period["reports"] or 0),
                 self.spent[day],
-                self._truth(day),
+                float(truth),
                 None if total is None else float(total["estimate"]),
                 None if total is None else float(total["low"]),
                 None if total is None else float(total["high"]),
@@ -291,11 +289,6 @@ class Simulation:
             )
         )
         self.watch(self.rows[-1])
-
-    def _truth(self, day: int) -> float:
-        """The sum of what was shared, on the lattice: readings of those who reported that day and did not leave."""
-        steps = sum(agent.truth.get(day, 0) for agent in self.producers if agent.setting != STAY_OUT)
-        return float(steps * self.world.lattice.unit)
 
 
 def simulate(

@@ -1,21 +1,14 @@
-"""The agents: producers with readings and wishes of their own, and a consumer who learns what to pay.
+"""Producers with readings and wishes of their own.
 
 A producer's client is the real one of `halfmask_device`: it masks on its own state folder, queues, sends and retries.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from halfmask.arrays import FloatArray
-from halfmask.errors import HalfmaskError, OptionError
-from halfmask.rewards.design import designed
-from halfmask.rewards.fit import fit, grouped
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.search import Problem, best
-from halfmask.rewards.totals import AskedPanel
 from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
 from halfmask_device.transport import Answer, ServiceClient, Transport
@@ -25,7 +18,16 @@ LIE = 500
 """The steps that a liar reports instead of a masked reading."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class Wishes:
+    """What a producer of `halfmask.rewards.model` cares for: what taking part, privacy and money are worth to it."""
+
+    take: float
+    worth: float
+    money: float
+
+
+@dataclass(frozen=True)
 class Behaviour:
     """Chances per day: to leave for good, to be offline, to lose a message; and whether this producer lies."""
 
@@ -44,8 +46,7 @@ class ProducerAgent:
         campaign: str,
         folder: Path,
         readings: Sequence[Sequence[tuple[str, str]]],
-        worth: float,
-        model: ChoiceModel,
+        wishes: Wishes,
         privacy: Mapping[str, float],
         behaviour: Behaviour,
         lattice: Lattice,
@@ -54,13 +55,14 @@ class ProducerAgent:
     ) -> None:
         self.lattice, self.transport = lattice, transport
         self.campaign, self.readings, self.behaviour, self.rng = campaign, readings, behaviour, rng
-        self.appeal = {id: model.take + worth * q + float(rng.gumbel()) for id, q in privacy.items()}
+        self.appeal = {id: wishes.take + wishes.worth * q + float(rng.gumbel()) for id, q in privacy.items()}
         self.stays_out = float(rng.gumbel())
-        self.money, self.privacy = model.money, privacy
+        self.money = wishes.money
         self.address, self.folder = address, folder
-        self.setting, self.gone, self.sent = STAY_OUT, False, 0
+        self.setting, self.gone = STAY_OUT, False
         self.truth: dict[int, int] = {}
-        self.lied_as: set[str] = set()
+        self.kept_back: dict[int, int] = {}
+        self.lied_as: dict[str, set[str]] = {}
         self._sharer: Sharer | None = None
 
     @property
@@ -92,6 +94,7 @@ class ProducerAgent:
         elif wanted == STAY_OUT:
             self.sharer.send()  # nothing that it promised is kept back
             self.sharer.leave(self.campaign)
+            self.kept_back.clear()
         else:
             self.sharer.change(self.campaign, wanted)
         self.setting = wanted
@@ -104,16 +107,17 @@ class ProducerAgent:
         if self.behaviour.lies:
             self._lie(day, readings)
             return
-        self.truth[day] = sum(self.lattice.steps(value, "a reading") or 0 for _, value in readings)
+        self.kept_back[day] = sum(self.lattice.steps(value, "a reading") or 0 for _, value in readings)
         self.sharer.put(readings)
         if self.rng.random() >= self.behaviour.offline:
-            self.catch_up()
+            self.catch_up(day - 1)
 
-    def catch_up(self) -> None:
-        """Send what is queued."""
+    def catch_up(self, still_open: int) -> None:
+        """Send what is queued. Days before ``still_open`` are closed: what comes for them comes too late to count."""
         if self.setting != STAY_OUT and not self.behaviour.lies:
-            sent = self.sharer.send()
-            self.sent += sent.outcomes["accepted"] + sent.outcomes["known"]
+            self.sharer.send()
+            self.truth |= {day: steps for day, steps in self.kept_back.items() if day >= still_open}
+            self.kept_back.clear()
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting and send one number all day, which no noise would give."""
@@ -121,7 +125,7 @@ class ProducerAgent:
         reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
         self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
         self.truth[day] = LIE * len(readings)
-        self.lied_as.add(member.producer)
+        self.lied_as.setdefault(member.producer, set()).add(self.setting)
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
@@ -137,56 +141,3 @@ def unreliable(transport: Transport, chance: float, rng: np.random.Generator) ->
         return answer
 
     return carry
-
-
-@dataclass
-class ConsumerAgent:
-    """Pays, looks, learns and pays differently, within its budget."""
-
-    ids: tuple[str, ...]
-    privacy: FloatArray
-    panel: AskedPanel
-    budget: float
-    explore: int
-    rng: np.random.Generator
-    tell: Callable[[str], None]
-    paid: list[FloatArray] = field(default_factory=list)
-    seen: list[FloatArray] = field(default_factory=list)
-    model: ChoiceModel | None = None
-
-    def first(self, most: int) -> list[dict[str, int]]:
-        """Rewards of the days from which it learns, drawn at random."""
-        drawn = designed(len(self.ids), max(self.explore, 2), 0, most, self.rng)
-        return [dict(zip(self.ids, map(int, row), strict=True)) for row in drawn]
-
-    def look(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
-        """Note what a closed period paid and how many took each setting."""
-        self.paid.append(np.array([rewards.get(id, 0.0) for id in self.ids]))
-        self.seen.append(np.array([counts.get(id, 0) for id in self.ids], float))
-
-    def learn(self) -> ChoiceModel | None:
-        """The model that fits all that was seen; None where it cannot be told yet."""
-        rows = [(paid, seen) for paid, seen in zip(self.paid, self.seen, strict=True) if seen.sum()]
-        if len(rows) < 2:
-            return None
-        paid, seen = (np.array(each) for each in zip(*rows, strict=True))
-        try:
-            found = fit(grouped(paid, seen, self.privacy, self.panel.producers))
-        except OptionError as error:
-            self.tell(f"the consumer learns nothing yet: {error}")
-            return None
-        self.model = found.model
-        return self.model
-
-    def pay(self, left: float, days: int) -> dict[str, int] | None:
-        """Whole rewards that are expected to spend what is left evenly over the days left; None: as before."""
-        model = self.learn()
-        if model is None or days < 1:
-            return None
-        per_report = max(left, 0.0) / (days * self.panel.producers * self.panel.reports)
-        try:
-            paid = best(Problem(self.panel, model.population(self.privacy), self.privacy, per_report)).rewards
-        except HalfmaskError as error:
-            self.tell(f"the consumer keeps its rewards: {error}")
-            return None
-        return dict(zip(self.ids, (int(each) for each in np.floor(paid)), strict=True))

@@ -1,0 +1,67 @@
+"""A consumer who learns what to pay."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import HalfmaskError, OptionError
+from halfmask.rewards.design import designed
+from halfmask.rewards.fit import fit, grouped
+from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.search import Problem, best
+from halfmask.rewards.totals import AskedPanel
+
+
+@dataclass
+class ConsumerAgent:
+    """Pays, looks, learns and pays differently, within its budget."""
+
+    ids: tuple[str, ...]
+    privacy: FloatArray
+    panel: AskedPanel
+    budget: float
+    explore: int
+    rng: np.random.Generator
+    tell: Callable[[str], None]
+    paid: list[FloatArray] = field(default_factory=list)
+    seen: list[FloatArray] = field(default_factory=list)
+    model: ChoiceModel | None = None
+
+    def first(self, most: int) -> list[dict[str, int]]:
+        """Rewards of the days from which it learns, drawn at random."""
+        drawn = designed(len(self.ids), max(self.explore, 2), 0, most, self.rng)
+        return [dict(zip(self.ids, map(int, row), strict=True)) for row in drawn]
+
+    def look(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
+        """Note what a closed period paid and how many took each setting."""
+        self.paid.append(np.array([rewards.get(id, 0.0) for id in self.ids]))
+        self.seen.append(np.array([counts.get(id, 0) for id in self.ids], float))
+
+    def learn(self) -> ChoiceModel | None:
+        """The model that fits all that was seen; None where it cannot be told yet."""
+        rows = [(paid, seen) for paid, seen in zip(self.paid, self.seen, strict=True) if seen.sum()]
+        if len(rows) < 2:
+            return None
+        paid, seen = (np.array(each) for each in zip(*rows, strict=True))
+        try:
+            found = fit(grouped(paid, seen, self.privacy, self.panel.producers))
+        except OptionError as error:
+            self.tell(f"the consumer learns nothing yet: {error}")
+            return None
+        self.model = found.model
+        return self.model
+
+    def pay(self, left: float, days: int) -> dict[str, int] | None:
+        """Whole rewards that are expected to spend what is left evenly over the days left; None: as before."""
+        model = self.learn()
+        if model is None or days < 1:
+            return None
+        per_report = max(left, 0.0) / (days * self.panel.producers * self.panel.reports)
+        try:
+            paid = best(Problem(self.panel, model.population(self.privacy), self.privacy, per_report)).rewards
+        except HalfmaskError as error:
+            self.tell(f"the consumer keeps its rewards: {error}")
+            return None
+        return dict(zip(self.ids, (int(each) for each in np.floor(paid)), strict=True))

@@ -1,0 +1,159 @@
+"""Crowds: the producers, dealt to several processes, because devices in one process wait for each other.
+
+A crowd acts step by step: every producer does the same thing, several at a time. Which crowd a producer is in changes
+nothing that it does: its readings, its wishes and its chances are its own.
+"""
+
+import asyncio
+import multiprocessing as mp
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from halfmask.errors import HalfmaskError, RunError
+from halfmask.simulation.producers import STAY_OUT, Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.transport import Connections
+from halfmask.streams import stream
+from halfmask_device.lattice import Lattice
+from halfmask_device.laws import law
+from halfmask_device.setting import DeviceSetting
+
+THREADS = 8
+FEWEST = 100
+"""Producers that are worth a process."""
+
+Ask = Callable[..., Coroutine[Any, Any, Any]]
+"""The name of a method of `Crowd` and its arguments in, what it gives out."""
+
+
+@dataclass(frozen=True)
+class Makings:
+    """All that producers are made of. ``first`` is the number of the one whose readings come first.
+
+    ``wishes`` are the average ones; ``spread`` is the deviation of what privacy is worth, ``liars`` the share who lie.
+    """
+
+    address: str
+    campaign: str
+    folder: Path
+    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
+    settings: Mapping[str, str]
+    privacy: Mapping[str, float]
+    wishes: Wishes
+    spread: float
+    behaviour: Behaviour
+    liars: float
+    lattice: Lattice
+    seed: int
+    first: int = 0
+
+    def dealt(self, hands: int) -> list["Makings"]:
+        """The same producers in so many parts."""
+        cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
+        return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
+
+    def producer(self, n: int, transport: Connections) -> ProducerAgent:
+        """The n-th of all producers."""
+        rng = stream(self.seed, "simulation.producer", n)
+        worth = self.wishes.worth + self.spread * float(rng.standard_normal())
+        lies = bool(rng.random() < self.liars)
+        return ProducerAgent(
+            self.address, self.campaign, self.folder / f"device-{n}", self.readings[n - self.first],
+            replace(self.wishes, worth=worth), self.privacy, replace(self.behaviour, lies=lies), self.lattice,
+            transport, rng,
+        )  # fmt: skip
+
+
+class Crowd:
+    """Some of the producers, with the connections that they share."""
+
+    def __init__(self, makings: Makings) -> None:
+        for setting in makings.settings.values():
+            law(DeviceSetting.parse(setting), makings.lattice.unit).prepare()  # once for all devices here
+        self.connections, self._pool = Connections(), ThreadPoolExecutor(THREADS)
+        numbers = range(makings.first, makings.first + len(makings.readings))
+        self.agents = [makings.producer(n, self.connections) for n in numbers]
+
+    def _each(self, act: Callable[[ProducerAgent], None]) -> None:
+        for _ in self._pool.map(act, self.agents):
+            pass
+
+    def decide(self, rewards: Mapping[str, float]) -> None:
+        """All choose, by the day's rewards."""
+        self._each(lambda agent: agent.decide(rewards))
+
+    def share(self, day: int) -> None:
+        """All share the day's readings."""
+        self._each(lambda agent: agent.share(day))
+
+    def catch_up(self, still_open: int) -> None:
+        """All send what is still queued; days before ``still_open`` are closed."""
+        self._each(lambda agent: agent.catch_up(still_open))
+
+    def truth(self, day: int) -> int:
+        """In steps, the sum of the readings of those who reported that day and did not leave."""
+        return sum(agent.truth.get(day, 0) for agent in self.agents if agent.setting != STAY_OUT)
+
+    def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
+        """What each would rather have than stay out, best first."""
+        return [tuple(agent.ballot(rewards)) for agent in self.agents]
+
+    def lied(self) -> dict[str, frozenset[str]]:
+        """Who lied, by the name that the service knows, and under which settings."""
+        return {name: frozenset(under) for agent in self.agents for name, under in agent.lied_as.items()}
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._pool.shutdown()
+        self.connections.close()
+
+
+@contextmanager
+def crowds(makings: Makings, processes: int | None = None) -> Iterator[list[Ask]]:
+    """Crowds to ask until the block ends: as many as there are processors and producers for, or ``processes``."""
+    most = min(os.cpu_count() or 1, len(makings.readings) // FEWEST)
+    hands = makings.dealt(max(1, most) if processes is None else processes)
+    with ExitStack() as stack:
+        yield [_here(hand, stack) if len(hands) == 1 else _elsewhere(hand, stack) for hand in hands]
+
+
+def _here(makings: Makings, stack: ExitStack) -> Ask:
+    crowd, pool = Crowd(makings), stack.enter_context(ThreadPoolExecutor(1))
+    stack.callback(crowd.close)
+    return _asking(pool, lambda name, *said: getattr(crowd, name)(*said))
+
+
+def _elsewhere(makings: Makings, stack: ExitStack) -> Ask:
+    context = mp.get_context("spawn")
+    pool = stack.enter_context(ProcessPoolExecutor(1, context, initializer=_begin, initargs=(makings,)))
+    return _asking(pool, _act)
+
+
+def _asking(pool: Executor, act: Callable[..., Any]) -> Ask:
+    async def ask(name: str, *said: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(pool, act, name, *said)
+
+    return ask
+
+
+_crowds: list[Crowd] = []
+"""The one crowd of a process of its own."""
+
+
+def _begin(makings: Makings) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts means the whole simulation, which ends this process
+    _crowds.append(Crowd(makings))
+
+
+def _act(name: str, *said: Any) -> Any:
+    """What a crowd does here; an error goes on in its words, since not every error can be sent to another process."""
+    try:
+        return getattr(_crowds[0], name)(*said)
+    except HalfmaskError as error:
+        raise RunError(str(error)) from None
