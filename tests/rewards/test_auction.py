@@ -119,8 +119,8 @@ def odd_markets(count: int) -> list[tuple[Odd, Purchase]]:
         market = Odd(seed)
         try:
             found.append((market, market.bought(market.costs)))
-        except OptionError as error:
-            assert "cannot be" in str(error)
+        except OptionError:  # somebody cannot be done without under this bound
+            continue
     assert len(found) > count / 3
     return found
 

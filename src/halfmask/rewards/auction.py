@@ -69,8 +69,8 @@ def least_cost(
     lottery = _lottery(steps, whole, costs.shape)
     stated = np.sum(lottery[:, 1:] * costs, axis=1)
     payments = np.zeros(len(costs))
-    for n in np.flatnonzero(lottery[:, 0] < 1):
-        others = _solve(steps, len(costs) * unasked - bound, int(n))
+    for n in map(int, np.flatnonzero(lottery[:, 0] < 1)):
+        others = _solve(steps, len(costs) * unasked - bound, n)
         if others is None:
             raise OptionError(
                 f"producer {names[n] if names else n + 1} cannot be done without under this bound, so no payment "
