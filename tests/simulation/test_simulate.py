@@ -5,6 +5,7 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing.spawn import get_preparation_data
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
 from halfmask.rewards.model import ChoiceModel
 from halfmask.service.instants import system_clock
-from halfmask.simulation.host import Host, hosted
+from halfmask.simulation.host import Host, hosted, no_script
 from halfmask.simulation.model import FIRST_DAY, Row, Simulation, SimulationResult
 from halfmask_device.protocol import instant
 from halfmask_device.transport import ServiceClient
@@ -162,6 +163,12 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         halfmask.simulate(producers=10, days=1)
     with pytest.raises(OptionError, match="share from 0"):
         halfmask.simulate(producers=10, days=3, liars=1.0)
+
+
+def test_a_script_that_simulates_does_not_begin_again_in_the_processes_it_starts() -> None:
+    with no_script():
+        assert not {"init_main_from_name", "init_main_from_path"} & get_preparation_data("a process").keys()
+    assert {"init_main_from_name", "init_main_from_path"} & get_preparation_data("a process").keys()
 
 
 @pytest.mark.slow

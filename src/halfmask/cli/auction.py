@@ -24,8 +24,6 @@ def auction(options: Auction) -> None:
         ]
         rows += [["payment to each", f"{bought.payment:.6g}"], ["in all", f"{bought.payment * len(bought.bought):.6g}"]]
     print_rows([["", ""], *rows])
-    print(
-        "No bidder gains by stating another cost. Nothing here proves that readings are true, or two names two people."
-    )
+    print("No bidder gains by stating another cost. Nothing here proves that readings are true, or names people.")
     if options.output is not None:
         note(f"wrote {options.output}")

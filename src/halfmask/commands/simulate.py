@@ -234,20 +234,20 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
-    """What `mix` gives for the same shares, again and again, each time for as many producers as took part."""
+    """What `mix` gives for the same shares, again and again, for as many producers as took part."""
     import numpy as np
 
     import halfmask
     from halfmask.streams import stream
 
-    taking, found = result.taking(), []
+    taking = result.taking()
     people = min(sum(taking.values()), len(profile))
-    for draw in range(MIXES if people else 0):
-        some = profile.subset(stream(seed, "simulation.mixed", draw).choice(profile.labels, people, replace=False))
-        shares = {id: count / sum(taking.values()) for id, count in taking.items()}
-        mixed = halfmask.mix(some, menu, shares=shares, repeats=1, seed=seed + draw, other_data=True)
-        found.append(float(mixed.table.column("utility")[0].as_py()))
-    return np.array(found or [np.nan])
+    if not people:
+        return np.array([np.nan])
+    some = profile.subset(stream(seed, "simulation.mixed").choice(profile.labels, people, replace=False))
+    shares = {id: count / sum(taking.values()) for id, count in taking.items()}
+    mixed = halfmask.mix(some, menu, shares=shares, repeats=MIXES, seed=seed, other_data=True)
+    return np.asarray(mixed.table.column("utility").to_numpy())
 
 
 def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.errors import HalfmaskError, RunError
+from halfmask.simulation.host import no_script
 from halfmask.simulation.producers import STAY_OUT, Behaviour, ProducerAgent, Wishes
 from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
@@ -132,6 +133,8 @@ def _here(makings: Makings, stack: ExitStack) -> Ask:
 def _elsewhere(makings: Makings, stack: ExitStack) -> Ask:
     context = mp.get_context("spawn")
     pool = stack.enter_context(ProcessPoolExecutor(1, context, initializer=_begin, initargs=(makings,)))
+    with no_script():
+        pool.submit(len, ())  # which starts the process
     return _asking(pool, _act)
 
 

@@ -1,11 +1,13 @@
 """A service for a simulation: the real one, in a process of its own, by a clock that the simulation moves."""
 
 import multiprocessing as mp
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from halfmask.errors import RunError
@@ -34,6 +36,18 @@ class Host:
 
 
 @contextmanager
+def no_script() -> Iterator[None]:
+    """Processes that start here import what they run, and not the script that called: without a guard around what it
+    does, a script would begin again in each of them."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+@contextmanager
 def hosted(folder: Path, now: int) -> Iterator[Host]:
     """Run a service on a database in ``folder`` until the block ends."""
     from halfmask.service.serve import initialise
@@ -44,7 +58,8 @@ def hosted(folder: Path, now: int) -> Iterator[Host]:
     clock: Any = context.Value("q", now)
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(db, clock, there), daemon=True)
-    process.start()
+    with no_script():
+        process.start()
     try:
         if not here.poll(PATIENCE):
             raise RunError("the simulation's service did not start")
