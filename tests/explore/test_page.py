@@ -13,11 +13,7 @@ from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.pages import write_alone
 from halfmask.pages.explore.server import ExploreServer
 from halfmask.profiles.store import load_profile
-
-FIGURES = (
-    *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
-    *("protection", "guarantees", "limit", "readings"),
-)
+from tests.pages.studies import FIGURES
 
 
 def drawn(page: Page, name: str) -> None:

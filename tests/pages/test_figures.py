@@ -13,11 +13,7 @@ from halfmask.figures.figures import write_figures
 from halfmask.figures.inputs import read_inputs
 from halfmask.figures.registry import drawings
 from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
-
-NAMES = {
-    *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes", "protection", "guarantees", "limit"),
-    *("trade-off", "equal-readings", "readings"),
-}
+from tests.pages.studies import FIGURES
 
 
 @pytest.fixture(scope="session")
@@ -26,11 +22,11 @@ def drawn(made: Path) -> dict[str, object]:
 
 
 def test_a_whole_folder_has_every_figure(drawn: dict) -> None:
-    assert set(drawn) == NAMES
+    assert tuple(drawn) == FIGURES
     assert all(drawing.title and drawing.caption.endswith(".") for drawing in drawn.values())
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_draws_wide_and_narrow(name: str, drawn: dict) -> None:
     wide, narrow = drawn[name].draw(2), drawn[name].draw(1)
     assert narrow.get_figwidth() < wide.get_figwidth()
@@ -66,7 +62,7 @@ def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
     inputs = read_inputs(folder)
     written = write_figures(inputs, list(drawings(inputs)), ("pdf",))
-    assert {path.relative_to(folder).as_posix() for path in written} == {f"figures/{name}.pdf" for name in NAMES}
+    assert {path.relative_to(folder).as_posix() for path in written} == {f"figures/{name}.pdf" for name in FIGURES}
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
 

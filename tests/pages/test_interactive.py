@@ -24,6 +24,7 @@ from halfmask.figures.style import PALETTE, looks
 from halfmask.figures.trajectories import trajectory_data, users_data
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.show import ProfilePicture
+from tests.pages.studies import FIGURES as OF_A_FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +51,7 @@ def test_every_drawn_figure_is_there_to_look_into(inputs: Inputs, figures: dict[
             assert figure.caption.startswith(drawn[name].caption)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("offer", "algorithm", "users", "trajectories", "noise", "cdfs", "mixes"),
-        *("protection", "guarantees", "trade-off", "equal-readings", "limit", "readings"),
-    ],
-)
+@pytest.mark.parametrize("name", OF_A_FOLDER)
 def test_plotly_understands_a_figure(figures: dict[str, Interactive], name: str) -> None:
     figure = figures[name]
     for form in (figure.figure(), {"data": figure.traces, "layout": figure.narrow}):

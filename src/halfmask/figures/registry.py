@@ -29,6 +29,7 @@ from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.protection import guarantee_figure, limit_figure, protection_figure
 from halfmask.figures.interactive.readings import readings_figure
 from halfmask.figures.interactive.trajectories import trajectory_figure
+from halfmask.figures.lasting import LastingPromises, draw_lasting, lasting_caption, lasting_data, lasting_figure
 from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
 from halfmask.figures.noise import draw_noise, noise_data
 from halfmask.figures.offer import draw_offer, offer_caption, offer_data, offer_figure
@@ -45,6 +46,7 @@ from halfmask.figures.readings import draw_readings
 from halfmask.figures.simulated import draw_simulated, simulated_caption, simulated_figure
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
+from halfmask.menus.promise import reports_a_day
 from halfmask.profiles.show import ProfilePicture, picture_data
 
 if TYPE_CHECKING:
@@ -153,6 +155,10 @@ def _guarantees(inputs: Inputs) -> Curves | None:
     return found if found and found.one else None
 
 
+def _lasting(inputs: Inputs) -> LastingPromises | None:
+    return lasting_data(inputs.offer, reports_a_day(inputs.profile)) if inputs.profile else None
+
+
 def _limit(inputs: Inputs) -> LimitFigure | None:
     if not inputs.card or not inputs.menu:
         return None
@@ -215,6 +221,10 @@ FIGURES = (
         "equal-readings", "One secret, told many times", "protection",
         lambda inputs: equal_readings_data(inputs.card, inputs.unit) if inputs.card else None,
         equal_readings_caption, draw_equal_readings, _twin(equal_readings_figure),
+    ),
+    FigureKind(
+        "lasting", "How long the offer's promises last", "protection",
+        _lasting, lasting_caption, draw_lasting, _twin(lasting_figure),
     ),
     FigureKind(
         "limit", "How good noise can be", "protection",
