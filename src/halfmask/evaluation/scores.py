@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import BoolArray, FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import GLOBAL, GLOBAL_MEAN, GLOBAL_STD, LOCAL
 from halfmask_device.decimals import number_text
@@ -67,13 +67,13 @@ def pooled(metrics: Metrics, of: tuple[int, int] = (GLOBAL_MEAN, GLOBAL_STD)) ->
     return centre, np.sqrt(np.maximum(variance, 0))
 
 
-def passing(metrics: Metrics, constraint: Constraint) -> npt.NDArray[np.bool_]:
+def passing(metrics: Metrics, constraint: Constraint) -> BoolArray:
     """Which settings keep the constraint."""
     mean, std = pooled(metrics)
     return (mean < constraint.max_mean) & (std < constraint.max_std)
 
 
-def normalisers(metrics: Metrics, kept: npt.NDArray[np.bool_]) -> FloatArray:
+def normalisers(metrics: Metrics, kept: BoolArray) -> FloatArray:
     """The largest of each of the six metrics over all samples of the settings that pass."""
     if not kept.any():
         raise OptionError(

@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.menus.facts import Facts
-from halfmask.menus.scored import BoolArray, Scored
+from halfmask.menus.scored import Scored
 
 By = Literal["score", "guess", "epsilon", "recognised"]
 LARGEST_EPSILON = 100.0

@@ -8,13 +8,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from halfmask.arrays import BoolArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.facts import Facts
 from halfmask.menus.menu import noise_std
 from halfmask.menus.promise import Question
 from halfmask.menus.recognised import recognised_shares
-from halfmask.menus.scored import BoolArray
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of

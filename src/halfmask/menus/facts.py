@@ -11,12 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.promise import Question
-from halfmask.menus.scored import BoolArray, Scored
+from halfmask.menus.scored import Scored
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of

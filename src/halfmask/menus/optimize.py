@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask import __version__
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
@@ -20,7 +20,7 @@ from halfmask.menus.facts import Facts
 from halfmask.menus.menu import IDS, EmptyBin, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.promise import Question, default_question, protection_of
 from halfmask.menus.recognised import recognised_shares
-from halfmask.menus.scored import AnyStudy, BoolArray, Scored, opened, score
+from halfmask.menus.scored import AnyStudy, Scored, opened, score
 from halfmask.menus.words import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of

@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import BoolArray, FloatArray
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.metrics import LOCAL_MEAN, METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
 from halfmask.evaluation.study import SCORES, Study, groups, read_study
 from halfmask.mechanisms.setting import PrivacySetting
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

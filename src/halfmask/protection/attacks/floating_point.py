@@ -11,9 +11,8 @@ delta(inf).
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfmask.arrays import FloatArray, IntArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
@@ -25,8 +24,6 @@ METRIC = "share of reports that rule out a neighbouring value, from noise in dou
 OUTPUTS = 4096
 BITS = 53
 WINDOW = np.arange(-32, 33)  # k beside the crossing: rounding makes psi(k) waver by a few units in the last place
-
-BoolArray = NDArray[np.bool_]
 
 
 def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
