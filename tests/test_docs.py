@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -203,3 +205,40 @@ def test_the_reference_has_every_command() -> None:
     """`make docs` fails where a name of it is not in the code, so what is there is right; this finds what is not."""
     text = (ROOT / "docs" / "reference.md").read_text()
     assert [name for name in names() if f"::: halfmask.commands.{name}.{name}\n" not in text] == []
+
+
+def site(documents: Path, into: Path) -> subprocess.CompletedProcess[str]:
+    """The documents as a site; whatever is doubtful is an error."""
+    config = into / "mkdocs.yml"
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("paths: [src]", f"paths: [{ROOT / 'src'}]")
+    config.write_text(text.replace("docs_dir: docs", f"docs_dir: {documents}"), encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "-f",
+        str(config),
+        "-d",
+        str(into / "site"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_the_site_is_built_with_the_python_reference(tmp_path: Path) -> None:
+    ended = site(ROOT / "docs", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    page = (tmp_path / "site" / "reference" / "index.html").read_text(encoding="utf-8")
+    assert all(f"halfmask.commands.{name}.{name}" in page for name in names())
+    assert 'src="http' not in page
+
+
+@pytest.mark.slow
+def test_a_reference_to_what_is_not_there_would_be_noticed(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Reference\n\n::: halfmask.commands.evaluate.no_such_function\n")
+    ended = site(tmp_path / "docs", tmp_path)
+    assert ended.returncode != 0
+    assert "no_such_function" in ended.stderr
