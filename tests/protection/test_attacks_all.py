@@ -56,7 +56,7 @@ def test_every_attack_answers_for_every_setting(text: str, source: str) -> None:
     found = findings(text, evidence)
     assert [each.name for each in found] == [
         *("averaging", "support intersection", "smoothing", "reconstruction"),
-        *("re-identification", "floating point", "guessable seed", "colour"),
+        *("re-identification", "floating point", "guessable seed", "colour", "presence"),
     ]
     for each in found:
         plain = each.to_json()

@@ -13,6 +13,7 @@ from halfmask.protection.attacks.colour import colour, colour_score, whiteness
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.attacks.floating_point import floating_point
 from halfmask.protection.attacks.intersection import intersection
+from halfmask.protection.attacks.presence import presence
 from halfmask.protection.attacks.reconstruction import reconstruction
 from halfmask.protection.attacks.reidentification import reidentification
 from halfmask.protection.attacks.seeds import guessable_seed
@@ -33,6 +34,7 @@ ATTACKS: tuple[Attack, ...] = (
     floating_point,
     guessable_seed,
     colour,
+    presence,
 )
 
 
