@@ -5,6 +5,7 @@ A function that tests alone use is dead too. Names in ``__all__`` are for users,
 
 import ast
 import re
+from collections import Counter
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -64,13 +65,14 @@ def not_taken(package: Path) -> list[str]:
     """What a module defines, and neither it uses nor another takes from it, whatever else has that name."""
     trees = {module_of(path, package): ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")}
     taken = set[tuple[str, str]]().union(*(taken_by(tree) for tree in trees.values()))
-    return [
-        f"{module} {name}"
-        for module, tree in sorted(trees.items())
-        for statement in tree.body
-        for name in defined(statement)
-        if (module, name) not in taken and name not in used(tree, statement)
-    ]
+    left = []
+    for module, tree in sorted(trees.items()):
+        everywhere = named(tree)
+        for statement in tree.body:
+            names = [name for name in defined(statement) if (module, name) not in taken]
+            own = named(statement) if names else Counter()
+            left += [f"{module} {name}" for name in names if everywhere[name] == own[name]]
+    return left
 
 
 def module_of(path: Path, package: Path) -> str:
@@ -87,15 +89,12 @@ def defined(statement: ast.stmt) -> list[str]:
     return [name for name in found if not name.startswith("__")]
 
 
-def used(tree: ast.AST, besides: ast.stmt) -> set[str]:
-    """Names that a module reads outside of their own definition, annotations in quotes included."""
-    own = {id(node) for node in ast.walk(besides)}
-    found = set()
+def named(tree: ast.AST) -> Counter[str]:
+    """How often each name stands in a tree, annotations in quotes included."""
+    found: Counter[str] = Counter()
     for node in ast.walk(tree):
-        if id(node) in own:
-            continue
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            found[node.id] += 1
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
             found.update(re.findall(r"\w+", node.value))
     return found

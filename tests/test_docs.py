@@ -227,6 +227,7 @@ def site(documents: Path, into: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.slow  # five seconds
 def test_the_site_is_built_with_the_python_reference(tmp_path: Path) -> None:
     ended = site(ROOT / "docs", tmp_path)
     assert ended.returncode == 0, ended.stderr
