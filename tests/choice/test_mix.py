@@ -24,7 +24,7 @@ from tests.evaluation.same_answer import opened
 from tests.statistics import share
 
 Floats = NDArray[np.float64]
-REPEATS = 150
+REPEATS = 100
 COMPARISONS = 6 * 8
 ENTROPY_SLACK = 0.02
 """Bits that the grid of logarithmic cells may be off; the docs of the analytic method state the same order."""
@@ -125,6 +125,36 @@ def test_the_variance_of_few_and_unequal_readings_is_that_of_masking() -> None:
     masked = brute.samples(values, brute.laplace(0.5), 8, 400, aggregate="variance")
     assert agree(found, masked)[3:] == [True] * 3
     assert not all(agree(found + np.array([0, 0, 0, 0.05, 0, 0]), masked)[3:])
+
+
+def test_the_variance_scatters_over_repeats_as_masking_does() -> None:
+    """By mean distances from the median: deviations of so heavy tails say nothing in some hundred repeats."""
+    values = np.exp(np.random.default_rng(101).normal(0, 1.2, (10, 20, 2)))
+    profile, deal = opened(brute.panel(values))[1], np.array_split(np.arange(10), 2)
+    settings = [PrivacySetting.parse("laplace:0.5")] * 2
+    systems = build_systems(profile, settings, [deal] * 300, aggregate="variance", error="relative", seed=4)
+    found = np.array([system.metrics(np.arange(2)[None])[0] for system in systems])
+    masked = brute.samples(values, brute.laplace(0.5), 10, 2000, aggregate="variance")
+    for metric in (3, 4, 5):
+        ours, true = (np.abs(each[:, metric] - np.median(each[:, metric])) for each in (found, masked))
+        bound = math.sqrt(2 * math.log(2 / share(3)))
+        within = bound * math.hypot(ours.std() / math.sqrt(len(ours)), true.std() / math.sqrt(len(true)))
+        assert ours.mean() == pytest.approx(true.mean(), abs=within)
+        assert 0.18 / 0.27 * ours.mean() != pytest.approx(true.mean(), abs=within)
+
+
+def test_a_bounded_noise_on_few_users_has_the_entropy_of_masking() -> None:
+    """Six users under the scaled error are six values of z: the pile of sine noise at its bound shows in the bins."""
+    rng = np.random.default_rng(8)
+    values = rng.gamma(1.5, 0.7, (6, 20, 48)) * np.exp(rng.normal(0, 0.7, (6, 1, 1)))
+    profile, deal = opened(brute.panel(values))[1], np.array_split(np.arange(6), 3)
+    settings = [PrivacySetting.parse("sine:0.9")] * 3
+    (system,) = build_systems(profile, settings, [deal], aggregate="sum", error="scaled", seed=4)
+    found = system.metrics(np.arange(3)[None])[0, 2]
+    masked = brute.samples(values, brute.sine(0.9), 6, 40, error="scaled")[:, 2]
+    within = math.sqrt(2 * math.log(2 / share(2))) * masked.std() / math.sqrt(40)
+    assert found == pytest.approx(masked.mean(), abs=within)
+    assert found + 0.015 != pytest.approx(masked.mean(), abs=within)
 
 
 def test_everybody_with_one_setting_is_the_homogeneous_study() -> None:
