@@ -1,10 +1,14 @@
 """Report and leaflet: no promise is printed below its bound, and every epsilon has its change, window and delta."""
 
+import json
 import math
 import re
 from html import unescape
 from pathlib import Path
 
+import pytest
+
+from halfmask.pages import leaflet
 from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.leaflet import _factor
 from halfmask_device.decimals import SLACK
@@ -13,6 +17,7 @@ from tests.said import incomplete, named
 
 BLOCK = re.compile(r"<(p|li|figcaption|caption|td|h3)\b[^>]*>(.*?)</\1>", re.DOTALL)
 ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+PLACE = re.compile(r"\{\w+\}")
 CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.DOTALL)
 
 
@@ -51,3 +56,17 @@ def test_the_leaflets_factor_is_rounded_up() -> None:
         base, _, power = shown.partition("^")
         found = float(power) * math.log(float(base)) if power else math.log(float(shown))
         assert epsilon - 1e-9 <= found <= epsilon + 2.4
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_leaflets_promises_name_change_window_and_chance(language: str) -> None:
+    """A household reads of a factor, not of epsilon; what it is about stands in the same sentence."""
+    texts = json.loads(Path(leaflet.__file__).with_name("leaflet_texts.json").read_text(encoding="utf-8"))
+    words = texts[language]
+    one, that_change = {"en": ("one report", "that change"), "de": ("eine Meldung", "dieser Änderung")}[language]
+    assert one in words["promise"]
+    assert {"{change}", "{factor}"} <= set(PLACE.findall(words["promise"]))
+    for each in (words["promise_window"], words["promise_window_weak"]):
+        told = next(sentence for sentence in re.split(r"(?<=[.])\s", each) if "{factor}" in sentence)
+        assert {"{window}", "{factor}", "{chance}"} <= set(PLACE.findall(told))
+        assert that_change in told

@@ -53,7 +53,6 @@ def audit_menu(
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
     evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
-    near = {each.id: each for each in closeness(menu, profile, other_data=other_data)}
     if window is not None and window < 1:
         raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
     reports = reports_of(profile)
@@ -70,6 +69,7 @@ def audit_menu(
             advance(next(done), len(menu.settings) * len(ATTACKS))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # every attack has a stream of its own, so order changes nothing
+        near = {each.id: each for each in pool.map(lambda entry: closeness(entry, scale), menu.settings)}
         known = pool.submit(noise_at_equal_utility, menu, profile)
         best = pool.submit(bench.best_score, menu.settings, near)
         cards = tuple(pool.map(lambda entry: bench.card(entry, near[entry.id], heard), menu.settings))

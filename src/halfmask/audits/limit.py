@@ -21,7 +21,7 @@ from halfmask.evaluation.metrics import LOCAL
 from halfmask.evaluation.sampling import Subset, eligible, population
 from halfmask.mechanisms.ours.tabulated import Tabulated
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu
+from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 
@@ -166,17 +166,12 @@ def finer(edges: FloatArray) -> FloatArray:
     return np.append(parts.ravel(), edges[-1])
 
 
-def closeness(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[Closeness]:
-    """Each setting of a menu against the limit of its own variance."""
-    menu.check_data(profile, other_data=other_data)
-    scale = AllReadings(profile, menu)
-    rows = []
-    for each in menu.settings:
-        found, most = None, None
-        if each.setting.kind == "additive" and each.setting.inner is None and each.noise_std:
-            found, most = scale.privacy(each.setting), scale.limit(each.noise_std**2).upper_bound
-        rows.append(Closeness(each.id, each.setting, each.noise_std, each.privacy.median, found, most))
-    return rows
+def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
+    """A setting of a menu against the limit of its own variance."""
+    found, most = None, None
+    if entry.setting.kind == "additive" and entry.setting.inner is None and entry.noise_std:
+        found, most = scale.privacy(entry.setting), scale.limit(entry.noise_std**2).upper_bound
+    return Closeness(entry.id, entry.setting, entry.noise_std, entry.privacy.median, found, most)
 
 
 def few_pieces(scale: AllReadings, best: LimitLaw, points: int = POINTS) -> PrivacySetting:

@@ -21,6 +21,7 @@ from halfmask.menus.words import noise_quantile, shown
 from halfmask.pages.first_page import LARGE
 from halfmask.pages.page import Markup, allowed, page_file, render
 from halfmask.streams import stream
+from halfmask_device.decimals import number_text
 
 DAY = (
     *(0.45, 0.4, 0.38, 0.37, 0.38, 0.5, 0.95, 1.3, 1.1, 0.9, 0.85, 0.95),
@@ -139,7 +140,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
-    change = f"{_number(asked.change, words)} {unit}".strip()
+    change = f"{_exact(asked.change, words)} {unit}".strip()
     told = [words["promise"].format(change=change, factor=_spoken(_factor(found.reading), words))]
     if found.window is not None:
         chance = math.floor(1 / asked.delta * (1 + 1e-12))
@@ -154,6 +155,11 @@ def _number(value: float, words: Mapping[str, Any]) -> str:
     """Three digits, as the language writes them."""
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return text.translate({ord("."): words["decimal"], ord(","): words["thousands"]})
+
+
+def _exact(value: float, words: Mapping[str, Any]) -> str:
+    """All digits: no promise holds for a larger change than it was computed for."""
+    return number_text(value).replace(".", words["decimal"])
 
 
 def _whole(value: int, words: Mapping[str, Any]) -> str:
