@@ -162,6 +162,17 @@ def test_nothing_tells_of_a_setting_with_fewer_than_the_least_cohort() -> None:
     assert weighted_mean(offer, many)["test"] is not None
 
 
+def test_looks_at_an_open_period_tell_nothing_of_single_settings() -> None:
+    """Two looks may differ by one producer of a setting, though each has its cohort: only the totals may be seen."""
+    offer = campaign(least_producers=20)
+    many, few = Cell(1900, 40, 950_000, 500_000_000), Cell(200, 20, 100_000, 60_000_000)
+    moved = {"A": many._replace(sum=945_000, squares=490_000_000), "G": few._replace(sum=105_000, squares=70_000_000)}
+    one, two = (period_entry(offer, "p", "open", cells) for cells in ({"A": many, "G": few}, moved))
+    assert one == two
+    one, two = (period_entry(offer, "p", "closed", cells) for cells in ({"A": many, "G": few}, moved))
+    assert one["variance"]["standard_error"] != two["variance"]["standard_error"]  # closed once, and looked at whole
+
+
 def test_more_is_given_on_request_alone(world: World) -> None:
     consumer = world.consumer()
     offer = world.campaign(consumer)

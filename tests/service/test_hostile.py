@@ -1,14 +1,21 @@
 """What nobody should send: no answer of 5xx, nothing invalid stored, nothing that was sent is repeated."""
 
+import asyncio
 import json
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from halfmask.service import offers, writer
+from halfmask.service.http import bodies
 from halfmask.service.http.reports import parse_post
+from halfmask.service.limits import Limits
 from halfmask.service.refusal import Refusal
+from halfmask_device import instants
 from tests.service.test_routes import BODIES, ROUTES, Cast
-from tests.service.world import CAMPAIGN, World
+from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 CANARY = "8675309.424242"
 DEEP = b'{"reports":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
@@ -260,3 +267,99 @@ def test_times_are_rfc_3339_to_the_microsecond() -> None:
         assert time_of(same) == noon
     assert time_of("2026-11-16T12:00:00.1Z") == noon + 100_000
     assert isinstance(parse_post(b"{}", "token", 0).refusal, Refusal)
+
+
+def test_the_memory_of_times_holds_no_long_text(world: World) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    before = instants._parsed.cache_info().currsize
+    for number in range(3):
+        assert world.report(producer, (f"{number}" + "1" * 100_000, 1, "A"))[0]["code"] == "malformed"
+    assert instants._parsed.cache_info().currsize == before
+
+
+def test_reports_that_wait_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    many = {"reports": [{"time": f"2026-11-16T10:00:{second:02}Z", "steps": 1, "setting": "A"} for second in range(11)]}
+    monkeypatch.setattr(writer, "MOST_OF_ONE", 10)
+    told = world.refused(429, "POST", "/v1/reports", producer, many)
+    assert told["field"] == "waiting reports of one producer"
+    monkeypatch.setattr(writer, "MOST_OF_ONE", 11)
+    monkeypatch.setattr(writer, "MOST_WAITING", 10)
+    assert world.refused(503, "POST", "/v1/reports", producer, many)["code"] == "busy"
+    monkeypatch.setattr(writer, "MOST_WAITING", 11)
+    for _ in range(3):  # what has been written waits no longer
+        assert len(world.ok("POST", "/v1/reports", producer, many)["results"]) == 11
+
+
+def test_bodies_that_come_slowly_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+
+    async def never() -> Any:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async def parts() -> Any:
+        for _ in range(4):
+            yield b" " * 100
+
+    monkeypatch.setattr(bodies, "MOST_HELD", 250)
+    assert world.refused(503, "POST", "/v1/reports", producer, content=parts())["code"] == "busy"
+    monkeypatch.setattr(bodies, "MOST_HELD", 300)
+    assert world.refused(400, "POST", "/v1/reports", producer, content=parts())["code"] == "not_json"
+    monkeypatch.setattr(bodies, "SLOWEST", 0.01)
+    assert world.refused(400, "POST", "/v1/reports", producer, content=never())["code"] == "too_slow"
+    assert bodies._Held.size == 0
+
+
+def test_what_cannot_go_out_again_is_not_taken_in(world: World) -> None:
+    consumer = world.consumer()
+    for odd in ('"\\ud800"', "1e400", "-1e400"):
+        for field, mark in (("menu", '"setting": "none"'), ("lattice", '"high": "20"')):
+            raw = json.dumps(CAMPAIGN).replace(mark, f'{mark}, "more": {odd}')
+            assert world.refused(422, "POST", "/v1/campaigns", consumer, content=raw)["field"] == field
+    powers = "sine:" + ",".join(["0.1"] * 33)
+    body = CAMPAIGN | {"menu": {"settings": [{"id": "A", "setting": powers}]}, "rewards": {}}
+    assert world.refused(422, "POST", "/v1/campaigns", consumer, body)["field"] == "menu.settings[0]"
+    assert world.ok("GET", "/v1/campaigns")["campaigns"] == []
+
+
+def test_names_that_a_store_cannot_hold(any_world: World) -> None:
+    world = any_world
+    campaign = world.campaign(world.consumer())
+    for path in ("a%00b", f"{campaign}/cells/%00", f"{campaign}/periods/%00/close", f"{campaign}/ledger/%00/reversal"):
+        for method in ("GET", "POST", "PUT"):
+            fine(world.send(method, f"/v1/campaigns/{path}", world.operator, {}))
+    for odd in ("a\x00b", "\ud800"):
+        raw = json.dumps({"consumer": odd}).encode()
+        fine(world.send("POST", f"/v1/campaigns/{campaign}/consumers", world.operator, content=raw))
+
+
+def test_a_menu_that_takes_long_holds_up_no_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer, go, check = world.consumer(), threading.Event(), offers.check_campaign
+    producer = world.join(world.campaign(consumer))
+
+    def slowly(plain: Any) -> Any:
+        assert go.wait(60)
+        return check(plain)
+
+    monkeypatch.setattr(offers, "check_campaign", slowly)
+    offered = asyncio.run_coroutine_threadsafe(world.sending("POST", "/v1/campaigns", consumer, CAMPAIGN), world.loop)
+    world.refused(403, "POST", "/v1/campaigns", producer, CAMPAIGN)  # not even looked at
+    assert world.report(producer, ("2026-11-16T10:00:00Z", 1, "A"))[0]["status"] == "accepted"
+    assert not offered.done()
+    go.set()
+    assert offered.result(60).status_code == 201
+
+
+def test_who_has_no_invitation_uses_up_no_joins(tmp_path: Path) -> None:
+    with running(sqlite_url(tmp_path), Limits(requests_per_second=None, joins_per_minute=2)) as world:
+        consumer = world.consumer()
+        campaign = world.campaign(consumer, join="invitation")
+        path = f"/v1/campaigns/{campaign}"
+        for _ in range(5):
+            world.refused(403, "POST", f"{path}/producers", None, {"setting": "A", "invitation": "guessed"})
+        first, second, third = world.ok("POST", f"{path}/invitations", consumer, {"count": 3})["invitations"]
+        for each in (first, second):
+            world.join(campaign, invitation=each)
+        for _ in range(2):  # an invitation that came too early is not used up
+            world.refused(429, "POST", f"{path}/producers", None, {"setting": "A", "invitation": third})

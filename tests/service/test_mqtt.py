@@ -153,6 +153,25 @@ def test_what_is_not_the_producers_own_is_refused(world: World, broker: str) -> 
         assert device.answered({"token": token, "reports": [report()]})["results"][0]["status"] == "accepted"
 
 
+def test_topics_that_are_no_producers_hold_up_nobody(world: World, broker: str) -> None:
+    """A receipt's topic would be too long to publish on: such messages must not stay with the broker for ever."""
+    producer, token = joined(world, world.campaign(world.consumer()))
+    longest = "x" * (65_535 - len(reports_topic("")))
+    with intake(world, broker, "topics"), Device(broker, producer) as device:
+        for _ in range(25):  # more than the broker lets wait for an acknowledgement
+            device.send({"token": token, "reports": [report()]}, reports_topic(longest))
+        assert device.answered({"token": token, "reports": [report()]})["results"][0]["status"] == "accepted"
+        device.client.publish(device.topic, json.dumps({"token": token, "reports": [report(6)]}), 0)  # at most once
+        until(lambda: len(device.receipts) == 2)
+        device.client.publish(device.topic, json.dumps({"token": token, "reports": [report()]}), 1, retain=True)
+        until(lambda: len(device.receipts) == 3)
+        assert [each["results"][0].get("code") for each in device.receipts] == [None, "conflict", None]
+    with intake(world, broker, "topics-again"), Device(broker, producer) as device:  # what is retained comes again
+        until(lambda: len(device.receipts) == 1)
+        assert device.receipts[0]["results"] == [{"status": "known", "reward": 5}]
+        device.client.publish(device.topic, b"", 1, retain=True).wait_for_publish(60)
+
+
 def test_what_the_broker_holds_while_the_service_is_away_arrives_once(world: World, broker: str) -> None:
     campaign = world.campaign(world.consumer())
     producer, token = joined(world, campaign)

@@ -10,13 +10,15 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.service.cells import merge
+from halfmask.service.ingest import Post
 from halfmask.service.known import others, own_cells
 from halfmask.service.peers import Peers, learn, prepare
+from halfmask.service.tokens import digest
 from halfmask_device.transport import ServiceClient as Peer
 from halfmask_device.transport import Transport
 from tests.service.links import Faulty, link
 from tests.service.test_gateway import services, shared
-from tests.service.world import World
+from tests.service.world import World, instant
 
 SECRET = "s" * 43
 DAY = "2026-11-16"
@@ -157,6 +159,32 @@ def test_a_node_that_is_cut_off_closes_with_the_others_once_it_hears_them(tmp_pa
         seen = [w.periods(campaign, token)[DAY] for w, token in zip(net.worlds, tokens, strict=True)]
         assert seen == [seen[0]] * 5
         assert (seen[0]["state"], round(seen[0]["sum"]["estimate"] * 1000)) == ("closed", total)
+
+
+def test_what_comes_after_a_nodes_last_word_is_not_taken(tmp_path: Path) -> None:
+    """Asked before the deadline and written long after: the others have its last cells, so the total stays theirs."""
+    with services(tmp_path, "a", "b") as worlds:
+        net = Net(worlds, [(0, 1)])
+        first = worlds[0]
+        consumer = first.consumer()
+        campaign = first.campaign(consumer, least_producers=1)
+        net.round()
+        token, leaving = first.join(campaign), first.join(campaign)
+        for each, steps in ((token, 5), (leaving, 7)):
+            assert first.report(each, (f"{DAY}T10:00:00Z", steps, "N"))[0]["status"] == "accepted"
+        early = instant("2026-11-17T00:59:59Z")
+        for world in worlds:
+            world.clock.set("2026-11-17T01:00:30Z")
+        for _ in range(2):
+            net.round()
+        late = Post(digest(token), early, [instant(f"{DAY}T11:00:00Z")], [1000], ["N"])
+        with first.store.transaction() as tx:
+            assert first.service.accept(tx, [late]) == [[{"status": "refused", "code": "closed"}]]
+        after, first.clock.now = first.clock.now, early
+        assert first.ok("DELETE", "/v1/me", leaving)["withdrawn"] == 0
+        first.clock.now = after
+        assert net.totals(campaign) == [12, 12]
+        assert first.periods(campaign, consumer)[DAY]["sum"]["estimate"] == 0.012
 
 
 def test_a_node_that_is_gone_for_good_is_dropped_by_the_operator(tmp_path: Path) -> None:

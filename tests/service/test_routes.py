@@ -1,10 +1,13 @@
 """Every path by every role and in every state, from the one table that the application is made of."""
 
+import asyncio
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from halfmask.service.http import stream
 from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.limits import Limits
 from halfmask.service.storage.base import KnownRow
@@ -152,6 +155,25 @@ def test_the_stream_is_for_the_campaigns_consumer(cast: Cast) -> None:
         cast.world.refused(403, "GET", path, cast.tokens[role])
     cast.world.refused(403, "GET", path, Cast(cast.world).tokens["consumer"])
     cast.world.refused(422, "GET", path, cast.tokens["consumer"], headers={"Last-Event-ID": "x"})
+
+
+def test_an_open_stream_ends_with_its_token(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer, looked, look = world.consumer(), threading.Event(), stream._new
+    path = f"/v1/campaigns/{world.campaign(consumer)}/stream"
+
+    def noted(*given: Any) -> Any:
+        looked.set()
+        return look(*given)
+
+    monkeypatch.setattr(stream, "_new", noted)
+    opened = asyncio.run_coroutine_threadsafe(world.sending("GET", path, consumer), world.loop)
+    assert looked.wait(60)
+    assert not opened.done()
+    new = world.ok("POST", "/v1/token", consumer)["token"]
+    assert opened.result(60).status_code == 200
+    world.refused(401, "GET", path, consumer)
+    world.service.stopping = True
+    assert world.send("GET", path, new).status_code == 200
 
 
 def test_tokens_expire_and_are_renewed(world: World) -> None:

@@ -3,12 +3,15 @@
 import asyncio
 import itertools
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from halfmask.service.service import AT_ONCE
+from halfmask.service import closing
+from halfmask.service.live import apart
 from halfmask.service.storage.open import open_store
+from halfmask.service.storage.transaction import SqlTransaction
 from tests.service.world import World, instant
 
 AT_11 = "2026-11-16T11:00:00Z"
@@ -74,6 +77,30 @@ def test_every_report_counts_once_and_the_budget_holds_under_64_writers(two_work
     shown = world.periods(campaign, consumer)[DAY]
     assert (shown["reports"], shown["producers"]) == (192, 32)
     assert shown["sum"]["estimate"] == pytest.approx(truth / 1000, abs=1e-9)
+
+
+@pytest.mark.parametrize("database", ["postgres", "mariadb"], indirect=True)
+def test_who_leaves_while_a_worker_waits_for_the_lock_adds_nothing(
+    two_workers: tuple[World, World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, other = two_workers
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1)
+    going, staying = world.join(campaign), world.join(campaign)
+    world.report(staying, (minute(0), 1, "N"))
+    lock = SqlTransaction.lock
+
+    def late(tx: SqlTransaction, key: int) -> Any:
+        monkeypatch.undo()
+        assert other.ok("DELETE", "/v1/me", going)["state"] == "left"
+        return lock(tx, key)
+
+    monkeypatch.setattr(SqlTransaction, "lock", late)
+    body = {"reports": [{"time": minute(1), "steps": 2, "setting": "N"}]}
+    assert world.refused(403, "POST", "/v1/reports", going, body)["code"] == "left"
+    world.clock.set("2026-11-17T00:30:00Z")
+    closed = world.close_period(campaign, consumer, DAY)
+    assert (closed["reports"], closed["sum"]["estimate"]) == (1, 0.001)
 
 
 def test_of_two_values_at_once_one_stands(two_workers: tuple[World, World]) -> None:
@@ -198,6 +225,47 @@ def test_withdrawals_do_not_bring_a_period_back_near_an_older_look(any_world: Wo
     assert round(third["sum"]["estimate"] * 1000) == 15 + (1 << 7) + (1 << 8) + (1 << 9) + (1 << 10)
 
 
+def test_three_looks_added_and_subtracted_tell_of_no_fewer(world: World) -> None:
+    """Four come, four more come, three of the first and one of the second go: first + third - second would be two."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, live=True, least_producers=4)
+    producers = [world.join(campaign) for _ in range(12)]
+
+    def look() -> Any:
+        return world.periods(campaign, consumer)[DAY]
+
+    for number in range(8):
+        world.report(producers[number], (minute(0), 1 << number, "N"))
+    second = look()
+    for number in (0, 1, 2, 4):
+        world.ok("DELETE", "/v1/me", producers[number])
+        assert look() == second
+    for number in (8, 9):
+        world.report(producers[number], (minute(0), 1 << number, "N"))
+    third = look()
+    assert round(third["sum"]["estimate"] * 1000) == sum(1 << each for each in (3, 5, 6, 7, 8, 9))
+
+
+def test_looks_are_apart_where_no_weights_leave_few() -> None:
+    """Against all weights from -2 to 2 of the differences of up to five looks."""
+    chance, seen = random.Random(3), Counter[bool]()
+    for _ in range(120):
+        looks, least = chance.randint(2, 5), chance.randint(2, 4)
+        ties = []
+        for _ in range(chance.randint(3, 14)):
+            come = chance.sample(range(1, looks + 1), chance.choice((1, 1, 2)))
+            go = chance.choice([0, 0, *range(max(come) + 1, looks + 1)])
+            ties.append(frozenset([*come, go]))
+        told = (
+            sum(len({(0, *weights)[each] for each in tie}) > 1 for tie in ties)
+            for weights in itertools.product(range(-2, 3), repeat=looks)
+        )
+        safe = all(number == 0 or number >= least for number in told)
+        assert apart(ties, least) == safe, (ties, least)
+        seen[safe] += 1
+    assert min(seen.values()) > 20
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_two_answers_differ_by_fewer_than_the_least_cohort(world: World, seed: int) -> None:
     """A consumer who asks after every operation, by every window, never learns the sum of fewer than four producers.
@@ -239,13 +307,48 @@ def test_many_periods_close_in_parts_and_leaving_waits_for_none(world: World) ->
     assert world.report(producer, (minute(239), 7, "N"))[0]["status"] == "accepted"
     world.clock.set("2026-11-16T12:30:00Z")
     parts = [len(spans) for _, spans in world.service.due(world.clock())]
-    assert (sum(parts), max(parts)) == (6 * 24 + 12, AT_ONCE)
+    assert (sum(parts), max(parts)) == (6 * 24 + 12, closing.FEW)
     assert world.ok("DELETE", "/v1/me", producer)["withdrawn"] == 0  # past its deadline, closed or not
     assert sum(len(spans) for _, spans in world.service.due(world.clock())) == sum(parts)
     shown = world.periods(campaign, consumer)
     assert [each["state"] for each in shown.values()] == ["closed"] * sum(parts) + ["open"]
     assert shown["2026-11-16T11Z"]["sum"]["estimate"] == 0.007
     assert world.service.due(world.clock()) == []
+
+
+def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four days of hours with a report on the first: in few parts, with the same rows and events."""
+    monkeypatch.setattr(closing, "FEW", 8)
+    monkeypatch.setattr(closing, "MANY", 40)
+    world, closed, told = any_world, [], []
+    consumer = world.consumer()
+    names = [world.campaign(consumer, period="hour", begins="2026-11-12T00:00:00Z", grace_minutes=0) for _ in range(2)]
+    world.clock.set("2026-11-12T12:30:00Z")
+    for name in names:
+        assert world.report(world.join(name), ("2026-11-12T12:10:00Z", 7, "N"))[0]["status"] == "accepted"
+    world.clock.set("2026-11-16T00:00:00Z")
+    for name, one_by_one in zip(names, (False, True), strict=True):
+        parts = world.service.due(world.clock.now, name)
+        assert [len(spans) for _, spans in parts] == [8, 8, 8, 8, 8, 40, 16]
+        with world.store.transaction() as tx:
+            for campaign, spans in parts:
+                if one_by_one:
+                    for span in spans:
+                        closing.close(tx, campaign, span, world.clock.now)
+                else:
+                    world.service.close(tx, campaign, spans, world.clock.now)
+                    world.service.close(tx, campaign, spans[:3], world.clock.now)  # again: nothing more
+            closed.append(tx.closed(campaign.key))
+            told.append([period for _, period in tx.events(campaign.key, 0)])
+    assert closed[0] == closed[1]
+    assert told[0] == told[1] == list(closed[0])
+    assert sum(bool(row.cells) for row in closed[0].values()) == 1
+
+
+def test_ten_years_of_hours_are_due_in_few_parts(world: World) -> None:
+    campaign = world.campaign(world.consumer(), period="hour", begins="2017-01-01T00:00:00Z")
+    sizes = [len(spans) for _, spans in world.service.due(world.clock.now, campaign)]
+    assert (sum(sizes), len(sizes)) == (86_555, 44)
 
 
 def test_what_is_closed_is_not_looked_for_again(world: World) -> None:

@@ -146,8 +146,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
     cells = {"A": {"reports": 1, "producers": 1, "sum": -(10**40), "squares": 10**80}}
     row = ClosedRow("2026-11-16", 5, 6, cells, {"period": "2026-11-16", "name": "Zoë ☂"})
     with store.transaction() as tx:
-        tx.add_closed(campaign, row)
-        tx.add_event(campaign, "2026-11-16")
+        tx.add_closed(campaign, [row])
         tx.put_look(campaign, "p", LookRow(1, cells, {"a": 1}))
         tx.put_look(campaign, "p", LookRow(2, cells, {"a": 2}))
         assert tx.touch(campaign, "p", [one, two, one]) == 2
@@ -173,9 +172,9 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert (period, tx.events(campaign, number)) == ("2026-11-16", [])
         assert tx.looks(campaign) == {"p": LookRow(2, cells, {"a": 2})}
         assert tx.shown(campaign, "p", [one, two]) == {one: cells}
-        assert tx.changes(campaign, "p") == [(one, 1, 3, False)]
+        assert tx.changes(campaign, "p") == {one: ([1, 3], False)}
         tx.put_shown(campaign, "p", 4, {one: {}})
-        assert (tx.shown(campaign, "p", [one]), tx.changes(campaign, "p")) == ({}, [(one, 1, 4, True)])
+        assert (tx.shown(campaign, "p", [one]), tx.changes(campaign, "p")) == ({}, {one: ([1, 3, 4], True)})
         assert (tx.node_version(node, "p"), tx.node_version(node, "q")) == (4, None)
         assert tx.node_cells(campaign, "p") == [cells]
         assert tx.node_name(node) == "n"
@@ -255,7 +254,7 @@ def test_a_database_of_the_version_before_is_brought_up_to_date_with_what_is_in_
     with old.transaction() as tx:
         tx.add_reports(rows)
         tx.add_entries(entries)
-        tx.add_closed(campaign, closed)
+        tx.add_closed(campaign, [closed])
     old.close()
     with pytest.raises(OptionError, match="has tables of version 0001"):
         open_store(database)

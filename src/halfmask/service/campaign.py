@@ -1,5 +1,6 @@
 """A campaign's terms, checked field by field, and what follows from them: periods, noise, rewards."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import CampaignTerms, MessageError
 
 MOST_MONEY = 2**53
+MOST_POWERS = 32
 MOST_PERIODS = 100_000
 DEFAULTS: dict[str, Any] = {
     "period": "day",
@@ -130,6 +132,8 @@ def check_campaign(plain: Any) -> dict[str, Any]:
     terms = {name: plain.get(name, DEFAULTS.get(name)) for name in known}
     for name, longest in (("name", 200), ("purpose", 2000), ("unit", 40), ("currency", 40)):
         check_text(terms[name], name, longest)
+    for name in ("menu", "lattice"):
+        _check_sendable(terms[name], name)
     _check_times(terms)
     check_whole(terms["least_producers"], "least_producers", 1, 10**9)
     ids = _check_menu(_as_devices_read_it(terms))
@@ -152,6 +156,14 @@ def check_text(value: Any, field: str, longest: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > longest or _CONTROL.search(value):
         raise unfit(field, f"{field} must be text of 1 to {longest} characters, none of them a control character")
     return value
+
+
+def _check_sendable(value: Any, field: str) -> None:
+    """Refuse what came by an escape and cannot go out again: half a character, or a number beyond all floats."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise unfit(field, f"{field} holds text that is not UTF-8, or a number that is too large") from None
 
 
 def check_whole(value: Any, field: str, least: int, most: int) -> int:
@@ -192,6 +204,8 @@ def _check_menu(read: CampaignTerms) -> set[str]:
         field = f"menu.settings[{place}]"
         if not _ID.fullmatch(id):
             raise unfit(field, "a setting needs an id of 1 to 32 letters, digits, '_', '.' or '-'")
+        if setting.startswith("sine:") and setting.count(",") >= MOST_POWERS:
+            raise unfit(field, f"a sine has at most {MOST_POWERS} powers: its law takes long to compute")
         try:
             check_reach(lattice_noise(setting, read.lattice.unit), read.lattice.ends)
         except SettingError as error:

@@ -1,5 +1,7 @@
 """Periods out: closed for good at their deadline or when the consumer asks; what is shown of them, and when."""
 
+from collections.abc import Iterator, Sequence
+
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import merge, plain
@@ -8,6 +10,9 @@ from halfmask.service.known import agreed, note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.base import ClosedRow, Plain, Transaction
 from halfmask_device.instants import Instant
+
+FEW, MANY = 50, 2000
+"""Periods that one transaction closes; so many only where nobody reported."""
 
 
 def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plain:
@@ -21,13 +26,43 @@ def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plai
         note(tx, campaign, [(span, own, True)], now)
     cells = merge([own, *others(tx, campaign, span)])
     entry = period_entry(campaign, span.key, "closed", cells)
-    tx.add_closed(campaign.key, ClosedRow(span.key, span.begins, now, plain(cells), entry))
+    tx.add_closed(campaign.key, [ClosedRow(span.key, span.begins, now, plain(cells), entry)])
     tx.forget_live(campaign.key, span.key)
     tx.forget_node_cells(campaign.key, span.key)
     if not campaign.keeps:
         tx.remove_reports(campaign.key, span.begins, span.ends)
-    tx.add_event(campaign.key, span.key)
     return entry
+
+
+def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
+    """Close periods in order; as many as there are at once where nobody reported in any of them."""
+    tx.lock(campaign.key)
+    if not _empty(tx, campaign, spans):
+        for span in spans:
+            close(tx, campaign, span, now)
+        return
+    closed = tx.closed_keys(campaign.key, [span.key for span in spans])
+    new = [span for span in spans if span.key not in closed]
+    if campaign.shared:
+        note(tx, campaign, [(span, {}, True) for span in new], now)
+    entries = [period_entry(campaign, span.key, "closed", {}) for span in new]
+    rows = [ClosedRow(span.key, span.begins, now, {}, entry) for span, entry in zip(new, entries, strict=True)]
+    tx.add_closed(campaign.key, rows)
+
+
+def _empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
+    """Whether nothing is known of any of the periods, which follow each other: no report, no cells, no look."""
+    if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
+        return False
+    return not tx.any_cells(campaign.key, [span.key for span in spans])
+
+
+def parts(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    """Periods as they are closed together: few, so that reports need not wait, or many that are empty."""
+    for start in range(0, len(spans), MANY):
+        some = spans[start : start + MANY]
+        size = MANY if len(some) > FEW and _empty(tx, campaign, some) else FEW
+        yield from (some[first : first + size] for first in range(0, len(some), size))
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:

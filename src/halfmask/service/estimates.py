@@ -77,19 +77,23 @@ def _interval(estimate: float, error: float, reach: float) -> Plain:
     return {"estimate": estimate, "standard_error": error, "low": estimate - reach, "high": estimate + reach}
 
 
-def estimates(campaign: Campaign, cells: Cells) -> Plain:
-    """``sum``, ``mean`` and ``variance`` of a period, in the campaign's unit; None where there is no report."""
+def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain:
+    """``sum``, ``mean`` and ``variance`` of a period, in the campaign's unit; None where there is no report.
+
+    Successive looks at a period that is not ``closed`` may differ by a single producer in one setting, so nothing in
+    them depends on single settings.
+    """
     total = _total(cells)
     if not total.reports:
         return {"sum": None, "mean": None, "variance": None}
     unit, n = float(campaign.lattice.unit), total.reports
     noise = total_noise(_counts(campaign, cells))
     error, reach = math.sqrt(noise.variance) * unit, noise.reach * unit
-    exact = total.sum * campaign.lattice.unit
+    exact, apart = total.sum * campaign.lattice.unit, closed and each_shown(campaign, cells)
     return {
         "sum": _interval(float(exact), error, reach),
         "mean": _interval(float(exact / n), error / n, reach / n),
-        "variance": _variance(campaign, cells, total, noise.variance),
+        "variance": _variance(campaign, cells, total, noise.variance, apart),
     }
 
 
@@ -105,18 +109,18 @@ def _total(cells: Cells) -> Cell:
     return merged(cells.values(), Cell())
 
 
-def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float) -> Plain:
+def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float, apart: bool) -> Plain:
     """V = (sum m^2)/n - (sum m)^2/n^2 - (1 - 1/n) mean Var K: the variance of the n readings, without the noise's.
 
     Its noise has variance 1/n^2 sum_s [4 Var K_s C_s + n_s (E K_s^4 - Var K_s^2)], C_s the setting's own sum of
-    (s - mean)^2, which is estimated from its reports; where a setting has fewer than the least cohort of producers, its
-    share n_s V instead, since the error would tell of those few. The interval is normal: of a few dozen reports it is
-    rough.
+    (s - mean)^2, which is estimated from its reports; where a setting has fewer than the least cohort of producers, or
+    is not ``apart``, its share n_s V instead, since the error would tell of those few. The interval is normal: of a
+    few dozen reports it is rough.
     """
     n, square = total.reports, float(campaign.lattice.unit) ** 2
     spread = (total.squares * n - total.sum**2) / n**2  # whole numbers up to the division
     estimate = spread - (1 - 1 / n) * noise / n
-    mean, own, apart = total.sum / n, 0.0, each_shown(campaign, cells)
+    mean, own = total.sum / n, 0.0
     for setting, cell in cells.items():
         law = campaign.noises[setting]
         around = float(cell.squares) - 2 * mean * cell.sum + cell.reports * mean**2 - cell.reports * law.variance
@@ -144,7 +148,7 @@ def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plai
         "reports": total.reports,
         "producers": total.producers,
         "settings": settings,
-        **estimates(campaign, cells),
+        **estimates(campaign, cells, closed=state == "closed"),
         "smoothed": None,
         "withheld": None,
     }

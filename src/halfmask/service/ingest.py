@@ -10,6 +10,7 @@ from itertools import repeat
 from halfmask.service import live
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
+from halfmask.service.known import shut
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportTuple, Transaction
 from halfmask_device.instants import Instant
@@ -68,24 +69,37 @@ def ingest(
     count: Callable[[str, Results], None],
 ) -> list[Results | Refusal]:
     """Decide on posts in their order and store what is accepted; one campaign at a time, locked in order of key."""
-    known = tx.identities(list({post.token for post in posts}))
     answers: list[Results | Refusal] = [[] for _ in posts]
-    groups: dict[int, list[tuple[int, Post, Identity]]] = {}
-    for place, post in enumerate(posts):
+    groups: dict[int, list[Asked]] = {}
+    for asked in _admitted(tx, list(enumerate(posts)), answers):
+        groups.setdefault(asked[2].campaign or 0, []).append(asked)
+    for key in sorted(groups):
+        batch, group = _Batch(tx, campaign_of(tx, key)), groups[key]
+        if not tx.alone:  # who left while we waited for the lock has withdrawn everything
+            group = _admitted(tx, [(place, post) for place, post, _ in group], answers)
+        for (place, _, _), results in zip(group, batch.decide(group), strict=True):
+            answers[place] = results
+            count(batch.campaign.public, results)
+    return answers
+
+
+Asked = tuple[int, Post, Identity]
+"""A post, its place among all, and who sent it."""
+
+
+def _admitted(tx: Transaction, posts: Sequence[tuple[int, Post]], answers: list[Results | Refusal]) -> list[Asked]:
+    """The posts of those who may report; the others are answered."""
+    known = tx.identities(list({post.token for _, post in posts}))
+    found: list[Asked] = []
+    for place, post in posts:
         try:
             who = admit(known.get(post.token), post.now)
             if post.refusal is not None:
                 raise post.refusal
+            found.append((place, post, who))
         except Refusal as refusal:
             answers[place] = refusal
-        else:
-            groups.setdefault(who.campaign or 0, []).append((place, post, who))
-    for key in sorted(groups):
-        batch = _Batch(tx, campaign_of(tx, key))
-        for (place, _, _), results in zip(groups[key], batch.decide(groups[key]), strict=True):
-            answers[place] = results
-            count(batch.campaign.public, results)
-    return answers
+    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -120,9 +134,9 @@ class _Batch:
         self.rows: list[ReportTuple] = []
         self.earned: list[tuple[int, int, str, Instant]] = []
 
-    def decide(self, posts: Sequence[tuple[int, Post, Identity]]) -> list[Results]:
+    def decide(self, posts: Sequence[Asked]) -> list[Results]:
         seen = [self._first(post) for _, post, _ in posts]
-        for key in self.tx.closed_keys(self.campaign.key, self.periods):
+        for key in shut(self.tx, self.campaign, [each.span for each in self.periods.values()]):
             self.periods[key].closed = True
         asked: dict[int, list[Instant]] = {}
         for (_, post, who), found in zip(posts, seen, strict=True):

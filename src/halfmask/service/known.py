@@ -50,6 +50,15 @@ def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict
     return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
 
 
+def shut(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> set[str]:
+    """Periods that take nothing more and give nothing back: closed, or told to the peers as this node's last."""
+    keys = [span.key for span in spans]
+    closed = tx.closed_keys(campaign.key, keys)
+    if campaign.peered:
+        closed |= {row.period for row in tx.known(campaign.key, keys) if row.node == OWN and row.final}
+    return closed
+
+
 def changed(
     tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None, settled: Instant | None = None
 ) -> list[Noted]:
@@ -83,3 +92,10 @@ def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Insta
         old = before.get(span.key)
         if old is None or old._replace(version=version) != row:
             tx.put_known(campaign.key, row)
+
+
+def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
+    """`note` what was seen before; what is final is counted again, since nothing can be added to it afterwards."""
+    tx.lock(campaign.key)
+    again = [(span, own_cells(tx, campaign, span) if last else cells, last) for span, cells, last in noted]
+    note(tx, campaign, again, now)

@@ -7,6 +7,7 @@ from halfmask.service import live
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.instants import DAY
+from halfmask.service.known import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import Plain, ProducerRow
 from halfmask.service.tokens import digest, issue, new_name
@@ -66,11 +67,11 @@ def join(call: Call) -> Plain:
         raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")
     if invitation is not None and not isinstance(invitation, str):
         raise unfit("invitation", "an invitation is text")
-    call.service.limit_joins(campaign)
     public = new_name()
     key = call.tx.add_producer(public, campaign.key, setting, call.now)
     if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
+    call.service.limit_joins(campaign)  # last: who has no invitation must not use up the joins of those who have one
     return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
 
 
@@ -96,7 +97,7 @@ def leave(call: Call) -> Plain:
     call.tx.lock(campaign.key)
     call.tx.set_left(producer.key, call.now)
     spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a clock may have been ahead
-    closed = call.tx.closed_keys(campaign.key, [span.key for span in spans])
+    closed = shut(call.tx, campaign, spans)
     withdrawn = 0
     for span in spans:
         if span.key not in closed and call.now < campaign.deadline(span):

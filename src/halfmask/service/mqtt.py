@@ -8,6 +8,7 @@ service stops is delivered again when it is back, and is then known.
 import asyncio
 import json
 import logging
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -37,6 +38,8 @@ LONGEST_ID = 64
 LONGEST = 60.0
 """Seconds between two attempts while the store cannot be reached; the broker keeps the message meanwhile."""
 QOS = 1
+_PRODUCER = re.compile(r"[0-9a-f]{16}", re.ASCII)
+"""What ids of producers look like."""
 
 
 def reports_topic(producer: str) -> str:
@@ -152,11 +155,13 @@ class Intake:
     async def _serve(self, message: "MQTTMessage") -> None:
         """Decide, commit, publish the receipt, acknowledge: in this order, so that a stop in between repeats it."""
         producer = message.topic.split("/")[2]
-        receipt = await self._receipt(producer, bytes(message.payload))
-        self.client.publish(receipts_topic(producer), json.dumps(receipt, separators=(",", ":")), QOS)
+        if _PRODUCER.fullmatch(producer):  # nobody else can have sent reports, or waits for a receipt
+            receipt = await self._receipt(producer, bytes(message.payload), patient=message.qos > 0)
+            self.client.publish(receipts_topic(producer), json.dumps(receipt, separators=(",", ":")), QOS)
         self.client.ack(message.mid, message.qos)
 
-    async def _receipt(self, producer: str, raw: bytes) -> Plain:
+    async def _receipt(self, producer: str, raw: bytes, *, patient: bool) -> Plain:
+        """``patient``: the broker sends no more until it has our word, so a store that is away can be waited for."""
         pause = 1.0
         named: Plain = {}
         while True:
@@ -166,7 +171,7 @@ class Intake:
                     raise unauthenticated()
                 return named | {"results": await self._take(producer, token, raw)}
             except Refusal as refusal:
-                if refusal.status < 500:
+                if refusal.status < 500 or not patient:
                     return named | {"status": refusal.status} | refusal.body()
             except Exception as error:  # one message must not end the intake
                 log.exception("a message failed", extra={"kind": type(error).__name__})

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from halfmask.service.calendars import Span
-from halfmask.service.call import Call
+from halfmask.service.call import Call, Request, parse_json
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
 from halfmask.service.cells import check_cells, plain
 from halfmask.service.closing import chosen, close_on_request, closed_of, periods
 from halfmask.service.ingest import book_reversal
+from halfmask.service.known import shut
 from halfmask.service.questions import asked
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import EntryRow, Plain, Transaction
@@ -20,8 +21,13 @@ ALWAYS = -(2**62)
 MOST_VERSION = 2**63 - 1
 
 
+def read_campaign(request: Request) -> dict[str, Any]:
+    """The campaign that is sent, checked; the laws of its noise are computed once, and known from then on."""
+    return check_campaign(parse_json(request.raw))
+
+
 def add_campaign(call: Call) -> Plain:
-    terms = check_campaign(call.body())
+    terms = read_campaign(call.request)
     public = new_name()
     key = call.tx.add_campaign(public, call.subject, terms, call.now)
     call.tx.put_schedule(key, ALWAYS, terms["rewards"])
@@ -145,7 +151,7 @@ def put_cells(call: Call) -> Plain:
     done: dict[str, Any] = {}
     for span, cells in checked:
         stored = call.tx.node_version(node, span.key)
-        if call.tx.closed_keys(campaign.key, [span.key]) or call.now >= campaign.deadline(span):
+        if shut(call.tx, campaign, [span]) or call.now >= campaign.deadline(span):
             done[span.key] = "closed"
         elif stored is not None and version <= stored:
             done[span.key] = "not_newer"

@@ -18,9 +18,9 @@ from starlette.concurrency import run_in_threadpool
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.service.beside import Beside, repeated
 from halfmask.service.call import Call
-from halfmask.service.campaign import Campaign, check_whole
+from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.cells import check_cells, plain
-from halfmask.service.known import OWN, Noted, changed, note, recent
+from halfmask.service.known import OWN, Noted, changed, note_last, recent
 from halfmask.service.mirror import mirror
 from halfmask.service.offers import MOST_VERSION, offer_of
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
@@ -126,7 +126,8 @@ def exchange(call: Call) -> Plain:
         raise not_found("campaign")
     learn(tx, campaign, service.node, body.get("cells"))
     mine = open_periods(tx, campaign, call.now, service.settled.get(campaign.key))
-    return {"open": mine, "cells": knowledge(tx, campaign, service.node, {*mine, *asked})}
+    theirs = {each for each in asked if campaign.span(each) is not None}
+    return {"open": mine, "cells": knowledge(tx, campaign, service.node, {*mine, *theirs})}
 
 
 def drop(call: Call) -> Plain:
@@ -143,8 +144,8 @@ def drop(call: Call) -> Plain:
 
 def give(call: Call) -> Plain:
     """Let a consumer of this node read a campaign that came from a peer."""
-    campaign, name = call.campaign(), call.body().get("consumer")
-    key = call.tx.consumer(name) if isinstance(name, str) else None
+    campaign, name = call.campaign(), check_text(call.body().get("consumer"), "consumer", 64)
+    key = call.tx.consumer(name)
     if key is None:
         raise unfit("consumer", "consumer must be the id of one at this service")
     call.tx.lock(campaign.key)
@@ -169,7 +170,7 @@ class Peers:
             found = await run_in_threadpool(self._changed, campaign)
             if found:
                 now = self.service.clock()
-                await self.writer.submit(partial(note, campaign=campaign, noted=found, now=now))
+                await self.writer.submit(partial(note_last, campaign=campaign, noted=found, now=now))
         reached = 0
         for peer in self.peers:
             try:

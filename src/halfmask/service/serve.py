@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from halfmask.errors import OptionError, RunError
 from halfmask.service.beside import Beside
 from halfmask.service.http.app import create_app
+from halfmask.service.http.heads import BoundedProtocol
 from halfmask.service.instants import system_clock
 from halfmask.service.limits import Limits
 from halfmask.service.service import Service
@@ -149,6 +150,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     common: dict[str, Any] = {
         "host": options.host,
         "port": options.port,
+        "http": BoundedProtocol,
         "log_config": None,
         "access_log": False,
         "server_header": False,

@@ -7,7 +7,7 @@ from typing import TypeVar
 from halfmask.service.calendars import Span
 from halfmask.service.call import Call, Request, check_role
 from halfmask.service.campaign import Campaign
-from halfmask.service.closing import close, due
+from halfmask.service.closing import close_all, due, parts
 from halfmask.service.ingest import Post, Results, ingest, valid
 from halfmask.service.instants import Clock, system_clock
 from halfmask.service.limits import Buckets, Limits
@@ -16,8 +16,6 @@ from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Trans
 from halfmask_device.instants import Instant
 
 T = TypeVar("T")
-AT_ONCE = 50
-"""Periods that one transaction closes."""
 
 
 class Service:
@@ -84,24 +82,19 @@ class Service:
         """Do what a route does, for one who may."""
         return work(Call(self, tx, self.identify(tx, request, roles), request))
 
-    def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, list[Span]]]:
+    def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
         """Periods past their deadline, of all campaigns or the one named; in parts, so that none holds up the rest."""
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
-            found = [(each, self._due(tx, each, now)) for each in (self.campaign(tx, key) for key in keys) if each]
-        return [
-            (campaign, spans[first : first + AT_ONCE])
-            for campaign, spans in found
-            for first in range(0, len(spans), AT_ONCE)
-        ]
+            found = [each for each in (self.campaign(tx, key) for key in keys) if each]
+            return [(each, part) for each in found for part in parts(tx, each, self._due(tx, each, now))]
 
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))
         return spans
 
     def close(self, tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
-        for span in spans:
-            close(tx, campaign, span, now)
+        close_all(tx, campaign, spans, now)
 
 
 def _kinds(results: Results) -> Mapping[tuple[str, str], int]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +19,10 @@ log = logging.getLogger("halfmask.service")
 MOST_JOBS = 512
 MOST_REPORTS = 20_000
 """How much one commit takes, so that nobody waits long for the others of a batch."""
+MOST_WAITING = 1_000_000
+"""Reports that may wait, so that requests of many reports do not fill the memory."""
+MOST_OF_ONE = 100_000
+"""Reports of one producer that may wait, so that it does not take the room of all others."""
 
 Work = Callable[[Transaction], Any]
 Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -43,6 +47,9 @@ class Writer:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._waiting: deque[Waiting] = deque()
+        self._reports: Counter[str] = Counter()
+        """Reports that wait, by the token that sent them."""
+        self._size = 0
         self._wake = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -63,18 +70,30 @@ class Writer:
 
     async def submit(self, job: "Post | Work") -> Any:
         """The job's result once it is on disk. A refusal is raised."""
-        if len(self._waiting) >= self.service.limits.waiting:
-            raise Refusal(
-                503, "busy", "too many requests wait to be written; nothing was taken, send it again", after=1
-            )
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         with self._wake:
             if self._stopping:
                 raise Refusal(503, "stopping", "the service is stopping; nothing was taken, send it again", after=2)
+            self._let_in(job)
             self._waiting.append((job, loop, future))
             self._wake.notify()
         return await future
+
+    def _let_in(self, job: "Post | Work") -> None:
+        """Count a job among those that wait, or refuse it."""
+        number = len(job.times) if isinstance(job, Post) else 0
+        if isinstance(job, Post) and self._reports[job.token] + number > MOST_OF_ONE:
+            message = (
+                f"more than {MOST_OF_ONE} reports of one producer wait: these were not taken; come back in 1 second"
+            )
+            raise Refusal(429, "rate_limited", message, "waiting reports of one producer", after=1)
+        if len(self._waiting) >= self.service.limits.waiting or self._size + number > MOST_WAITING:
+            message = "too many requests wait to be written; nothing was taken, send it again"
+            raise Refusal(503, "busy", message, after=1)
+        if isinstance(job, Post) and number:
+            self._reports[job.token] += number
+            self._size += number
 
     def _run(self) -> None:
         while True:
@@ -99,8 +118,16 @@ class Writer:
             item = self._waiting.popleft()
             batch.append(item)
             if isinstance(item[0], Post):
-                reports += len(item[0].times)
+                reports += self._let_out(item[0])
         return batch
+
+    def _let_out(self, post: Post) -> int:
+        number = len(post.times)
+        self._reports[post.token] -= number
+        self._size -= number
+        if not self._reports[post.token]:
+            del self._reports[post.token]
+        return number
 
     def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
         """Results of all jobs; where a bug spoils the whole, each is tried alone, so that one spoils no other."""

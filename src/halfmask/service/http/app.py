@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import FastAPI
@@ -35,6 +35,7 @@ CLOSE_EVERY = 5.0
 """Seconds between two looks for periods that are past their deadline."""
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
+T = TypeVar("T")
 
 
 class Application(FastAPI):
@@ -96,14 +97,20 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
 def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
     """Read the request, do the route's work on a transaction, answer."""
 
+    one_at_a_time = asyncio.Lock()
+
     async def endpoint(request: HttpRequest) -> Response:
-        asked = await read_request(request, service.clock())
+        asked = await read_request(request, service.clock)
         if asked.token is not None:
             service.requests.take(asked.token, "this request was not taken")
 
         def work(tx: Transaction) -> Plain:
             return service.answer(tx, asked, route.roles, route.work)
 
+        if route.first is not None:
+            await run_in_threadpool(_read, service, lambda tx: service.identify(tx, asked, route.roles))
+            async with one_at_a_time:
+                await run_in_threadpool(route.first, asked)
         if route.writes:
             return _json(await writer.submit(work), route.status)
         await _close_first(service, writer, route, asked)
@@ -112,7 +119,7 @@ def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
     return endpoint
 
 
-def _read(service: Service, work: Callable[[Transaction], Plain]) -> Plain:
+def _read(service: Service, work: Callable[[Transaction], T]) -> T:
     with service.store.reading() as tx:
         return work(tx)
 

@@ -1,17 +1,24 @@
 """Requests in: tokens and bodies, read with bounds."""
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.requests import Request as HttpRequest
 
 from halfmask.service.call import Request
+from halfmask.service.instants import Clock
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.tokens import digest
-from halfmask_device.instants import Instant
 
 MOST_BYTES = 2**20
 LONGEST_TOKEN = 512
+SLOWEST = 300
+"""Seconds that a body may take to come."""
+MOST_HELD = 2**28
+"""Bytes of bodies that have come in part, of all requests together."""
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 def too_large() -> Refusal:
@@ -29,23 +36,53 @@ def headers_of(scope: Any) -> Headers:
     return dict(reversed(scope["headers"]))
 
 
+class _Held:
+    """Bytes of bodies that have come in part: those who begin and do not go on must not fill the memory."""
+
+    size = 0
+
+
 async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The body, refused before it is read where its length is told, and as soon as it is too long where it is not."""
+    """The body, refused before it is read where its length is told, and as soon as it is too long where it is not.
+
+    What comes at once is taken at once. The rest has a time to come in, and all rests together a space.
+    """
     told = headers.get(b"content-length")
     if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
         raise too_large()
-    parts, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "gone", "the client went away before its body had come")
-        part = message.get("body", b"")
-        more = message.get("more_body", False)
-        size += len(part)
-        if size > MOST_BYTES:
-            raise too_large()
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    try:
+        async with asyncio.timeout(SLOWEST):
+            first, more = await _part(receive)
+            if len(first) > MOST_BYTES:
+                raise too_large()
+            return first + await _rest(len(first), receive) if more else first
+    except TimeoutError:
+        raise Refusal(400, "too_slow", f"the body did not come within {SLOWEST} seconds; nothing was taken") from None
+
+
+async def _part(receive: Receive) -> tuple[bytes, bool]:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Refusal(400, "gone", "the client went away before its body had come")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _rest(size: int, receive: Receive) -> bytes:
+    parts, held, more = [], 0, True
+    try:
+        while more:
+            part, more = await _part(receive)
+            held += len(part)
+            _Held.size += len(part)
+            if size + held > MOST_BYTES:
+                raise too_large()
+            if _Held.size > MOST_HELD:
+                message = "too many bodies are coming in slowly; nothing was taken, send it again"
+                raise Refusal(503, "busy", message, after=5)
+            parts.append(part)
+    finally:
+        _Held.size -= held
+    return b"".join(parts)
 
 
 def token_of(headers: Headers) -> str | None:
@@ -60,7 +97,10 @@ def token_of(headers: Headers) -> str | None:
     return digest(token.decode("latin-1"))
 
 
-async def read_request(request: HttpRequest, now: Instant) -> Request:
+async def read_request(request: HttpRequest, clock: Clock) -> Request:
+    """The request, at the time when all of it had come. What no name can be is not asked of the store."""
     headers = headers_of(request.scope)
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""
-    return Request(token_of(headers), request.path_params, request.query_params, raw, now)
+    if not all(map(_NAME.fullmatch, request.path_params.values())):
+        raise Refusal(404, "not_found", "there is no such path", "path")
+    return Request(token_of(headers), request.path_params, request.query_params, raw, clock())

@@ -25,7 +25,7 @@ class Metrics:
         self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
     async def endpoint(self, request: HttpRequest) -> Response:
-        asked = await read_request(request, self.service.clock())
+        asked = await read_request(request, self.service.clock)
         text = self.public()
         if asked.token is not None:
 

@@ -113,8 +113,8 @@ class PostReports:
             self.metrics.note("POST", PATH, status, time.perf_counter() - began)
 
     async def _results(self, headers: Headers, receive: Receive) -> Results:
-        now = self.service.clock()
         raw = await read_body(headers, receive)
+        now = self.service.clock()  # once, and not before all has come: a slow body must not carry an old time
         token = token_of(headers)
         if token is None:
             raise unauthenticated()

@@ -1,11 +1,11 @@
 """Every path, who may ask for it, and what it does. The application is made from this table, and the tests walk it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from halfmask.service import members, offers, peers
-from halfmask.service.call import Call
+from halfmask.service.call import Call, Request
 from halfmask.service.storage.base import Plain, Role
 
 ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
@@ -13,7 +13,10 @@ ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
 
 @dataclass(frozen=True)
 class Route:
-    """``roles`` empty: anyone. ``writes``: the work needs the writer. ``body``: JSON schema of what is sent."""
+    """``roles`` empty: anyone. ``writes``: the work needs the writer. ``body``: JSON schema of what is sent.
+
+    ``first`` is what can take long and needs no store: it is done before, so that nobody waits for it at the writer.
+    """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -22,7 +25,7 @@ class Route:
     status: int = 200
     body: Plain | None = None
     query: tuple[str, ...] = ()
-    summary: str = field(default="")
+    first: Callable[[Request], object] | None = None
 
     @property
     def writes(self) -> bool:
@@ -66,7 +69,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201),
     Route("POST", "/v1/token", ALL, members.renew_token, 201),
     Route("DELETE", "/v1/token", ALL, members.revoke_token),
-    Route("POST", "/v1/campaigns", ("consumer",), offers.add_campaign, 201, CAMPAIGN),
+    Route("POST", "/v1/campaigns", ("consumer",), offers.add_campaign, 201, CAMPAIGN, first=offers.read_campaign),
     Route("GET", "/v1/campaigns", (), offers.list_campaigns),
     Route("GET", "/v1/campaigns/{c}", (), offers.show_campaign),
     Route(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -29,14 +30,14 @@ def make_stream(service: Service) -> Any:
     open_streams = [0]
 
     async def stream(request: HttpRequest) -> Response:
-        asked = await read_request(request, service.clock())
+        asked = await read_request(request, service.clock)
         campaign = await run_in_threadpool(_campaign, service, asked)
         last = request.headers.get("last-event-id", "0").strip() or "0"
         if not (last.isascii() and last.isdigit() and len(last) < 19):
             raise unfit("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream")
         if open_streams[0] >= service.limits.streams:
             raise Refusal(503, "busy", "too many streams are open", after=5)
-        told = _events(service, campaign, int(last), request, open_streams)
+        told = _events(service, campaign, int(last), request, asked, open_streams)
         return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     return stream
@@ -48,17 +49,20 @@ def _campaign(service: Service, asked: Request) -> Campaign:
 
 
 async def _events(
-    service: Service, campaign: Campaign, last: int, request: HttpRequest, open_streams: list[int]
+    service: Service, campaign: Campaign, last: int, request: HttpRequest, asked: Request, open_streams: list[int]
 ) -> AsyncIterator[bytes]:
+    """Events as long as the client is there, its token is valid and the service is not told to stop."""
     open_streams[0] += 1
     quiet = 0.0
     try:
         yield b": periods of the campaign as they are published\n\n"
         while not service.stopping and not await request.is_disconnected():
             try:
-                found = await run_in_threadpool(_new, service, campaign, last)
+                found = await run_in_threadpool(_new, service, campaign, last, replace(asked, now=service.clock()))
             except StoreGoneError:
                 found = []
+            except Refusal:  # its token has expired, or was revoked
+                return
             for last, entry in found:
                 yield b"event: period\nid: %d\ndata: %b\n\n" % (last, _encode(entry))
             quiet = 0.0 if found else quiet + POLL
@@ -70,9 +74,10 @@ async def _events(
         open_streams[0] -= 1
 
 
-def _new(service: Service, campaign: Campaign, last: int) -> list[tuple[int, Plain]]:
+def _new(service: Service, campaign: Campaign, last: int, asked: Request) -> list[tuple[int, Plain]]:
     """Events after ``last``: of each period the newest alone, with what is shown of it now."""
     with service.store.reading() as tx:
+        service.identify(tx, asked, ("consumer",))
         newest = {period: number for number, period in tx.events(campaign.key, last)}
         if not newest:
             return []

@@ -113,7 +113,12 @@ UNGIVEN, UPSTREAM = 0, -1
 
 
 class Transaction(ABC):
-    """Everything that is read or written together."""
+    """Everything that is read or written together.
+
+    ``alone``: nobody else writes since it began; else what was read before `lock` may have changed.
+    """
+
+    alone: bool
 
     # whom tokens stand for
     @abstractmethod
@@ -181,6 +186,10 @@ class Transaction(ABC):
         """The reports of a campaign with begins <= time < ends, by producer and time."""
 
     @abstractmethod
+    def any_report(self, campaign: int, begins: Instant, ends: Instant) -> bool:
+        """Whether `reports` has any."""
+
+    @abstractmethod
     def reports_of(self, producers: Sequence[int], begins: Instant, ends: Instant) -> list[ReportRow]: ...
     @abstractmethod
     def remove_reports(self, campaign: int, begins: Instant, ends: Instant) -> None: ...
@@ -212,7 +221,13 @@ class Transaction(ABC):
     @abstractmethod
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]: ...
     @abstractmethod
-    def add_closed(self, campaign: int, row: ClosedRow) -> None: ...
+    def add_closed(self, campaign: int, rows: Sequence[ClosedRow]) -> None:
+        """Close periods, with an event for each."""
+
+    @abstractmethod
+    def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
+        """Whether there are cells of nodes or peers, or a look, of any of the periods."""
+
     @abstractmethod
     def add_event(self, campaign: int, period: str) -> None: ...
     @abstractmethod
@@ -240,8 +255,8 @@ class Transaction(ABC):
         """What of producers is in the look of this number; nothing of one who withdrew."""
 
     @abstractmethod
-    def changes(self, campaign: int, period: str) -> list[tuple[int, int, int, bool]]:
-        """Of each producer who was ever shown: key, the looks that first and last changed it, whether it is gone."""
+    def changes(self, campaign: int, period: str) -> dict[int, tuple[list[int], bool]]:
+        """Of each producer who was ever shown: the numbers of the looks that changed it, and whether it is gone."""
 
     @abstractmethod
     def forget_live(self, campaign: int, period: str) -> None: ...

@@ -156,8 +156,7 @@ shown = _table(
     _text("period", 24),
     _whole("producer"),
     _long("cells"),
-    _whole("first_look"),
-    _whole("last_look"),
+    _long("looks"),
     _whole("gone"),
     PrimaryKeyConstraint("campaign", "period", "producer"),
 )

@@ -39,6 +39,7 @@ class SqlTransaction(Transaction):
     """Statements on one connection, whose transaction the store has begun and will end."""
 
     def __init__(self, connection: Connection) -> None:
+        self.alone = connection.dialect.name == "sqlite"
         self._do = connection.execute
         self._connection = connection
         self._bulk = bulk_of(connection)
@@ -147,6 +148,12 @@ class SqlTransaction(Transaction):
         while part := found.fetchmany(FETCH):
             yield from (ReportRow(*row) for row in part)
 
+    def any_report(self, campaign: int, begins: Instant, ends: Instant) -> bool:
+        r, p = s.reports.c, s.producers.c
+        joined = s.producers.join(s.reports, and_(r.producer == p.id, r.time >= begins, r.time < ends))
+        query = select(r.producer).select_from(joined).where(p.campaign == campaign).limit(1)
+        return self._do(query).first() is not None
+
     def reports_of(self, producers: Sequence[int], begins: Instant, ends: Instant) -> list[ReportRow]:
         r = s.reports.c
         found: list[ReportRow] = []
@@ -213,10 +220,17 @@ class SqlTransaction(Transaction):
             found |= set(self._do(_CLOSED_KEYS, {"campaign": campaign, "keys": part}).scalars())
         return found
 
-    def add_closed(self, campaign: int, row: ClosedRow) -> None:
-        plain = {"period": row.period, "begins": row.begins, "closed_at": row.closed}
-        texts = {"cells": _dump(row.cells), "entry": _dump(row.entry)}
-        self._do(insert(s.closed).values(campaign=campaign, **plain, **texts))
+    def add_closed(self, campaign: int, rows: Sequence[ClosedRow]) -> None:
+        self._bulk.insert(s.closed, [(campaign, *row[:3], _dump(row.cells), _dump(row.entry)) for row in rows])
+        self._bulk.insert(s.events, [(campaign, row.period) for row in rows])
+
+    def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
+        for table in (s.node_cells, s.known, s.looks, s.touched):
+            for part in _chunks(sorted(periods)):
+                where = (table.c.campaign == campaign, table.c.period.in_(part))
+                if self._do(select(table.c.period).where(*where).limit(1)).first() is not None:
+                    return True
+        return False
 
     def add_event(self, campaign: int, period: str) -> None:
         self._do(insert(s.events).values(campaign=campaign, period=period))
@@ -266,25 +280,22 @@ class SqlTransaction(Transaction):
 
     def put_shown(self, campaign: int, period: str, look: int, cells: Mapping[int, Plain]) -> None:
         c = s.shown.c
-        first: dict[int, int] = {}
+        before: dict[int, list[int]] = {}
         for part in _chunks(list(cells)):
             where = (c.campaign == campaign, c.period == period, c.producer.in_(part))
-            first |= {row[0]: row[1] for row in self._do(select(c.producer, c.first_look).where(*where))}
+            before |= {row[0]: json.loads(row[1]) for row in self._do(select(c.producer, c.looks).where(*where))}
             self._do(delete(s.shown).where(*where))
-        same = {"campaign": campaign, "period": period, "last_look": look}
         rows = [
-            {**same, "producer": each, "cells": _dump(own), "first_look": first.get(each, look), "gone": int(not own)}
+            (campaign, period, each, _dump(own), json.dumps([*before.get(each, []), look]), int(not own))
             for each, own in cells.items()
-            if own or each in first
+            if own or each in before
         ]
-        if rows:
-            self._do(insert(s.shown), rows)
+        self._bulk.insert(s.shown, rows)
 
-    def changes(self, campaign: int, period: str) -> list[tuple[int, int, int, bool]]:
+    def changes(self, campaign: int, period: str) -> dict[int, tuple[list[int], bool]]:
         c = s.shown.c
-        query = select(c.producer, c.first_look, c.last_look, c.gone)
-        rows = self._do(query.where(c.campaign == campaign, c.period == period))
-        return [(row[0], row[1], row[2], bool(row[3])) for row in rows]
+        rows = self._do(select(c.producer, c.looks, c.gone).where(c.campaign == campaign, c.period == period))
+        return {row[0]: (json.loads(row[1]), bool(row[2])) for row in rows}
 
     def forget_live(self, campaign: int, period: str) -> None:
         for table in (s.looks, s.touched, s.shown):

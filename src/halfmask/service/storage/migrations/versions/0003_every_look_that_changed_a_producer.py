@@ -1,0 +1,52 @@
+"""every look that changed a producer"""
+
+import json
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+LONG = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+KINDS = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
+OPTIONS: dict[str, Any] = {f"{kind}_{name}": value for kind in ("mysql", "mariadb") for name, value in KINDS.items()}
+SAME = ("campaign", "period", "producer", "cells", "gone")
+
+
+def _replaced(*columns: sa.Column[Any]) -> tuple[list[dict[str, Any]], sa.Table]:
+    """The rows that were there, and the table as it is made again: it holds open periods of live campaigns alone."""
+    found = op.get_bind().execute(sa.text("SELECT * FROM shown"))
+    rows = [dict(row) for row in found.mappings()]
+    op.drop_table("shown")
+    made = op.create_table(
+        "shown",
+        sa.Column("campaign", sa.BigInteger(), nullable=False),
+        sa.Column("period", sa.String(length=24), nullable=False),
+        sa.Column("producer", sa.BigInteger(), nullable=False),
+        sa.Column("cells", LONG, nullable=False),
+        *columns,
+        sa.Column("gone", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "period", "producer"),
+        **OPTIONS,
+    )
+    return rows, made
+
+
+def upgrade() -> None:
+    rows, made = _replaced(sa.Column("looks", LONG, nullable=False))
+    for row in rows:
+        looks = sorted({row["first_look"], row["last_look"]})
+        op.bulk_insert(made, [{name: row[name] for name in SAME} | {"looks": json.dumps(looks)}])
+
+
+def downgrade() -> None:
+    rows, made = _replaced(*(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("first_look", "last_look")))
+    for row in rows:
+        looks = json.loads(row["looks"])
+        old = {"first_look": min(looks), "last_look": max(looks)}
+        op.bulk_insert(made, [{name: row[name] for name in SAME} | old])
