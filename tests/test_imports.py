@@ -14,7 +14,7 @@ FLOW = [
         "files",
         "results",
         "streams",
-        "merge",
+        "merging",
         "data",
         "profiles",
         "mechanisms",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfmask.evaluation.direct.state import LocalState
-from halfmask.merge import Mergeable, merged
+from halfmask.merging import Mergeable, merged
 from halfmask.profiles.profile import Profile
 from halfmask.service.cells import plain, read
 from halfmask_device.protocol import Cell

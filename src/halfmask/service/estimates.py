@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from halfmask.merge import merged
+from halfmask.merging import merged
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells
 from halfmask.service.noise import LatticeNoise, cell_width
