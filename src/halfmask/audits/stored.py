@@ -271,9 +271,9 @@ def _faults(page: CardPage) -> Iterator[str]:
     """Where parts that are each of their type do not go together."""
     about, ids = page["about"], [each["id"] for each in page["settings"]]
     if not ids or len(set(ids)) < len(ids):
-        yield "`settings` are none, or two of one `id`"
+        yield "'settings' are none, or two of one 'id'"
     if about["curve"] != list(CURVE):
-        yield "`about.curve` has other epsilons than a card has"
+        yield "'about.curve' has other epsilons than a card has"
     yield from _not_all("about.windows", about["windows"], ("one reading", "a day", "everything"), more=True)
     day = str(about["reports"]["day"])
     counts = [str(each) for each in about["reports"].values()]
@@ -283,7 +283,7 @@ def _faults(page: CardPage) -> Iterator[str]:
     if page["best"]:
         yield from _finding_faults("best.attacks", page["best"]["attacks"])
         if page["best"]["like"] not in ids:
-            yield f"`best.like` is {page['best']['like']!r}, which is not on it"
+            yield f"'best.like' is {page['best']['like']!r}, which is not on it"
     if page["noise"]:
         yield from _noise_faults(page["noise"])
 
@@ -294,7 +294,7 @@ def _setting_faults(
     known = {_key(epsilon) for epsilon in EPSILONS}
     for place, found in ((at, each), (f"{at}.typical", each["typical"])):
         if found["setting"] != each["setting"]:
-            yield f"`{place}.setting` is another than `{at}.setting`"
+            yield f"'{place}.setting' is another than '{at}.setting'"
         yield from _not_all(f"{place}.delta", found["delta"], known)
         yield from _not_all(f"{place}.composed", found["composed"], counts)
         for deltas in found["composed"].values():
@@ -304,7 +304,7 @@ def _setting_faults(
     for place, curve in curves.items():
         yield from _not_all(place, curve, ("1", day))
         if any(len(points) != len(CURVE) for points in curve.values()):
-            yield f"`{place}` has not {len(CURVE)} points"
+            yield f"'{place}' has not {len(CURVE)} points"
     yield from _not_all(f"{at}.promises", each["promises"], windows)
     yield from _not_all(f"{at}.told", each["told"], [str(count) for count in TOLD])
     yield from _finding_faults(f"{at}.attacks", each["attacks"])
@@ -314,7 +314,7 @@ def _finding_faults(at: str, findings: list[FindingPage]) -> Iterator[str]:
     for number, found in enumerate(findings):
         for name in DRAWN.get(found["name"], ()) if found["value"] is not None else ():
             if not isinstance(found["details"].get(name), float | int):
-                yield f"`{at}[{number}].details.{name}` is no number"
+                yield f"'{at}[{number}].details.{name}' is no number"
 
 
 def _noise_faults(noise: NoisePage) -> Iterator[str]:
@@ -323,19 +323,19 @@ def _noise_faults(noise: NoisePage) -> Iterator[str]:
     yield from _not_all("noise.laws", noise["laws"], (*FAMILIES, LIMIT))
     rows = {"privacy": noise["privacy"], "utility": noise["utility"], **noise["shares"], **noise["errors"]}
     if any(len(row) != len(noise["deviation"]) for row in rows.values()) or not noise["deviation"]:
-        yield "`noise`: `deviation`, `privacy`, `utility`, `shares` and `errors` differ in length"
+        yield "'noise': 'deviation', 'privacy', 'utility', 'shares' and 'errors' differ in length"
     if any(len(row) != len(noise["at"]) for row in noise["laws"].values()):
-        yield "`noise`: `at` and `laws` differ in length"
+        yield "'noise': 'at' and 'laws' differ in length"
 
 
 def _not_all(at: str, found: Mapping[str, Any], names: Collection[str], *, more: bool = False) -> Iterator[str]:
     """A fault where a table lacks one of ``names``, or has more than these."""
     for name in names:
         if name not in found:
-            yield f"`{at}` has no `{name}`"
+            yield f"'{at}' has no '{name}'"
     for name in () if more else found:
         if name not in names:
-            yield f"`{at}` has `{name}`, which the card is not about"
+            yield f"'{at}' has '{name}', which the card is not about"
 
 
 def _key(epsilon: float) -> str:
