@@ -116,17 +116,28 @@ def test_noise_whose_reach_hid_that_it_does_nothing_is_refused(text: str) -> Non
         noise(text, Lattice("0.001", "0", "10"), 1)
 
 
-def test_what_is_accepted_leaves_no_more_unmasked_than_stated() -> None:
-    """Over scales around the bound, by the exact P(k = 0) of both laws and by what is drawn."""
-    for name in ("laplace", "gaussian", "uniform"):
-        for size in (0.002, 0.0033, 0.0034, 0.0051, 0.01):
-            try:
-                found = law_of(f"{name}:{size}", "0.01")
-            except SettingError:
-                continue
-            assert found.unmasked <= MOST_UNMASKED
-            unmasked = sum(found.draw(SOURCE) == 0 for _ in range(4000)) / 4000
-            assert abs(unmasked - found.unmasked) <= math.sqrt(math.log(2 / share(TESTS)) / 8000)
+FORMS = ("laplace:{0}", "gaussian:{0}", "uniform:{0}", "logistic:{0}", "geometric:{0},0.01", "sine:{0}")
+FORMS += ("staircase:1,{0},0.3", "tabulated:{0},0.5,0.02,1")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_accepted_leaves_no_more_unmasked_than_stated(form: str) -> None:
+    """Over scales around the bound, by the exact P(k = 0) of the law and by what is drawn."""
+    accepted = 0
+    for size in (0.001, 0.002, 0.0033, 0.0034, 0.0051, 0.01, 0.0199):
+        try:
+            found = law_of(form.format(size), "0.01")
+        except SettingError:
+            continue
+        found.prepare()
+        assert found.unmasked <= MOST_UNMASKED
+        unmasked = sum(found.draw(SOURCE) == 0 for _ in range(2000)) / 2000
+        assert abs(unmasked - found.unmasked) <= math.sqrt(math.log(2 / share(TESTS)) / 4000)
+        accepted += 1
+    assert accepted
+
+
+def test_noise_that_leaves_most_readings_as_they_are_is_warned_of() -> None:
     assert unmasked_warning("laplace:0.005", "0.01") is not None  # P(k = 0) = tanh 1 = 0.76
     assert unmasked_warning("laplace:0.01", "0.01") is None  # tanh 0.5 = 0.46
     assert unmasked_warning("none", "0.01") is None
