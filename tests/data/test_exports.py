@@ -13,7 +13,12 @@ from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
-from tests.data import exports_of_devices  # noqa: F401 (they add themselves)
+from tests.data import (  # noqa: F401 (they add themselves)
+    exports_of_devices,
+    exports_of_files,
+    exports_of_shapes,
+    exports_of_text,
+)
 from tests.data.exports import EXPORTS, Export, Truth
 from tests.data.panels import rows
 
