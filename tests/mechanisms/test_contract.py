@@ -28,6 +28,7 @@ SETTINGS = {
     "gaussian:0.5": 0,
     "gaussian:1e-60": 0,
     "uniform:2": 0,
+    "triangular:2": 0,
     "logistic:0.7": 0,
     "logistic:1e-200": 0,
     "staircase:1,1,0.5": 1,
@@ -51,6 +52,7 @@ STILL = [
     "sine:0,0,0",
     "gaussian:0",
     "uniform:0",
+    "triangular:0",
     "logistic:0",
     "staircase:1,0,0.5",
     "geometric:0,1",
@@ -58,7 +60,7 @@ STILL = [
 EXTREME = [
     *(
         f"{of}:{scale}"
-        for of in ("laplace", "gaussian", "uniform", "sine", "logistic", "relative-laplace")
+        for of in ("laplace", "gaussian", "uniform", "triangular", "sine", "logistic", "relative-laplace")
         for scale in ("1e-300", "1e300")
     ),
     "sine:1e300,1e300,1e300",
