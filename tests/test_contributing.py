@@ -1,0 +1,48 @@
+"""How to add a part: CONTRIBUTING.md names a commit for each kind, which touches two source files at the most."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+KINDS = ("a mechanism", "an attack", "an aggregate", "a figure", "a command")
+MOST = 2
+
+
+def git(*words: str) -> list[str]:
+    """The lines that git answers; none where this is no repository."""
+    ended = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ended.stdout.splitlines() if ended.returncode == 0 else []
+
+
+def examples(text: str) -> dict[str, str]:
+    """The kinds of part that a page tells how to add, each with the title of the commit that did."""
+    rows = re.findall(r'^\| (an? [^|]+?) \|.*\| commit "([^"]+)" \|$', text, flags=re.MULTILINE)
+    return {next((kind for kind in KINDS if what.startswith(kind)), what): title for what, title in rows}
+
+
+def sources(title: str) -> list[str]:
+    """The source files of the first commit with that title."""
+    found = git("log", "--reverse", "--format=%H", "--fixed-strings", f"--grep={title}")
+    return (
+        [path for path in git("show", "--name-only", "--format=", found[0]) if path.startswith("src/")] if found else []
+    )
+
+
+def test_every_kind_of_part_has_a_commit_that_added_one() -> None:
+    assert set(examples((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))) == set(KINDS)
+
+
+@pytest.mark.skipif(git("rev-parse", "--is-shallow-repository") != ["false"], reason="the history is not here")
+@pytest.mark.parametrize("kind", KINDS)
+def test_that_commit_touches_two_source_files_at_the_most(kind: str) -> None:
+    title = examples((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))[kind]
+    assert 1 <= len(sources(title)) <= MOST, title
+
+
+@pytest.mark.skipif(git("rev-parse", "--is-shallow-repository") != ["false"], reason="the history is not here")
+def test_a_commit_of_more_files_would_be_noticed() -> None:
+    assert len(sources("Bargaining: offers in turn")) > MOST
+    assert sources("A title that no commit has") == []
