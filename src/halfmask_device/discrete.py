@@ -155,3 +155,15 @@ class DiscreteGaussian(Inverted):
         if s > 8:
             return s * s if power == 2 else 3 * s**4
         return math.fsum(2 * n**power * self.mass(n) for n in range(1, len(self._tails)))
+
+
+def laplace_divergence(x: float, epsilon: float, order: float) -> float:
+    """Of the discrete Laplace with p(k) ~ exp(-x |k|), moved by epsilon/x steps.
+
+    The sum is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q): the k before both centres,
+    beyond both, and between them, with r = exp(-(2a - 1) x) and q = exp(-x).
+    """
+    q, r, high = math.exp(-x), -(2 * order - 1) * x, (order - 1) * epsilon
+    between = (math.exp(r) - math.exp((2 * order - 1) * -epsilon)) / -math.expm1(r)
+    inside = (1 + math.exp(-order * epsilon - high) + (1 - q) * between) / (1 + q)
+    return (high + math.log(inside)) / (order - 1)

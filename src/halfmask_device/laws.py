@@ -4,11 +4,12 @@
 round(psi/step). A discrete law is not the continuous one rounded: its guarantee is its own, that of `Law.mass`.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from halfmask_device.discrete import DiscreteGaussian, DiscreteLaplace
+from halfmask_device.discrete import DiscreteGaussian, DiscreteLaplace, laplace_divergence
 from halfmask_device.errors import SettingError
 from halfmask_device.law import Law
 from halfmask_device.more import found as found_here
@@ -118,3 +119,26 @@ _REACH: dict[str, Callable[[Parameters], Fraction]] = {
     **{name: each.reach for name, each in found_here().items()},
 }
 """What |psi| exceeds never, or with a probability of about exp(-TAIL)."""
+PER_UNIT: dict[str, Callable[[Parameters], Fraction]] = {
+    "laplace": lambda p: 1 / p[0],
+    "geometric": lambda p: 1 / p[0],
+    **{name: each.per_unit for name, each in found_here().items() if each.per_unit},
+}
+"""Pure epsilon for each unit of a reading's change, of parameters that are not 0, where it grows evenly."""
+STAIRS: dict[str, Callable[[Parameters, Fraction], float]] = {
+    "staircase": lambda p, change: float(p[0] * math.ceil(change / p[1])) if p[1] else math.inf,
+}
+"""Pure epsilon of a change where it grows in steps: for every delta, begun or whole. Rounding is post-processing."""
+
+
+def _laplace(p: Parameters, change: Fraction, step: Fraction, order: float) -> float:
+    return laplace_divergence(float(step / p[0]), float(change / p[0]), order)
+
+
+DIVERGENCE: dict[str, Callable[[Parameters, Fraction, Fraction, float], float]] = {
+    "laplace": _laplace,
+    "geometric": _laplace,
+    "gaussian": lambda p, change, _, order: order * float(change / p[0]) ** 2 / 2,  # exact for whole steps
+    **{name: each.divergence for name, each in found_here().items() if each.divergence},
+}
+"""The Renyi divergence of one report for a change, on a lattice, of an order; or what bounds it from above."""

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from halfmask_device.lattice import exact_decimal
-from halfmask_device.more import found
+from halfmask_device.laws import DIVERGENCE, PER_UNIT, STAIRS
 from halfmask_device.setting import DeviceSetting
 
 ORDERS = (
@@ -41,19 +41,17 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
-    if setting.mechanism == "staircase":  # epsilon for every delta, begun or whole: rounding is post-processing
-        epsilon, delta, _ = setting.parameters
-        return float(epsilon * math.ceil(moved / delta)) if delta else math.inf
+    stairs = STAIRS.get(setting.mechanism)
+    if stairs is not None:
+        return stairs(setting.parameters, moved)
     rate = _rate(setting)
     return math.inf if rate is None else float(moved * rate)
 
 
 def _rate(setting: DeviceSetting) -> Fraction | None:
     """Pure epsilon per unit of a reading's change, where it grows evenly with it."""
-    if setting.mechanism in ("laplace", "geometric"):
-        return 1 / setting.parameters[0] if setting.parameters[0] else None
-    own = found().get(setting.mechanism)
-    return own.per_unit(setting.parameters) if own and own.per_unit and all(setting.parameters) else None
+    per_unit = PER_UNIT.get(setting.mechanism)
+    return per_unit(setting.parameters) if per_unit and all(setting.parameters) else None
 
 
 @lru_cache(maxsize=4096)
@@ -62,32 +60,16 @@ def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> 
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
-    if setting.mechanism == "gaussian":
-        return order * float(moved / setting.parameters[0]) ** 2 / 2  # exact for whole steps
-    if setting.mechanism in ("laplace", "geometric"):
-        x = float(exact_decimal(step, "step") / setting.parameters[0])
-        return _laplace_divergence(x, float(moved / setting.parameters[0]), order)
+    own = DIVERGENCE.get(setting.mechanism)
+    exact = own(setting.parameters, moved, exact_decimal(step, "step"), order) if own else math.inf
     epsilon = pure(setting, change, step)
-    known = math.inf if epsilon == math.inf else (_log_cosh((order - 0.5) * epsilon) - _log_cosh(epsilon / 2))
-    own = found().get(setting.mechanism)
-    exact = own.divergence(setting.parameters, moved, order) if own and own.divergence else math.inf
-    return min(known / (order - 1), exact)
+    if epsilon == math.inf:
+        return exact
+    return min((_log_cosh((order - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (order - 1), exact)
 
 
 def _log_cosh(x: float) -> float:
     return x + math.log1p(math.exp(-2 * x)) - math.log(2)
-
-
-def _laplace_divergence(x: float, epsilon: float, order: float) -> float:
-    """Of the discrete Laplace with p(k) ~ exp(-x |k|), moved by epsilon/x steps.
-
-    The sum is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q): the k before both centres,
-    beyond both, and between them, with r = exp(-(2a - 1) x) and q = exp(-x).
-    """
-    q, r, high = math.exp(-x), -(2 * order - 1) * x, (order - 1) * epsilon
-    between = (math.exp(r) - math.exp((2 * order - 1) * -epsilon)) / -math.expm1(r)
-    inside = (1 + math.exp(-order * epsilon - high) + (1 - q) * between) / (1 + q)
-    return (high + math.log(inside)) / (order - 1)
 
 
 def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float) -> float:

@@ -134,6 +134,15 @@ def test_nobody_asks_for_a_mechanisms_name(room: str) -> None:
     assert found == {}
 
 
+def test_nor_does_the_device_outside_of_its_registry() -> None:
+    """`setting` has the mechanisms' parameters, `laws` what is known of them; those in `more` stand in a file each."""
+    device = SOURCE.parent / "halfmask_device"
+    modules = [p for p in device.rglob("*.py") if p.name not in ("setting.py", "laws.py") and p.parent.name != "more"]
+    assert len(modules) > 20
+    found = {p.name: names for p in modules if (names := exact_names(ast.parse(p.read_text())))}
+    assert found == {}
+
+
 def test_the_check_finds_a_name() -> None:
     assert exact_names(ast.parse('if law.name == "none": pass')) == {"none"}
     assert exact_names(ast.parse('FAMILY = ("laplace", "x")')) == {"laplace"}

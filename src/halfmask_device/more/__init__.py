@@ -15,7 +15,7 @@ class DeviceMechanism:
     """``build(parameters, step)`` is the law in steps; ``reach`` is what |psi| exceeds with a chance of exp(-32).
 
     For the ledger, where it has them: ``per_unit(parameters)`` is pure epsilon for each unit of a reading's change, and
-    ``divergence(parameters, change, order)`` bounds the Renyi divergence of one report from above.
+    ``divergence(parameters, change, step, order)`` bounds the Renyi divergence of one report from above.
     """
 
     name: str
@@ -23,7 +23,7 @@ class DeviceMechanism:
     build: Callable[[tuple[Fraction, ...], Fraction], Law]
     reach: Callable[[tuple[Fraction, ...]], Fraction]
     per_unit: Callable[[tuple[Fraction, ...]], Fraction] | None = None
-    divergence: Callable[[tuple[Fraction, ...], Fraction, float], float] | None = None
+    divergence: Callable[[tuple[Fraction, ...], Fraction, Fraction, float], float] | None = None
 
 
 @cache

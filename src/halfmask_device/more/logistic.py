@@ -75,7 +75,7 @@ def _sigmoid(source: Bits, x: Fraction) -> bool:
 STEEPEST, WIDEST, FINE = 64.0, 50.0, 8
 
 
-def _divergence(p: tuple[Fraction, ...], change: Fraction, order: float) -> float:
+def _divergence(p: tuple[Fraction, ...], change: Fraction, _: Fraction, order: float) -> float:
     """log(integral of f(x)^a f(x - d)^(1-a)) / (a - 1) of the continuous law, which bounds that of the rounded one.
 
     By the trapezoid rule: the integrand is analytic within i pi of the line, so an eighth of a scale errs by less than
