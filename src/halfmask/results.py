@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,8 +10,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-DRAWERS = "halfmask.figures.results"
-"""Where figures of results are drawn. That room stands after this one, so it is found by name, as a plug-in is."""
+DRAWERS, PAGES = "halfmask.figures.results", "halfmask.pages.results"
+"""Where results are drawn and put into words. These rooms stand after this one: they are found by name, as plug-ins."""
 
 
 class Result(ABC):
@@ -30,10 +29,6 @@ class Result(ABC):
     @abstractmethod
     def to_arrow(self) -> "pa.Table":
         """As an Arrow table."""
-
-    @abstractmethod
-    def summary(self) -> list[list[str]]:
-        """What it says, as a small table for people, headings first."""
 
     def to_pandas(self) -> Any:
         """As a frame of pandas, where that is installed."""
@@ -57,30 +52,4 @@ class Result(ABC):
         return ()
 
     def _repr_html_(self) -> str:
-        return html_table(self.summary()) + trajectory(self.points())
-
-
-def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table; every text is escaped."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def trajectory(points: Sequence[tuple[float, float]], width: int = 240, height: int = 120) -> str:
-    """A line through points of privacy (to the right) and utility (up), as SVG."""
-    if not points:
-        return ""
-    places = " ".join(f"{x * width:.1f},{(1 - y) * height:.1f}" for x, y in sorted(points))
-    return (
-        f'<svg role="img" aria-label="utility against privacy" width="{width}" height="{height}" '
-        f'viewBox="-4 -4 {width + 8} {height + 8}"><rect width="{width}" height="{height}" fill="none" '
-        f'stroke="#999"/><polyline points="{places}" fill="none" stroke="#0a6" stroke-width="2"/></svg>'
-    )
-
-
-def shortened(rows: Sequence[Sequence[str]], most: int = 12) -> list[list[str]]:
-    """The first of many rows, and how many there are."""
-    shown: list[list[str]] = [list(row) for row in rows[: most + 1]]
-    left: Any = len(rows) - len(shown)
-    return [*shown, [f"... and {left:,} more", *[""] * (len(rows[0]) - 1)]] if left > 0 else shown
+        return str(import_module(PAGES).shown(self))

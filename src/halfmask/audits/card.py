@@ -222,14 +222,6 @@ class ReportCard(Result):
     def __repr__(self) -> str:
         return f"<ReportCard of {len(self.cards)} settings: {', '.join(each.id for each in self.cards)}>"
 
-    def summary(self) -> list[list[str]]:
-        """Each setting with its score and what it does for a person, headings first."""
-        rows = [["id", "setting", "privacy", "in a sentence"]]
-        for each in self.cards:
-            score = "-" if each.privacy is None else f"{each.privacy.median:.2f}"
-            rows.append([each.id, str(each.setting), score, each.sentence])
-        return rows
-
     def to_arrow(self) -> "pa.Table":
         """One row per setting: score, epsilon and certain disclosure of one report, and the value of every attack."""
         import pyarrow as pa

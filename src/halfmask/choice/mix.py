@@ -26,7 +26,7 @@ from halfmask.evaluation.scores import privacy, utility
 from halfmask.files import about_table, read_table, whole_file
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.results import Result, shortened
+from halfmask.results import Result
 from halfmask.streams import stream
 
 FORMAT = "halfmask mix"
@@ -68,14 +68,6 @@ class Mix(Result):
     def to_arrow(self) -> pa.Table:
         """One row per histogram and repeat."""
         return self.table
-
-    def summary(self) -> list[list[str]]:
-        """Privacy and utility by dominant setting and its share, headings first."""
-        rows = [["dominant", "share", "mixes", "privacy", "its IQR", "utility", "its IQR"]]
-        for each in by_dominant(self):
-            scores = (each.privacy, each.privacy_iqr, each.utility, each.utility_iqr)
-            rows.append([each.id, f"{each.share:.1%}", f"{each.mixes:,}", *(f"{score:.3f}" for score in scores)])
-        return shortened(rows)
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":

@@ -107,21 +107,6 @@ class Study(Result):
             start += len(block)
         return pa.concat_tables(tables)
 
-    def summary(self) -> list[list[str]]:
-        """What was tried, and on whom."""
-        tried, sizes = self.experiment, sorted(set(self.users.tolist()))
-        of_users = "pooled" if self.scores is not None else f"{sizes[0]:,} to {sizes[-1]:,}"
-        mechanisms = ", ".join(dict.fromkeys(block.mechanism for block in self.grid.blocks))
-        return [
-            ["study", ""],
-            ["settings", f"{len(self.grid):,} ({mechanisms})"],
-            ["samples of each", f"{len(self.users):,}"],
-            ["users in a sample", of_users],
-            ["aggregate", f"{tried.aggregate} of a {tried.period}"],
-            ["error", tried.error],
-            ["seed", str(tried.seed)],
-        ]
-
     def points(self) -> list[tuple[float, float]]:
         """Median utility at each level of median privacy, in twenty levels, by the default weights."""
         if self.scores is None:

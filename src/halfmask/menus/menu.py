@@ -115,16 +115,6 @@ class Menu(Result):
         told = ", ".join(f"{each.id} {each.setting}" for each in self.settings)
         return f"<Menu of {len(self.settings)} settings: {told}>"
 
-    def summary(self) -> list[list[str]]:
-        """Each setting with its scores, headings first."""
-        rows = [["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]]
-        for each in self.settings:
-            std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
-            low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
-            score = [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
-            rows.append([each.id, str(each.setting), *score, low, std])
-        return rows
-
     def to_arrow(self) -> "pa.Table":
         """One row per setting."""
         import pyarrow as pa

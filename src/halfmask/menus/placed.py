@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
@@ -16,6 +17,23 @@ from halfmask.menus.menu import Menu, Score
 from halfmask.profiles.profile import Profile
 
 OUTSIDE = "outside the study's range"
+ROUNDING = 1e-9
+
+
+def beyond(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which scores leave 0 to 1: errors exceed the study's largest, and no more can be said of them."""
+    values = np.asarray(scores, float)
+    return np.asarray((values < -ROUNDING) | (values > 1 + ROUNDING))
+
+
+def outside(scores: npt.ArrayLike) -> bool:
+    """Whether any of them does."""
+    return bool(beyond(scores).any())
+
+
+def score_words(score: float, *, known: bool = False) -> str:
+    """A score for a table, from 0 to 1; that it is outside of the study's range where it is, or is ``known`` to be."""
+    return OUTSIDE if known or outside(score) else f"{min(max(score, 0.0), 1.0):.2f}"
 
 
 @dataclass(frozen=True)
@@ -37,9 +55,7 @@ class Placed:
 
     def words(self) -> list[str]:
         """Privacy and utility for a table."""
-        if self.outside:
-            return [OUTSIDE, OUTSIDE]
-        return [f"{self.privacy.median:.2f}", f"{self.utility.median:.2f}"]
+        return [score_words(each.median, known=self.outside) for each in (self.privacy, self.utility)]
 
 
 def samples_of(menu: Menu, profile: Profile) -> list[Subset]:

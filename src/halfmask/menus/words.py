@@ -9,6 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, noise_std
+from halfmask.menus.placed import score_words
 from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import upwards
@@ -188,10 +189,13 @@ def menu_rows(
     menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
 ) -> list[list[str]]:
     """The menu as a table, headings first; with a profile also in plain words."""
-    rows = menu.summary()
-    rows[0] += protection_heads(menu)
-    for row, entry in zip(rows[1:], menu.settings, strict=True):
-        row += protection_cells(menu, entry)
+    heads = ["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]
+    rows = [[*heads, *protection_heads(menu)]]
+    for each in menu.settings:
+        std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
+        low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
+        scores = [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
+        rows.append([each.id, str(each.setting), *scores, low, std, *protection_cells(menu, each)])
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)

@@ -207,12 +207,6 @@ class Profile(Result):
 
         return pa.table({"label": pa.array(self.labels.tolist(), pa.string()), **self.rows})
 
-    def summary(self) -> list[list[str]]:
-        """Quality of the data."""
-        from halfmask.profiles.show import table_rows
-
-        return [["profile", ""], *([name, words] for name, words in table_rows(self))]
-
     @classmethod
     def read(cls, path: str | Path) -> "Profile":
         """The profile in a file; see `load_profile`."""
