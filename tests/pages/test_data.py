@@ -1,5 +1,7 @@
 """What the figures show, against studies small enough to work out by hand."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +10,17 @@ import pytest
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.study import Study, write_study, write_summary
 from halfmask.figures.algorithm import algorithm_data, bin_edges
+from halfmask.figures.captions import heatmap_caption
 from halfmask.figures.distributions import cdf_data
-from halfmask.figures.heatmaps import heatmap_data, percent
+from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_data, percent
+from halfmask.figures.inputs import Inputs
+from halfmask.figures.interactive.heatmaps import heatmap_figure
 from halfmask.figures.menu import menu_samples, table_1
 from halfmask.figures.noise import NoiseCurve, difference, noise_data
 from halfmask.figures.samples import Samples, read_samples
 from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data, users_data
 from halfmask.menus.menu import Menu
+from halfmask.pages.summary import summary
 from tests.pages.studies import local, menu_of, mix_of, study_of
 
 USERS = [10, 10, 2000, 2000]
@@ -225,6 +231,39 @@ def test_heat_maps_go_by_dominant_setting_and_share() -> None:
     assert data.cells["utility_iqr"][1].tolist() == pytest.approx([0.0, 0.1])
     assert np.isnan(data.cells["utility_median"][0, 0])
     assert percent(0.875) == "87.5 %"
+
+
+def test_scores_outside_the_studys_range_are_not_shown() -> None:
+    """The mixes of A leave 0 to 1, that of N stays within; rounding is no reason to leave a number out."""
+    rows = [("A", 1.0, 1.3, -0.4), ("A", 1.0, 0.9, -0.2), ("N", 0.75, 1 + 1e-12, 0.95), (None, None, 0.9, 0.1)]
+    data = heatmap_data(mix_of(rows), MENU)
+    for name in CELL_TITLES:
+        assert data.outside[name].tolist() == [[False, True], [False, False]]
+        assert np.isnan(data.cells[name][0, 1])
+        assert np.isfinite(data.cells[name][1, 0])
+    assert "outside the study's range" in heatmap_caption(data)
+    drawn = [text.get_text() for axis in draw_heatmaps(data, 2).axes for text in axis.texts]
+    assert drawn.count("outside") == 4
+    traces = heatmap_figure(data, "").traces
+    assert all(trace["text"] == [["", "outside"], [trace["text"][1][0], ""]] for trace in traces)
+    shown = [*drawn, *(cell for trace in traces for row in trace["text"] for cell in row)]
+    assert all(0 <= float(text) <= 1 for text in shown if text and text != "outside")
+    assert "outside" not in heatmap_caption(heatmap_data(mix_of(rows[2:]), MENU))
+
+
+def test_a_report_and_a_notebook_say_so_of_mixes_too() -> None:
+    rows = [("A", 1.0, 1.3, 0.8), ("N", 0.75, 0.2, 0.9)]
+    inputs = Inputs(Path(), "hand", None, None, MENU, mix_of(rows), None)
+    told = plain_text(summary(inputs))
+    assert "utility lies between 0.90 and 0.90 and privacy between 0.20 and 0.20" in told
+    assert "1 of the tries lie outside the study's range and have no score" in told
+    table = plain_text(mix_of(rows)._repr_html_())
+    assert "outside the study's range" in table
+    assert "1.30" not in table + told
+
+
+def plain_text(markup: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", markup)).split())
 
 
 def test_table_1_lists_the_menu() -> None:

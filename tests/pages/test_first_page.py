@@ -18,7 +18,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import evidence_from_panel, population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guess import guess_error
-from halfmask_device.decimals import SLACK
+from halfmask_device.decimals import SLACK, upwards
 from tests.menus.cases import QUESTION, street, studied
 
 
@@ -74,7 +74,7 @@ def allowed() -> set[str]:
     told += [percent(guess_error(each.setting, people)) for each in inputs().menu.settings[:-1]]  # type: ignore[union-attr]
     told += [str(each.setting) for each in inputs().menu.settings]  # type: ignore[union-attr]
     told += [f"{each.needed:,}" for each in menu.settings if each.needed]
-    told += [f"{made['guarantee_costs']:.3f}", percent(made["within"]), f"{made['producers']:,}"]
+    told += [upwards(max(made["guarantee_costs"], 0), 2), percent(made["within"]), f"{made['producers']:,}"]
     told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{LARGE:g}"]
     told += [f"{profile.readings:,}", *(str(day.astype("datetime64[D]")) for day in ends_of(profile))]
     told += inputs().warnings()

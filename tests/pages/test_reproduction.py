@@ -134,7 +134,7 @@ def test_dispersion_over_users(users: tuple[int, ...], utility: list[float], ver
 def maps_of(privacy: Sequence[Sequence[float]], utility: Sequence[Sequence[float]], iqr: float) -> HeatMaps:
     cells = {"privacy_median": np.array(privacy), "utility_median": np.array(utility)}
     cells |= {name: np.full(cells["privacy_median"].shape, iqr) for name in ("privacy_iqr", "utility_iqr")}
-    return HeatMaps(np.array([1.0, 0.5]), ["N", "A", "B"], cells, np.ones((2, 3), np.int64))
+    return HeatMaps(np.array([1.0, 0.5]), ["N", "A", "B"], cells, np.ones((2, 3), np.int64), {})
 
 
 OF_MENU = menu_samples_of([[0.9, 0.9, 0.9], [0.3, 0.5, 0.8]], (50, 400, 6000))

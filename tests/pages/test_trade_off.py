@@ -1,6 +1,7 @@
 """The attacker's two errors and the price of equal readings, held to normal noise, whose curves are known exactly."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,14 @@ from scipy.stats import norm
 
 from halfmask.audits.card import CURVE, ChangeAudited, ReportCard, SettingCard
 from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_figure
+from halfmask.figures.interactive.protection import guarantee_figure
+from halfmask.figures.protection import curve_data
 from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.guarantees.guarantee import Guarantee
-from halfmask.protection.guarantees.units import Promise
+from halfmask.protection.guarantees.units import Promise, times
+from halfmask_device.decimals import SLACK
 from tests.audits.cards import card as small_card
 
 EPSILON = np.array(CURVE)
@@ -92,6 +96,28 @@ def test_twins_have_the_same_numbers() -> None:
     (odds,) = equal_readings_figure(equal, "").traces
     assert odds["x"] == [1, 2, 4]
     assert odds["y"] == pytest.approx([100 * norm.cdf(np.sqrt(k) / 2) for k in (1, 2, 4)], rel=1e-5)
+
+
+def test_hovers_round_promises_up_and_what_is_sure_down() -> None:
+    """A delta, odds or share missed is written by us: what a browser rounds to the nearest could promise too much."""
+    one = card(1.3)
+    traded, equal, curves = trade_off_data(one), equal_readings_data(one), curve_data(one)
+    assert traded is not None
+    assert equal is not None
+    twins = (trade_off_figure(traded, ""), equal_readings_figure(equal, ""), guarantee_figure(curves, ""))
+    for trace in (each for twin in twins for each in twin.traces):
+        assert not re.search(r"%\{y", trace["hovertemplate"])
+    missed = [trace for trace in twins[0].traces if trace["name"] == "A"]
+    for trace, exact in zip(missed, (traded.one["A"], traded.whole_day["A"]), strict=True):
+        shown = np.array(trace["customdata"], float)
+        assert (shown[:, 0] <= 100 * traded.alarms * (1 + SLACK)).all()
+        assert (shown[:, 1] <= 100 * exact * (1 + SLACK)).all()
+        assert shown[:, 1] == pytest.approx(100 * exact, rel=0.01)
+    assert twins[1].traces[0]["customdata"] == [times(each) for each in equal.odds["A"]]
+    for trace, deltas in zip(twins[2].traces, (curves.one["A"], curves.whole_day["A"]), strict=True):
+        shown = np.array(trace["customdata"], float)
+        assert (shown >= np.array(deltas) * (1 - SLACK)).all()
+        assert shown == pytest.approx(deltas, rel=0.01)
 
 
 def test_a_card_without_noise_has_neither() -> None:

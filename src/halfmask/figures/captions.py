@@ -1,14 +1,17 @@
 """What each figure shows, in sentences whose numbers come from the figure's own data."""
 
+import math
+
 import numpy as np
 
 from halfmask.figures.algorithm import Algorithm
 from halfmask.figures.distributions import DECADES, Curve
-from halfmask.figures.heatmaps import HeatMaps, percent
+from halfmask.figures.heatmaps import SHORT_OUTSIDE, HeatMaps, percent
 from halfmask.figures.noise import NoiseCurve, difference
 from halfmask.figures.protection import MEASURES, Curves, ProtectionMeasures
 from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
+from halfmask.menus.placed import OUTSIDE
 
 
 def listed(words: list[str]) -> str:
@@ -118,13 +121,21 @@ def users_caption(data: dict[str, Band]) -> str:
 def heatmap_caption(data: HeatMaps) -> str:
     """Fig. 5."""
     spread, utility, dip = (data.cells[name] for name in ("privacy_iqr", "utility_median", "utility_iqr"))
-    floor = float(np.nanmin(utility - dip))
-    return (
+    text = (
         "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
         f"a row the share that it has, from {percent(data.shares[0])} down to {percent(data.shares[-1])}; the numbers "
-        f"are over {int(data.mixes.sum()):,} such mixes, repeats counted. What to see: privacy follows the dominant "
-        f"setting and differs between mixes by an interquartile range of up to {float(np.nanmax(spread)):.2f}; median "
-        f"utility less its interquartile range is nowhere below {floor:.2f}."
+        f"are over {int(data.mixes.sum()):,} such mixes, repeats counted."
+    )
+    if any(cells.any() for cells in data.outside.values()):
+        text += (
+            f" “{SHORT_OUTSIDE}”: {OUTSIDE}, as errors exceed the largest that were tried; such mixes have no score."
+        )
+    if np.isnan(spread).all() or np.isnan(utility).all():
+        return text
+    most, least = math.ceil(100 * np.nanmax(spread) - 1e-9) / 100, math.floor(100 * np.nanmin(utility - dip)) / 100
+    return (
+        f"{text} What to see: privacy follows the dominant setting and differs between mixes by an interquartile range "
+        f"of up to {most:.2f}; median utility less its interquartile range is nowhere below {max(least, 0.0):.2f}."
     )
 
 

@@ -78,8 +78,9 @@ def equal_readings_figure(data: EqualReadings, caption: str) -> Interactive:
     """The same panel."""
     traces = []
     for order, (id, odds) in enumerate(data.odds.items()):
-        hover = f"<b>{id}</b><br>%{{x:,}} equal readings: right at most %{{y:.1f}} % of the time"
-        made = line(0, id, data.readings, plain([100 * each for each in odds]), look(order), hover)
+        hover = f"<b>{id}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
+        y, told = plain([100 * each for each in odds]), [times(each) for each in odds]
+        made = line(0, id, data.readings, y, look(order), hover, customdata=told)
         traces.append(made | {"mode": "lines+markers", "marker": {"size": 6}})
     ticks = {"tickvals": data.readings, "ticktext": [f"{count:,}" for count in data.readings]}
     coin = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 50, "y1": 50}

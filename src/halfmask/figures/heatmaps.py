@@ -4,16 +4,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
-from halfmask.figures.style import panels, styled
+from halfmask.figures.style import QUIET, panels, styled
 from halfmask.menus.menu import Menu
+from halfmask.menus.placed import outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SHORT_OUTSIDE = "outside"
 CELL_TITLES = {
     "privacy_median": "Privacy: median",
     "privacy_iqr": "Privacy: interquartile range",
@@ -27,12 +30,14 @@ class HeatMaps:
     """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN where no mix falls.
 
     ``shares`` descend from 100 %; ``settings`` are in order of utility, highest first; ``mixes`` counts rows a cell.
+    ``outside``: cells of `CELL_TITLES` without a number, as their scores leave the study's range.
     """
 
     shares: FloatArray
     settings: list[str]
     cells: dict[str, FloatArray]
     mixes: IntArray
+    outside: dict[str, npt.NDArray[np.bool_]]
 
 
 def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
@@ -47,17 +52,20 @@ def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
     names = [name for name in order if (dominant == name).any()]
     cells = {name: np.full((len(shares), len(names)), np.nan) for name in CELL_TITLES}
     mixes = np.zeros((len(shares), len(names)), np.int64)
+    beyond = {name: np.zeros(mixes.shape, bool) for name in CELL_TITLES}
     values = {score: table[score].to_numpy() for score in ("privacy", "utility")}
-    for column, name in enumerate(names):
+    for column, id in enumerate(names):
         for row, level in enumerate(shares):
-            found = (dominant == name) & (share == level)
+            found = (dominant == id) & (share == level)
             mixes[row, column] = found.sum()
             for score, all_values in values.items():
-                if found.any():
-                    low, middle, high = np.percentile(all_values[found], (25, 50, 75))
-                    cells[f"{score}_median"][row, column] = middle
-                    cells[f"{score}_iqr"][row, column] = high - low
-    return HeatMaps(shares, names, cells, mixes)
+                if not found.any():
+                    continue
+                low, middle, high = quartiles = np.percentile(all_values[found], (25, 50, 75))
+                for name, value in ((f"{score}_median", middle), (f"{score}_iqr", high - low)):
+                    beyond[name][row, column] = outside(quartiles)
+                    cells[name][row, column] = np.nan if outside(quartiles) else value
+    return HeatMaps(shares, names, cells, mixes, beyond)
 
 
 def draw_heatmaps(data: HeatMaps, columns: int = 2) -> "Figure":
@@ -65,7 +73,7 @@ def draw_heatmaps(data: HeatMaps, columns: int = 2) -> "Figure":
     with styled():
         figure, axes = panels(len(CELL_TITLES), columns, height=0.75 + 0.3 * max(len(data.shares), 4))
         for axis, (name, title) in zip(axes, CELL_TITLES.items(), strict=True):
-            _draw_map(axis, data, data.cells[name], "YlGnBu" if name.endswith("median") else "YlOrBr")
+            _draw_map(axis, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
             axis.set_title(title)
             axis.set_xlabel("dominant setting (highest utility first)")
             axis.set_ylabel("its share of users")
@@ -73,9 +81,10 @@ def draw_heatmaps(data: HeatMaps, columns: int = 2) -> "Figure":
     return figure
 
 
-def _draw_map(axis: "Axes", data: HeatMaps, cells: FloatArray, shades: str) -> None:
+def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
     from matplotlib import colormaps
 
+    cells = data.cells[name]
     shown = np.ma.masked_invalid(cells)
     mesh = axis.pcolormesh(shown, cmap=colormaps[shades], edgecolors="white", linewidth=0.8)
     axis.set_xticks(np.arange(len(data.settings)) + 0.5, data.settings)
@@ -91,6 +100,8 @@ def _draw_map(axis: "Axes", data: HeatMaps, cells: FloatArray, shades: str) -> N
             column + 0.5, row + 0.5, f"{cells[row, column]:.2f}", ha="center", va="center", fontsize=8.5,
             color="#ffffff" if dark else "#101418",
         )  # fmt: skip
+    for row, column in np.argwhere(data.outside[name]):
+        axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=QUIET)
 
 
 def percent(share: float) -> str:

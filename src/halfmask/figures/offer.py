@@ -7,6 +7,7 @@ from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, 
 from halfmask.figures.interactive.layout import axes as axes_of
 from halfmask.figures.style import INK, PALETTE, QUIET, panels, styled
 from halfmask.menus.menu import Menu
+from halfmask.menus.placed import score_words
 from halfmask.menus.promise import Question
 from halfmask_device.decimals import upwards
 
@@ -24,7 +25,7 @@ class Level:
     label: str
     guess: float
     window: float | None
-    utility: float
+    utility: str
 
     @property
     def promise(self) -> str:
@@ -53,7 +54,12 @@ def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
 
 def _levels(menu: Menu) -> list[Level]:
     return [
-        Level(f"{each.id} {each.name}".strip(), each.protection.guess, each.protection.window, each.utility.median)
+        Level(
+            f"{each.id} {each.name}".strip(),
+            each.protection.guess,
+            each.protection.window,
+            score_words(each.utility.median, known=each.outside),
+        )
         for each in menu.settings[:-1]
         if each.protection is not None and each.protection.guess is not None
     ]
@@ -63,7 +69,7 @@ def offer_caption(data: Offered) -> str:
     """What is promised and what that costs, with the figure's own numbers."""
     bare = [each.label.split()[0] for each in data.menus[PAPER] if each.window is None]
     none = f"{', '.join(bare)} of the paper's menu have none. " if bare else ""
-    cost = "" if data.cost is None else f"The guarantee costs at most {max(data.cost, 0):.3f} of utility."
+    cost = "" if data.cost is None else f"The guarantee costs at most {upwards(max(data.cost, 0), 2)} of utility."
     return (
         "Bars: the error of the best guess of a reading from its report, over that without a report; at 100 % a report "
         f"tells nothing. Beside them: epsilon {data.question.words()}. {none}{cost}"
@@ -96,7 +102,7 @@ def offer_figure(data: Offered, caption: str) -> Interactive:
     traces, made = [], []
     for number, (name, levels) in enumerate(data.menus.items()):
         colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
-        told = [f"{each.promise}, utility {each.utility:.2f}" for each in levels]
+        told = [f"{each.promise}, utility {each.utility}" for each in levels]
         traces.append(
             {
                 "type": "bar", "orientation": "h", "x": [round(100 * each.guess, 3) for each in levels],

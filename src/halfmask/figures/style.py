@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.mechanisms.grid import PAPER
+from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +61,11 @@ _SETTINGS: dict[str, Any] = {
 def sized(value: float, unit: str) -> str:
     """A number to three digits with its unit, for a sentence."""
     return f"{value:.3g} {unit}".strip()
+
+
+def at_least(bound: float) -> str:
+    """Three digits of a lower bound, rounded down: never more than is sure."""
+    return f"{-float(upwards(-bound)):g}"
 
 
 def in_unit(what: str, unit: str) -> str:

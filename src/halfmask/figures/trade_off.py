@@ -9,9 +9,8 @@ from halfmask.arrays import FloatArray
 from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, look, panels, sized, styled
+from halfmask.figures.style import QUIET, at_least, look, panels, sized, styled
 from halfmask.protection.guarantees.units import trade_off
-from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,10 +55,7 @@ def trade_off_caption(data: TradeOff) -> str:
         "closer to the corner at 0 is weaker protection. A curve holds for every epsilon and its delta at once. "
     )
     id = max(data.one, key=lambda id: float(np.interp(SHOWN_ALARM, data.alarms, data.one[id])))
-    at_least = [
-        -float(upwards(-100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id])))) for of in (data.one, data.whole_day)
-    ]
-    one, day = (f"{each:g}" for each in at_least)  # downwards: never more than is sure
+    one, day = (at_least(100 * float(np.interp(SHOWN_ALARM, data.alarms, of[id]))) for of in (data.one, data.whole_day))
     text += f"What to see: with {100 * SHOWN_ALARM:g} % false alarms, at least {one} % of changes are missed under {id}"
     text += f" in one reading, {day} % in a day"
     return f"{text} ({'; '.join(data.promised[id])})."
@@ -89,8 +85,10 @@ def trade_off_figure(data: TradeOff, caption: str) -> Interactive:
         hover = "an attacker who learns nothing"
         traces.append(line(number, "nothing learned", [0, 100], [100, 0], {"color": QUIET}, hover, showlegend=not made))
         for order, (id, missed) in enumerate(curves.items()):
-            hover = f"<b>{id}</b><br>%{{x:.3g}} % false alarms: at least %{{y:.3g}} % missed"
-            x, y = plain(100 * data.alarms), plain(100 * missed)
-            traces.append(line(number, id, x, y, look(order), hover, showlegend=not made))
+            hover = f"<b>{id}</b><br>%{{customdata[0]}} % false alarms: at least %{{customdata[1]}} % missed"
+            x, y = 100 * data.alarms, 100 * missed
+            told = [[at_least(alarms), at_least(least)] for alarms, least in zip(x, y, strict=True)]
+            look_of = {"customdata": told, "showlegend": not made}
+            traces.append(line(number, id, plain(x), plain(y), look(order), hover, **look_of))
         made.append(FigurePanel(title, axis("false alarms, %"), axis("changes missed, at least, %", range=[-2, 102])))
     return interactive(caption, traces, made, height=290)

@@ -8,7 +8,7 @@ from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
 from halfmask.menus.floor import brief
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.placed import OUTSIDE
+from halfmask.menus.placed import score_words
 from halfmask.menus.promise import HIDES, Question
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.pages.page import danger as red
@@ -83,7 +83,7 @@ def _offered(menu: Menu) -> Markup:
             percent((found.errors if found else {}).get(users, 0.0 if each.id == "N" else None)) for users in crowds
         ]
         row.append("–" if each.needed is None else f"{each.needed:,}")
-        row += [OUTSIDE] * 2 if each.outside else [f"{each.privacy.median:.2f}", f"{each.utility.median:.2f}"]
+        row += [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
         rows.append(row)
     return table("What is offered; every column is explained below.", heads, rows, numbers=range(1, len(heads)))
 
@@ -167,9 +167,9 @@ def costs(menu: Menu) -> list[str]:
         ]
         if made.get("guarantee_costs") is not None:
             told.append(
-                "The guarantee costs at most "
-                f"{max(made['guarantee_costs'], 0):.3f} of utility at any level of the paper's menu. The paper's "
-                "privacy and utility are scores from 0 to 1 of blur and of totals; a score promises nothing."
+                f"The guarantee costs at most {upwards(max(made['guarantee_costs'], 0), 2)} of utility at any level of "
+                "the paper's menu. The paper's privacy and utility are scores from 0 to 1 of blur and of totals; a "
+                "score promises nothing."
             )
     return told
 

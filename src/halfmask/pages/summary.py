@@ -6,6 +6,7 @@ from halfmask.figures.heatmaps import percent
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.menu import table_1
 from halfmask.menus.menu import Menu
+from halfmask.menus.placed import OUTSIDE, beyond, score_words
 from halfmask.menus.words import TIMES_OUT_OF_TEN, InWords, menu_words
 from halfmask.pages.folder import errors_of, shown_as
 from halfmask.pages.page import Markup, bar, bullets, joined, notes, paragraph, table, tiles
@@ -73,7 +74,10 @@ def _ends(inputs: Inputs) -> list[str]:
     words = {each.id: each for each in words_of(inputs)}
     told = []
     for each in (ordered[0], ordered[-1]) if len(ordered) > 1 else ordered:
-        said = f"Setting {each.id} has privacy {each.privacy.median:.2f} and utility {each.utility.median:.2f}"
+        scores = [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
+        said = f"Setting {each.id} has privacy {scores[0]} and utility {scores[1]}"
+        if each.outside:
+            said = f"Setting {each.id} lies {OUTSIDE}"
         if each.id in words:
             said += f": {words[each.id].sentence(inputs.unit)}{_total(inputs, words[each.id])}"
         if each.protection and each.protection.hides_next_to_nothing:
@@ -95,13 +99,19 @@ def _mixes(inputs: Inputs) -> list[str]:
     if not inputs.mix or not inputs.mix.table.num_rows:
         return []
     repeats = max(int(inputs.mix.about.get("repeats", 1)), 1)
-    utility, privacy = (inputs.mix.table[name].to_numpy() for name in ("utility", "privacy"))
-    return [
-        f"Where users choose freely from the menu, over {len(utility) // repeats:,} mixes of choices tried {repeats} "
-        f"times each, utility lies between {utility.min():.2f} and {utility.max():.2f} and privacy between "
-        f"{privacy.min():.2f} and {privacy.max():.2f}. What one user's readings show does not depend on what the "
-        "others choose."
-    ]
+    scores = [inputs.mix.table[name].to_numpy() for name in ("utility", "privacy")]
+    out = beyond(scores[0]) | beyond(scores[1])
+    told = (
+        f"Where users choose freely from the menu, over {len(out) // repeats:,} mixes of choices tried {repeats} times "
+        "each, "
+    )
+    if not out.all():
+        ends = [(values[~out].min(), values[~out].max()) for values in scores]
+        of = [f"between {score_words(low)} and {score_words(high)}" for low, high in ends]
+        told += f"utility lies {of[0]} and privacy {of[1]}"
+    if out.any():
+        told += f"{'' if out.all() else '; '}{out.sum():,} of the tries lie {OUTSIDE} and have no score"
+    return [f"{told}. What one user's readings show does not depend on what the others choose."]
 
 
 def menu_section(inputs: Inputs) -> Markup:
@@ -109,7 +119,10 @@ def menu_section(inputs: Inputs) -> Markup:
     menu = inputs.menu
     if menu is None:
         return Markup("")
-    rows = [[name, of, numbers, bar(q), bar(u)] for name, of, numbers, q, u in table_1(menu)]
+    rows = [
+        [name, of, numbers, *(OUTSIDE if menu[name].outside else bar(score) for score in scores)]
+        for name, of, numbers, *scores in table_1(menu)
+    ]
     told = [
         paragraph(
             "The paper's menu holds the setting of the best utility at each level of its privacy score, and “none”. It "

@@ -1,6 +1,8 @@
 """Mixes by dominant setting and share (Fig. 5 of the paper), to look into."""
 
-from halfmask.figures.heatmaps import CELL_TITLES, HeatMaps, percent
+import numpy as np
+
+from halfmask.figures.heatmaps import CELL_TITLES, SHORT_OUTSIDE, HeatMaps, percent
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axes, axis, interactive
 from halfmask.figures.interactive.marks import plain
 
@@ -25,20 +27,27 @@ def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
 
 def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
     colours = SHADES[name.rpartition("_")[2]]
+    cells = np.where(data.outside[name], np.nanmax(data.cells[name], initial=0.0), data.cells[name])
     return {
         "type": "heatmap",
         "name": title,
         "x": data.settings,
         "y": [percent(share) for share in data.shares],
-        "z": [plain(row) for row in data.cells[name]],
+        "z": [plain(row) for row in cells],
+        "text": [list(map(_words, *row)) for row in zip(data.cells[name], data.outside[name], strict=True)],
         "customdata": data.mixes.tolist(),
         "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
         "hoverongaps": False,
-        "texttemplate": "%{z:.2f}",
-        "hovertemplate": f"<b>%{{x}}</b> dominant with %{{y}} of users<br>{title.lower()} %{{z:.3f}}<br>"
+        "texttemplate": "%{text}",
+        "hovertemplate": f"<b>%{{x}}</b> dominant with %{{y}} of users<br>{title.lower()} %{{text}}<br>"
         "%{customdata:,} mixes, repeats counted<extra></extra>",
         **axes(number),
     }
+
+
+def _words(value: float, beyond: bool) -> str:
+    """What stands in a cell; nothing where no mix falls."""
+    return SHORT_OUTSIDE if beyond else f"{value:.2f}" if np.isfinite(value) else ""

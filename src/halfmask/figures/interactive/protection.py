@@ -8,6 +8,7 @@ from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
 from halfmask.figures.limit import DENSEST, LimitFigure
 from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, ProtectionMeasures
 from halfmask.figures.style import QUIET, look
+from halfmask_device.decimals import upwards
 
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
 
@@ -32,15 +33,11 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number, first = len(panels), not panels
         for order, (id, deltas) in enumerate(curves.items()):
-            hover = f"<b>{id}</b><br>epsilon %{{x:.3g}}: delta, a bound, about %{{y:.3g}}"
-            y = plain([max(delta, FLOOR) for delta in deltas])
-            traces.append(line(number, id, data.epsilon, y, look(order), hover, showlegend=first))
+            traces.append(_bound(number, id, data.epsilon, deltas, look(order)) | {"showlegend": first})
         if data.instead:
             _, setting, one, day = data.instead
-            y = plain([max(delta, FLOOR) for delta in (one if first else day)])
-            hover = f"<b>{setting}</b><br>epsilon %{{x:.3g}}: delta, a bound, about %{{y:.3g}}"
-            thick = {"line": {"color": QUIET, "width": 4}}
-            traces.append(line(number, setting, data.epsilon, y, {"color": QUIET}, hover, showlegend=first) | thick)
+            thick = {"line": {"color": QUIET, "width": 4}, "showlegend": first}
+            traces.append(_bound(number, setting, data.epsilon, one if first else day, {"color": QUIET}) | thick)
         deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")
         panels.append(FigurePanel(title, axis("epsilon"), deltas_axis))
     usual = [
@@ -49,6 +46,13 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
         for number in range(2)
     ]
     return interactive(caption, traces, panels, height=290, shapes=usual)
+
+
+def _bound(panel: int, name: str, epsilon: Sequence[float], deltas: Sequence[float], look: Spec) -> Spec:
+    """delta over epsilon; what is shown of it is rounded up."""
+    y = plain([max(delta, FLOOR) for delta in deltas])
+    hover = f"<b>{name}</b><br>epsilon %{{x}}: delta at most %{{customdata}}"
+    return line(panel, name, epsilon, y, look, hover, customdata=[upwards(delta) for delta in deltas])
 
 
 def limit_figure(data: LimitFigure, caption: str) -> Interactive:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfmask.arrays import FloatArray
 from halfmask.choice.mix import Mix, mix, parse_shares
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
@@ -30,6 +29,7 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import Optimum, optimize, optimum_notes
+from halfmask.menus.placed import outside
 from halfmask.menus.promise import typical_reading
 from halfmask.menus.words import CROWDS, InWords, shown, total_error
 from halfmask.pages.explore.options import MenuOptions
@@ -37,7 +37,6 @@ from halfmask.pages.explore.protected import Protecting
 from halfmask.profiles.profile import Profile
 
 REPEATS = 10
-ROUNDING = 1e-9
 VIEWS_KEPT = 4
 STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
 """Steps of shares that a longer menu is mixed in, and how many mixes are made in about half a second."""
@@ -231,11 +230,6 @@ def rescored(samples: Samples, found: Optimum) -> Samples:
         return rated
     q, u = (formula(samples.metrics, scale.largest, scale.weights) for formula in (privacy, utility))
     return replace(rated, privacy=q, utility=u)
-
-
-def outside(scores: FloatArray) -> bool:
-    """Whether scores leave 0 to 1: errors exceed the study's largest, and no more can be said of them."""
-    return bool((scores < -ROUNDING).any() or (scores > 1 + ROUNDING).any())
 
 
 def typed(text: str) -> str:
