@@ -16,14 +16,15 @@ def mix(options: MixOptions, *, keep: float | None = None) -> None:
         Also say which mixes keep utility above this, and which of them is the most private.
     """
     from halfmask.choice.mix import keeping
+    from halfmask.menus.placed import score_words
 
     with bar("dealing settings", options.repeats) as advance:
         made = make_mix(replace(options, advance=advance))
-    privacy, utility = (made.table.column(name).to_numpy() for name in ("privacy", "utility"))
-    note(
-        f"{made.table.num_rows:,} rows: privacy {privacy.min():.2f} to {privacy.max():.2f}, "
-        f"utility {utility.min():.2f} to {utility.max():.2f}"
-    )
+    ends = [
+        [score_words(end(made.table.column(name).to_numpy())) for end in (min, max)] for name in ("privacy", "utility")
+    ]
+    (low, high), (least, most) = ends
+    note(f"{made.table.num_rows:,} rows: privacy {low} to {high}, utility {least} to {most}")
     if keep is not None:
         kept = keeping(made, keep)
         best = kept.best or kept.closest
