@@ -22,6 +22,7 @@ CALLED = {
     "Axes": "annotations in quotes",
     "MQTTMessage": "annotations in quotes",
     "_repr_html_": "notebooks",
+    "in_notebook": "`Result._repr_html_`, which finds it by name",
     "share_of_value": "asdict, which writes all fields of a finding",
     "share_of_neighbour": "asdict, which writes all fields of a finding",
     "lower_bound": "the certificate of a law of least noise, which its tests hold it to",

@@ -52,4 +52,4 @@ class Result(ABC):
         return ()
 
     def _repr_html_(self) -> str:
-        return str(import_module(PAGES).shown(self))
+        return str(import_module(PAGES).in_notebook(self))

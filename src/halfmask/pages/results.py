@@ -19,7 +19,7 @@ ROWS = 12
 WIDTH, HEIGHT = 240, 120
 
 
-def shown(result: Any) -> Markup:
+def in_notebook(result: Any) -> Markup:
     """The result as HTML; every text is escaped."""
     rows = told(result)
     return table("", rows[0], rows[1:]) + trajectory(result.points())
