@@ -1,10 +1,12 @@
-"""How to add a part: CONTRIBUTING.md names a commit for each kind, which touches two source files at the most."""
+"""What CONTRIBUTING.md says: parts are added in two source files, as commits show; the command line only phrases."""
 
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from halfmask.commands import names
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("a mechanism", "an attack", "an aggregate", "a figure", "a command")
@@ -46,3 +48,33 @@ def test_that_commit_touches_two_source_files_at_the_most(kind: str) -> None:
 def test_a_commit_of_more_files_would_be_noticed() -> None:
     assert len(sources("Bargaining: offers in turn")) > MOST
     assert sources("A title that no commit has") == []
+
+
+THIN = 80
+
+
+def test_the_command_line_has_one_thin_module_a_command() -> None:
+    """It phrases: what a module loads with itself is the command, never a room below."""
+    modules = [ROOT / "src" / "halfmask" / "cli" / f"{name}.py" for name in names()]
+    for path in modules:
+        text = path.read_text(encoding="utf-8")
+        rooms = re.findall(r"^from halfmask\.(\w+)", text, flags=re.MULTILINE)
+        assert set(rooms) <= {"cli", "commands", "errors"}, path.name
+        assert len(text.splitlines()) <= THIN, path.name
+
+
+def test_the_habits_are_set_up() -> None:
+    for package in ("halfmask", "halfmask_device"):
+        assert (ROOT / "src" / package / "py.typed").exists()
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert "ruff" in hooks
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = dict(re.findall(r"^(\w[\w-]*):.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE))
+    assert "--cov halfmask --cov halfmask_device" in targets["coverage"]
+    assert "mkdocs build" in targets["docs"]
+    assert "--strict" in targets["docs"]
+    assert all(
+        word in targets["check"] for word in ("ruff check", "ruff format --check", "mypy", "tests/test_imports.py")
+    )
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {"Set-up", "Rooms", "How to add", "Words"} <= set(re.findall(r"^## (.+)$", page, flags=re.MULTILINE))
