@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import PROGRAM
+from tests.service.test_mqtt import mosquitto
 from tests.service.world import CAMPAIGN
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -114,22 +117,49 @@ def documented(name: str) -> str:
     return page.partition(f"**{name}.**")[2].partition("```\n")[2].partition("```")[0]
 
 
+def shell(folder: Path, **ports: int) -> dict[str, Any]:
+    """How the documented commands are run: in a folder, with the program, and tools at a port that is not the usual."""
+    words = {"halfmask": " ".join(PROGRAM)} | {name: f"/usr/bin/{name} -p {port}" for name, port in ports.items()}
+    for name, command in words.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (folder / name).chmod(0o755)
+    return {"cwd": folder, "env": os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}, "text": True}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Home Assistant", "emoncms"])
 def test_exports_of_meters_that_people_have_are_fed_as_documented(name: str, address: str, tmp_path: Path) -> None:
     """The documented command, as it stands, in a folder with an export as the program makes it."""
-    program = tmp_path / "halfmask"
-    program.write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
-    program.chmod(0o755)
     done("join", address, "--setting", "A", "--state", str(tmp_path / "mine"))
     times = [NOW - timedelta(minutes=each) for each in range(30)]
     history = "".join(f"sensor.meter,{RAW},{when.isoformat(timespec='milliseconds')}\n" for when in times)
     (tmp_path / "history.csv").write_text("entity_id,state,last_changed\n" + history.replace("+00:00", "Z"))
     (tmp_path / "feed.csv").write_text("".join(f"{int(when.timestamp())},{RAW}\n" for when in times))
-    paths = f"{tmp_path}:{os.environ['PATH']}"
-    said = subprocess.run(
-        ["bash", "-c", documented(name)], cwd=tmp_path, env=os.environ | {"PATH": paths}, capture_output=True, text=True
-    )
+    said = subprocess.run(["bash", "-c", documented(name)], capture_output=True, **shell(tmp_path))
     assert said.returncode == 0, said.stderr
     assert said.stdout == "queued 30 report(s); sent: 30 accepted; earned 60\n"
     assert RAW not in said.stdout + said.stderr
+
+
+@pytest.mark.slow
+def test_a_meters_topic_is_fed_as_documented(address: str, tmp_path: Path) -> None:
+    """Mosquitto's own clients and jq, by the documented lines; the meter speaks until three reports are accepted."""
+    if not (shutil.which("mosquitto_sub") and shutil.which("jq")):
+        pytest.skip("no Mosquitto clients or jq on this machine: `make system` installs them")
+    state = ("--state", str(tmp_path / "mine"))
+    done("join", address, "--setting", "A", *state)
+    with mosquitto(tmp_path) as port:
+        how = shell(tmp_path, mosquitto_sub=port)
+        script = ["bash", "-c", documented("MQTT")]
+        fed = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **how)
+        try:
+            end, message = time.monotonic() + 60, json.dumps({"power": float(RAW), "voltage": 231})
+            while not re.search(r"\b([3-9]|\d\d) accepted;", said := done("status", *state)):
+                assert time.monotonic() < end, said
+                speak = ["mosquitto_pub", "-p", str(port), "-t", "zigbee2mqtt/meter", "-m", message]
+                subprocess.run(speak, check=True)
+        finally:
+            os.killpg(fed.pid, signal.SIGINT)
+            output = "".join(fed.communicate(timeout=60))
+        assert RAW not in output
+    assert (tmp_path / "meter.csv").read_text().count(RAW) >= 3  # here alone
