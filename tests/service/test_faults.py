@@ -23,6 +23,7 @@ from halfmask.service.serve import initialise
 from tests.service.fleet import Fleet, wait_until
 from tests.service.process import COMMAND, PATIENCE, Served, children, served
 from tests.service.servers import Postgres, free_port, fresh_database
+from tests.service.test_serve import begin
 from tests.service.world import sqlite_url
 
 pytestmark = pytest.mark.slow
@@ -196,6 +197,36 @@ def answer_on(connection: socket.socket) -> bytes:
         answer.begin()
         assert answer.status == 200
         return answer.read()
+
+
+def test_streams_of_several_workers_end_when_the_service_is_told_to_stop(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url, log = database_of("postgres", tmp_path, request), tmp_path / "log"
+    operator = initialise(url)
+    assert operator is not None
+    service = Served(url, log, "--workers", "2", port=free_port())
+    wait_until(lambda: answers(service), "the workers do not answer")
+    consumer, campaign = begin(service, operator)
+    with contextlib.ExitStack() as stack:
+        streams = []
+        for _ in range(8):  # some at each of the workers, most likely
+            connection = stack.enter_context(contextlib.closing(service.connect()))
+            headers = {"Authorization": f"Bearer {consumer}"}
+            connection.request("GET", f"/v1/campaigns/{campaign}/stream", headers=headers)
+            streams.append(connection.getresponse())
+            assert streams[-1].readline().startswith(b":")
+        assert service.stop() == 0
+        for stream in streams:
+            stream.read()  # to its end, which a cancelled stream does not have
+    assert '"level": "error"' not in log.read_text()
+
+
+def answers(service: Served) -> bool:
+    try:
+        return service.send("GET", "/v1/health")[0] == 200
+    except OSError:
+        return False
 
 
 def test_slow_and_idle_clients_hold_up_nobody(tmp_path: Path) -> None:

@@ -198,6 +198,17 @@ def test_a_lost_consumers_token_is_replaced_by_the_operator(world: World) -> Non
     world.ok("GET", f"/v1/campaigns/{campaign}/ledger", new)
 
 
+def test_a_stolen_nodes_token_is_replaced_by_the_consumer(world: World) -> None:
+    consumer = world.consumer()
+    path = f"/v1/campaigns/{world.campaign(consumer)}/nodes"
+    node = world.ok("POST", path, consumer, {"name": "north"})
+    new = world.ok("POST", f"{path}/{node['node']}/token", consumer)["token"]
+    world.refused(401, "GET", "/v1/node", node["token"])
+    assert world.ok("GET", "/v1/node", new)["node"] == node["node"]
+    world.refused(404, "POST", f"{path}/nobody/token", consumer)
+    world.refused(403, "POST", f"{path}/{node['node']}/token", world.consumer())
+
+
 def test_tokens_are_not_in_the_store(world: World, tmp_path: Any) -> None:
     consumer = world.consumer()
     producer = world.join(world.campaign(consumer))

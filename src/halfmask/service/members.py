@@ -33,6 +33,15 @@ def renew_consumer(call: Call) -> Plain:
     return {"token": issue(call.tx, "consumer", key, call.now)}
 
 
+def renew_node(call: Call) -> Plain:
+    """A new token for a node whose own was lost or stolen; those it had are revoked."""
+    node = call.tx.node(call.own_campaign().key, call.request.path["node"])
+    if node is None:
+        raise not_found("node")
+    call.tx.revoke_tokens("node", node, call.now)
+    return {"token": issue(call.tx, "node", node, call.now)}
+
+
 def renew_token(call: Call) -> Plain:
     """A new token for whoever asks; the one that asked is revoked."""
     who, token = call.who, call.request.token

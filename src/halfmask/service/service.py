@@ -1,5 +1,6 @@
 """The service itself, without a network: a store, a clock, limits, and the functions that work on them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -11,11 +12,13 @@ from halfmask.service.closing import close_all, due, parts
 from halfmask.service.ingest import Post, Results, ingest, valid
 from halfmask.service.instants import Clock, system_clock
 from halfmask.service.limits import Buckets, Limits
-from halfmask.service.refusal import Refusal, unauthenticated
+from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
 from halfmask_device.instants import Instant
 
 T = TypeVar("T")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+"""Names of all that a path can name."""
 
 
 class Service:
@@ -80,7 +83,10 @@ class Service:
 
     def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
         """Do what a route does, for one who may."""
-        return work(Call(self, tx, self.identify(tx, request, roles), request))
+        who = self.identify(tx, request, roles)
+        if not all(map(_NAME.fullmatch, request.path.values())):  # a store could not even look for it
+            raise not_found("path")
+        return work(Call(self, tx, who, request))
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
         """Periods past their deadline, of all campaigns or the one named; in parts, so that none holds up the rest."""

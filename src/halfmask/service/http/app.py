@@ -19,7 +19,7 @@ from starlette.routing import Route as Starlette
 
 from halfmask import __version__
 from halfmask.service.beside import Beside, running
-from halfmask.service.call import Request
+from halfmask.service.call import Call, Request
 from halfmask.service.http.bodies import read_request
 from halfmask.service.http.metrics import Metrics
 from halfmask.service.http.reports import PATH, PostReports
@@ -128,6 +128,7 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
     """Close what is past its deadline before periods are listed: the deadline counts, not when somebody looks."""
     if not route.path.endswith("/periods"):
         return
+    await run_in_threadpool(_read, service, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
     for campaign, spans in await run_in_threadpool(service.due, asked.now, asked.path["c"]):
         await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=asked.now))
 

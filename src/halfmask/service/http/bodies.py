@@ -1,7 +1,6 @@
 """Requests in: tokens and bodies, read with bounds."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,7 +17,6 @@ SLOWEST = 300
 """Seconds that a body may take to come."""
 MOST_HELD = 2**28
 """Bytes of bodies that have come in part, of all requests together."""
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 def too_large() -> Refusal:
@@ -98,9 +96,7 @@ def token_of(headers: Headers) -> str | None:
 
 
 async def read_request(request: HttpRequest, clock: Clock) -> Request:
-    """The request, at the time when all of it had come. What no name can be is not asked of the store."""
+    """The request, at the time when all of it had come."""
     headers = headers_of(request.scope)
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""
-    if not all(map(_NAME.fullmatch, request.path_params.values())):
-        raise Refusal(404, "not_found", "there is no such path", "path")
     return Request(token_of(headers), request.path_params, request.query_params, raw, clock())

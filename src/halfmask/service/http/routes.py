@@ -108,6 +108,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
     Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
     Route("POST", "/v1/campaigns/{c}/nodes", ("consumer", "operator"), members.add_node, 201, _object(name=TEXT)),
+    Route("POST", "/v1/campaigns/{c}/nodes/{node}/token", ("consumer", "operator"), members.renew_node, 201),
     Route("POST", "/v1/campaigns/{c}/consumers", ("operator",), peers.give, 200, _object(consumer=TEXT)),
     Route("POST", "/v1/campaigns/{c}/exchange", ("peer",), peers.exchange, 200, EXCHANGE),
     Route("DELETE", "/v1/campaigns/{c}/peers/{node}", ("operator",), peers.drop),
