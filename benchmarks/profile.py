@@ -54,11 +54,19 @@ def bare(source: str, _: str) -> None:
 
 
 def bare_csv(source: str, _: str) -> None:
-    """DuckDB's own look at a CSV file, with a count and a sum per user."""
+    """DuckDB's own look at a CSV file, with a count and a sum per user; it never reads the times."""
     import duckdb
 
     quoted = source.replace("'", "''")
     duckdb.connect().execute(f"SELECT user, count(*), sum(value) FROM read_csv('{quoted}') GROUP BY user").fetchall()
+
+
+def days_csv(source: str, _: str) -> None:
+    """The same per user and day, which is what a profile asks as well: every time has to be read."""
+    import duckdb
+
+    query = "SELECT user, CAST(time AS DATE) AS day, count(*), sum(value) FROM read_csv('{}') GROUP BY user, day"
+    duckdb.connect().execute(query.format(source.replace("'", "''"))).to_arrow_table()
 
 
 def whole(source: str, output: str) -> None:
@@ -80,6 +88,7 @@ def by_expressions(source: str, output: str) -> None:
 WORK: dict[str, Callable[[str, str], None]] = {
     "bare": bare,
     "read_csv": bare_csv,
+    "by day": days_csv,
     "profile": whole,
     "expressions": by_expressions,
 }
@@ -152,9 +161,9 @@ def csv_of(source: Path) -> Path:
 
 
 def report_csv(users: int) -> None:
-    """Print profile and bare query for the panel as CSV, side by side."""
+    """Print profile and bare queries for the panel as CSV, side by side; the bar is of the one that reads no times."""
     source, tiny = csv_of(panel(users, DAYS)), csv_of(panel(3, 4))
-    found = alternated(("read_csv", "profile"), source, tiny, folder() / "bench.profile")
+    found = alternated(("read_csv", "by day", "profile"), source, tiny, folder() / "bench.profile")
     rate = {name: source.stat().st_size / run["seconds"] / 1e6 for name, run in found.items()}
     print(f"CSV of {source.stat().st_size / 1e9:.2f} GB, {users * DAYS * 48:,} rows")
     for name, run in found.items():
@@ -163,6 +172,8 @@ def report_csv(users: int) -> None:
     share, work = rate["profile"] / rate["read_csv"], found["read_csv"]["cpu"] / found["profile"]["cpu"]
     met = verdict(share >= LEAST_OF_CSV)
     print(f"  profile at {share:.2f} of read_csv + group-by ({work:.2f} by the cpu); bar {LEAST_OF_CSV}: {met}")
+    share, work = rate["profile"] / rate["by day"], found["by day"]["cpu"] / found["profile"]["cpu"]
+    print(f"  profile at {share:.2f} of read_csv + group-by user and day ({work:.2f} by the cpu)")
 
 
 def run() -> None:

@@ -18,6 +18,7 @@ from tests.data import (  # noqa: F401 (they add themselves)
     exports_of_files,
     exports_of_shapes,
     exports_of_text,
+    exports_of_utilities,
 )
 from tests.data.exports import EXPORTS, Export, Truth
 from tests.data.panels import rows
@@ -26,7 +27,7 @@ POLICIES = ("duplicates", "max", "min")
 
 
 def test_there_are_at_least_forty() -> None:
-    assert len(EXPORTS) >= 90
+    assert len(EXPORTS) >= 120
 
 
 def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:

@@ -140,8 +140,11 @@ def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.Mo
     assert made(usual).readings == len(usual)
     # In buckets of users as well.
     panel = open_panel(table([*usual, *late]), user="user", time="time", value="value")
-    with pytest.raises(ReadingError, match="values of 1 users, the first z"):
-        build_profile(panel, buckets=4, policies=Policies(high=math.inf))
+    for method in ("kernel", "expressions"):
+        with pytest.raises(ReadingError, match="values of 1 users, the first z"):
+            build_profile(panel, buckets=4, policies=Policies(high=math.inf), method=method)
+    panel = open_panel(table(usual), user="user", time="time", value="value")
+    assert build_profile(panel, buckets=3, method="expressions").readings == len(usual)
 
 
 def test_codes_for_no_reading_stop_the_run_however_many() -> None:

@@ -10,41 +10,24 @@ from halfmask.errors import ColumnError
 ROLES = ("user", "time", "value")
 _USERS = (
     "user id uid meter sensor household home house customer client consumer producer participant person subject "
-    "device station node account site building mpan lclid nmi pod ean prm serial "
+    "device station node account site building mpan lclid nmi pod ean prm cups ppe serial tunnus "
     "zähler zaehler zählernummer kunde haushalt compteur contador medidor contatore teller"
 )
 _TIMES = (
     "time timestamp date datetime ts tstp instant epoch localtime datum zeit uhrzeit zeitstempel zeitpunkt horodate "
-    "fecha hora heure tijd tijdstip dato tidspunkt"
+    "fecha hora heure tijd tijdstip dato tidspunkt tid aika alkuaika"
 )
 _VALUES = (
     "value val values kwh wh mwh kw reading consumption power load count counts usage energy demand "
     "measurement quantity amount temperature flow volume wert verbrauch leistung energie consommation valeur "
-    "consumo valor potenza energia verbruik waarde"
+    "consumo valor potenza energia verbruik waarde mængde mengde mängd määrä förbrukning forbruk kulutus"
 )
-_STARTS = frozenset(
-    [
-        "start",
-        "started",
-        "from",
-        "begin",
-        "beginning",
-        "von",
-        "beginn",
-        "anfang",
-        "debut",
-        "début",
-        "de",
-        "desde",
-        "inicio",
-        "dal",
-        "inizio",
-        "van",
-    ]
+_FIRST = (
+    "start started from begin beginning von beginn anfang debut début de desde inicio dal inizio van fra från alkuaika"
 )
-ENDS = frozenset(
-    ["end", "ended", "to", "until", "stop", "stopped", "bis", "ende", "fin", "jusqu", "hasta", "fine", "al", "tot"]
-)
+_FIRST += " alkuaika"
+_LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
+_STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[Kind]] = {
@@ -113,6 +96,7 @@ def choose_columns(
 
 
 HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval"))
+HOURS |= {"hora", "heure", "ora", "uur", "timme"}
 """Names of a column that numbers the hours or other parts of a day."""
 
 
@@ -210,6 +194,6 @@ def by_type(kinds: Mapping[str, Kind], chosen: Mapping[str, str]) -> dict[str, s
     take("value", frozenset({Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER}))
     take("user", frozenset({Kind.TEXT, Kind.OTHER}))
     for role in ROLES:
-        if len(left()) == 1:
+        if len(left()) == 1 and role_of(left()[0], kinds[left()[0]]) in (None, role):
             take(role, _POSSIBLE[role])
     return found

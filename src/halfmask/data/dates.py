@@ -21,12 +21,17 @@ _CLOCK = (
     rf"(?P<word> (?:{_WORDS}))?)?"
 )
 """A word for a zone names the local clock: it is part of the format, and the clock is taken as it stands."""
+_MONTHS = (
+    "(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|"
+    "nov(?:ember)?|dec(?:ember)?)"
+)
+"""The names that strptime knows; any other word, as in the id 1SAGM1001, makes no date."""
 _NUMERIC = re.compile(rf"(?P<a>\d{{1,2}})(?P<sep>[/.\-])(?P<b>\d{{1,2}})(?P=sep)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}")
 _YEAR_FIRST = re.compile(rf"\d{{4}}(?P<sep>[/.\-])\d{{1,2}}(?P=sep)\d{{1,2}}{_CLOCK}")
-_MONTH_FIRST = re.compile(rf"(?P<name>[A-Za-z]{{3,9}})(?P<sep> )\d{{1,2}}(?P<after>,? )\d{{4}}{_CLOCK}")
+_MONTH_FIRST = re.compile(rf"(?P<name>{_MONTHS})(?P<sep> )\d{{1,2}}(?P<after>,? )\d{{4}}{_CLOCK}")
 _MONTH = re.compile(rf"\d{{4}}(?P<sep>-)(?P<m>0[1-9]|1[0-2]){_CLOCK}")
 _NAMED = re.compile(
-    rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>[A-Za-z]{{3,9}})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
+    rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>{_MONTHS})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
 )
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
@@ -40,6 +45,16 @@ class DateFormat:
 
     formats: tuple[str, ...]
     evidence: str
+
+
+SPAN = r"^(\d.*\d) (?:-|–|to|bis|until) \d.*\d$"
+"""Two times in one cell: group 1 is the first. Both engines and Python read it alike."""
+
+
+def start_of(text: str) -> str:
+    """The first of two times in a text; the text itself where it does not hold two."""
+    found = re.match(SPAN, text)
+    return found[1] if found and len(found[1]) >= len("1.1.12 0:00") else text
 
 
 def is_local_date(text: str) -> bool:

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 import pyarrow as pa
 
-from halfmask.data.dates import has_clock, is_compact, is_local_date
+from halfmask.data.dates import has_clock, is_compact, is_local_date, start_of
 from halfmask.data.numbers import is_local_number
 
 CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
@@ -123,7 +123,8 @@ def text_kind(found: list[str]) -> Kind:
 
 def is_time(text: str) -> bool:
     """Whether a text is a date with or without a clock, in ISO form or another that `dates` knows."""
-    return is_iso(text) or is_local_date(text)
+    first = start_of(text)
+    return is_iso(first) or is_local_date(first)
 
 
 def is_iso(text: str) -> bool:

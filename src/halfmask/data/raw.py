@@ -78,5 +78,12 @@ class Raw(ABC):
     def explain(self, error: Exception) -> HalfmaskError:
         """What went wrong, for a failure that no single reading accounts for."""
 
+    def typed(self, types: Mapping[str, str]) -> "Raw | None":  # noqa: ARG002 (most tables have their types)
+        """The same table with columns that its reader parses by itself; None where there is no such reader.
+
+        A type is DOUBLE, or TIMESTAMP with the strptime format that every text must have.
+        """
+        return None
+
     def keep(self, columns: Sequence[str]) -> None:  # noqa: B027 (most tables read only what is asked for anyway)
         """Nothing but these columns will be asked for from now on."""

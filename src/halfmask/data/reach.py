@@ -156,6 +156,8 @@ def _open_text(connection: duckdb.DuckDBPyConnection, place: Place, options: Rea
         [file for file in read.files if file not in left_out],
     )  # fmt: skip
     raw.originals, raw.workplace = originals, workplace
+    if not any(layout.footer for layout, _ in found):
+        raw.typed_table = lambda files, types: text.table(found, read, files, types)
     raw.sample = without_filename(raw.sample, first.names)
     raw.units = dict(first.units)
     around = [note for layout, _ in found for note in layout.notes()]

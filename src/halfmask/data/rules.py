@@ -1,5 +1,6 @@
 """How the chosen columns are read: one SQL expression a role, the same on every engine."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,8 @@ class Rule:
 
     ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
     nothing can go wrong; ``wanted`` says what would have been readable. ``quick`` takes what looks like the first rows:
-    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none.
+    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none. ``typed`` is the same
+    over a column that the reader of a text file hands over as ``type``, which spares the text.
     """
 
     role: str
@@ -27,6 +29,8 @@ class Rule:
     bad: str | None = None
     wanted: str = ""
     quick: str = ""
+    typed: str = ""
+    type: str = ""
 
 
 def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
@@ -50,10 +54,17 @@ def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, 
     elif kind is Kind.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
         zeros = dialect.literal(r"\.0+$")
         sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
+    elif kind in TEXTS and any(re.fullmatch(KEPT, text) for text in texts(column)):
+        text = f"trim({quoted})"
+        sql = f"nullif(coalesce(nullif({dialect.extract(text, KEPT, 1)}, ''), {text}), '')"
     elif kind in TEXTS:
         # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
         return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted)
     return Rule("user", name, sql)
+
+
+KEPT = '^="(.*)"$'
+"""How exporters keep a spreadsheet from reading an id as a number."""
 
 
 def _is_whole(text: str) -> bool:
@@ -66,8 +77,11 @@ def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedA
     quoted, rule = operand(dialect, name, column), replace(rule, name=name)
     attempt = f"({rule.present(dialect, quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
-    quick = rule.quick(dialect, quoted, texts(column)) if rule.kind in TEXTS else ""
-    return Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted(), quick)
+    careful = Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
+    if rule.kind not in TEXTS:
+        return careful
+    typed, type = rule.typed(dialect, quoted, texts(column))
+    return replace(careful, quick=rule.quick(dialect, quoted, texts(column)), typed=typed, type=type)
 
 
 def value_rule(
@@ -86,8 +100,10 @@ def value_rule(
     else:
         double = pa.types.is_float64(column.type)
         rule = Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
-    quick = f"({rule.quick}) * {by}" if rule.quick else ""
-    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick) if by else rule
+    if not by:
+        return rule
+    quicker = {name: f"({each}) * {by}" for name in ("quick", "typed") if (each := getattr(rule, name))}
+    return replace(rule, sql=f"({rule.sql}) * {by}", **quicker)
 
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
@@ -103,7 +119,7 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
         "a number such as 0.14; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
     )
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
-    return Rule("value", name, careful, bad, wanted, f"CAST({quoted} AS {dialect.double})")
+    return Rule("value", name, careful, bad, wanted, f"CAST({quoted} AS {dialect.double})", quoted, dialect.double)
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:

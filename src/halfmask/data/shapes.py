@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from halfmask.data import clocks
 from halfmask.data.columns import Columns, candidates, choose_columns, listing, present, role_of, split_time, words
 from halfmask.data.dates import is_compact
 from halfmask.data.engines.sql import KIND_OF_FILE
-from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_time
+from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.raw import Raw
@@ -49,11 +51,40 @@ class Days:
     running: bool = False
 
 
-def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Sensors | Days:
+@dataclass(frozen=True)
+class Moments:
+    """A row a user, and a column for each time; ``times`` are microseconds of the wall clock by column."""
+
+    user: str
+    times: Mapping[str, int]
+    guesses: tuple[Guess, ...] = ()
+
+
+def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Sensors | Days | Moments:
     """The shape of a table, by the names and kinds of its columns and by what the caller said."""
     if options.wide:
         return wide(raw, found, options)
-    return _days(raw, found, options) or _sensors(raw, found, options) or _long(raw, found, options)
+    found_here = _moments(raw, found, options) or _days(raw, found, options) or _sensors(raw, found, options)
+    return found_here or _long(raw, found, options)
+
+
+def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Moments | None:
+    """A row a user: most columns are named by ISO times, and hold values."""
+    times = {name: _instant(name, options.tz) for name in found if is_iso(name)}
+    if len(times) < 3 or 2 * len(times) <= len(found) or options.time or options.value or options.date:
+        return None
+    user, guess = _user(raw, {name: kind for name, kind in found.items() if name not in times}, options)
+    first, *_, last = times
+    evidence = f"{len(times)} columns from {first} to {last} are named by times"
+    return Moments(user, times, (guess, Guess("shape", "a row a user", evidence, "`value`")))
+
+
+def _instant(text: str, tz: str | None) -> int:
+    """Microseconds of the wall clock of an ISO time, in the zone that is asked for where it names an instant."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(ZoneInfo(tz or "UTC")).replace(tzinfo=None)
+    return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 
 
 def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors:
@@ -250,7 +281,7 @@ def _has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str 
     rest = [name for name in kinds if name not in (time, value)]
     if len(kinds) == 2:
         return False
-    times = [name for name in rest if kinds[name] in TIMES | CLOCKS]
+    times = [name for name in rest if kinds[name] in TIMES | CLOCKS or role_of(name, kinds[name]) == "time"]
     values = candidates("value", {name: kinds[name] for name in rest}, {})
     left = [name for name in _telling(raw, kinds) if name in rest and name not in times and name not in values]
     return bool(left) or len(values) != 1

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data import shapes, steps
 from halfmask.data.columns import words
-from halfmask.data.dates import ORDER, DateFormat, check_format, date_format
+from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
 from halfmask.data.formats import cer
 from halfmask.data.kinds import ABSENT, CLOCK_SPAN, TEXTS, Kind, is_iso, kinds, texts
@@ -23,7 +24,7 @@ from halfmask.data.registers import differences
 from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
 from halfmask.data.times import TimeRule, clock_sql, running_on, time_rule
 from halfmask.data.units import NAMES as UNIT_NAMES
-from halfmask.data.units import Wanted, canonical, conversion, factor, kept_unit, needs_step, unit_in_name
+from halfmask.data.units import Wanted, canonical, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name
 from halfmask.errors import ColumnError, OptionError, ReadingError, SourceError
 
 
@@ -48,6 +49,8 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
         panel = reader.sensors(shape)
     elif isinstance(shape, shapes.Days):
         panel = reader.days(shape)
+    elif isinstance(shape, shapes.Moments):
+        panel = reader.moments(shape)
     else:
         panel = reader.long(shape)
     if not chosen.register:
@@ -82,13 +85,19 @@ def _panel(
     with watch():
         frame, ordered = (raw.select(expressions, ordered=ordered) for ordered in (False, True))
         raw.engine.collect(frame.head(100))
-    quick = None
-    if any(rule.quick for rule in rules):
-        quicker = {rule.role: rule.quick or rule.sql for rule in rules if rule.role in expressions}
-        quick = raw.select(quicker, ordered=False)
+    quick = _quick(raw, [rule for rule in rules if rule.role in expressions])
     said = (*raw.notes, *notes)
     guessed = (*raw.guesses, *guesses)
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
+
+
+def _quick(raw: Raw, rules: Sequence[Rule]) -> nw.LazyFrame[Any] | None:
+    """The columns by their quick expressions, where there are such."""
+    if not any(rule.quick for rule in rules):
+        return None
+    typed = raw.typed({rule.column: rule.type for rule in rules if rule.type})
+    expressions = {rule.role: (rule.typed if typed else "") or rule.quick or rule.sql for rule in rules}
+    return (typed or raw).select(expressions, ordered=False)
 
 
 _FRACTIONS = (Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER)
@@ -164,13 +173,28 @@ class _Reader:
         ]
         return self._unpivoted([user.sql], times, [user, moment], values, clock, shape.guesses, unit)
 
+    def moments(self, shape: shapes.Moments) -> Panel:
+        """A row a user, a column for each time."""
+        names, column = tuple(shape.times), self._unit_column()
+        self.raw.keep([c for c in (shape.user, column or "", *names) if c in self.found])
+        user = self._user(shape.user)
+        values, unit = self._values(names)
+        if column is not None and unit is None:
+            quoted = f"CAST({self.dialect.quote(column)} AS {self.dialect.text})"
+            by, unit = self._unit_of_rows(names[0], f"column {column}", quoted, Wanted.parse(self.options.unit), [user])
+            values = [replace(rule, sql=f"({rule.sql}) * {by}") for rule in values] if by else values
+        evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
+        self.notes.insert(0, f"user = {shape.user}; {evidence}")
+        times = [f"CAST({moment} AS {self.dialect.integer})" for moment in shape.times.values()]
+        return self._unpivoted([user.sql], times, [user], values, None, shape.guesses, unit)
+
     def _unpivoted(
         self,
         users: Sequence[str],
         times: Sequence[str],
         keys: list[Rule],
         values: list[Rule],
-        clock: TimeRule,
+        clock: TimeRule | None,
         guesses: Sequence[Guess],
         unit: str | None,
     ) -> Panel:
@@ -199,10 +223,15 @@ class _Reader:
         ``running``: parts of the day are counted on through the hour that comes twice, in the zone of `tz`.
         """
         column, kind = self.raw.sample.column(name), self.found[name]
+        spans = kind in TEXTS and any(start_of(text) != text for text in texts(column))
+        if spans:
+            column = pa.chunked_array([[start_of(text) for text in texts(column)]])
         written = self._written(name, kind, column)
         part = self._parts(clock) if clock is not None and self.found[clock] in _WHOLE else None
         running = running or (part is not None and part.running)
         rule, notes = time_rule(name, kind, column, None if running else self.options.tz, written)
+        rule = replace(rule, spans=spans)
+        notes += [f"{name} holds both ends of an interval: its start is the time"] if spans else []
         self.notes += notes
         evidence = written.evidence if written else _iso_evidence(kind)
         shown = written.formats[0] if written else rule.unit or "ISO"
@@ -218,7 +247,7 @@ class _Reader:
         both = f"(({moment.sql}) + ({sql}))"
         if part is not None and part.running and self.options.tz:
             both = running_on(self.dialect, moment.sql, sql, self.options.tz)
-        return rule, [replace(moment, sql=both, quick=""), Rule("clock", clock, sql, bad, wanted)]
+        return rule, [replace(moment, sql=both, quick="", typed="", type=""), Rule("clock", clock, sql, bad, wanted)]
 
     def _parts(self, name: str) -> "_Parts":
         """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
@@ -348,6 +377,8 @@ class _Reader:
         named = [
             name for name, kind in self.found.items() if kind in TEXTS and UNIT_NAMES & {*words(name), name.lower()}
         ]
+        if len(named) > 1:  # a time's unit, or a sensor's, beside that of the values
+            named = [name for name in named if all(map(is_unit, texts(self.raw.sample.column(name))))]
         return named[0] if len(named) == 1 else None
 
     def _unit(

@@ -13,6 +13,13 @@ SOME_USERS = 64
 def head(panel: Panel) -> pa.Table:
     """The first rows that have a user and a time."""
     placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
+    if panel.quick is not None:
+        try:
+            return panel.engine.collect(panel.quick.filter(placed).head(HEAD_ROWS))
+        except Exception as error:
+            if not panel.engine.misread(error):
+                with panel.guard():
+                    raise
     return panel.collect(panel.frame.filter(placed).head(HEAD_ROWS))
 
 

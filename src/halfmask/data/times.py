@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from halfmask.data.clocks import SECOND
-from halfmask.data.dates import DateFormat
+from halfmask.data.dates import SPAN, DateFormat
 from halfmask.data.engines.sql import Dialect, DuckDBDialect
 from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.errors import ColumnError, OptionError
@@ -32,7 +32,8 @@ class TimeRule:
     """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
 
     ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone. ``formats`` are those of
-    strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's days are rounded.
+    strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's days are rounded. ``spans``: two
+    times may stand in a cell, of which the first counts.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class TimeRule:
     formats: tuple[str, ...] = ()
     grain: int = 1
     name: str = ""
+    spans: bool = False
 
     def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
         """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails.
@@ -50,6 +52,8 @@ class TimeRule:
         """
         if self.kind in TEXTS:
             column = f"nullif(trim({column}), {dialect.literal(self.name)})"
+            if self.spans:
+                column = f"coalesce(nullif({dialect.extract(column, SPAN, 1)}, ''), {column})"
         if self.formats:
             text = self._text(dialect, column)
             ended = dialect.parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
@@ -72,7 +76,7 @@ class TimeRule:
 
         The engines' own parser of a fixed format is several times as quick as finding out what a text is.
         """
-        if not isinstance(dialect, DuckDBDialect) or self.unit is not None:
+        if not isinstance(dialect, DuckDBDialect) or self.unit is not None or self.spans:
             return ""
         if self.formats:
             return dialect.parsed(column, self.formats, "CAST")
@@ -82,6 +86,19 @@ class TimeRule:
         fixed = f"CASE WHEN strlen({column}) = {len(found[0])} THEN {column} ELSE 'no time' END"
         micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
         return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+
+    def typed(self, dialect: Dialect, column: str, found: Sequence[str]) -> tuple[str, str]:
+        """The same for a column that a reader of text hands over as timestamps of one format; and that type.
+
+        The format is exact, as in `quick`: without it an offset would be taken without a word.
+        """
+        form = iso_form(found)
+        form = None if self.unit is not None or self.formats or self.spans else form
+        if not isinstance(dialect, DuckDBDialect) or not form or "%z" in form:
+            return "", ""
+        micros = f"epoch_us({column})"
+        zoned = self.zoned and self.tz != "UTC"
+        return wall_clock(dialect, micros, self.tz) if zoned else micros, f"TIMESTAMP {form}"
 
     def _text(self, dialect: Dialect, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""

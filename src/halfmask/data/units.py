@@ -29,7 +29,15 @@ _EXACT = {unit: (kind, unit) for kind, units in FACTORS.items() for unit in unit
 _KNOWN = {unit.lower(): found for unit, found in _EXACT.items() if unit not in ("mW", "mWh")}
 _KNOWN |= {spelled: _EXACT[unit] for spelled, unit in _SPELLED.items()}
 _GLUED = re.compile(r"(?<=[a-z])(kWh|MWh|GWh|Wh|kW|MW|GW)$")
-NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad", "measureunit"})
+NAMES = frozenset({"unit", "units", "uom", "einheit", "unite", "unité", "unidad", "measureunit"}) | {
+    "eenheid",
+    "unità",
+    "unidade",
+    "enhet",
+    "måleenhed",
+    "yksikkö",
+    "yksikkötyyppi",
+}
 """Names of a column that holds units."""
 
 

@@ -89,7 +89,7 @@ def build_profile(
     about |= {"losses": panel.losses()} if panel.losses else {}
     plan = Plan(step, cut.chunk(step), cut.origin, *policies.bounds)
     profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)
-    check_late_registers(panel, profile, tally)
+    check_late_registers(panel, profile, tally, users)
     if (better := better_step(panel, profile, tally, users)) is not None:
         plan = Plan(better, cut.chunk(better), cut.origin, *policies.bounds)
         profile, suspects, tally, _ = _pass(panel, plan, cut, buckets, method, about, None)
@@ -117,7 +117,7 @@ def _pass(
     method: Method,
     about: dict[str, Any],
     advance: Callable[[int], None] | None,
-) -> tuple[Profile, Frame | None, Tally | None, Frame | None]:
+) -> tuple[Profile, Frame | None, Tally | None, expressions.UsersThere | None]:
     """Profile, suspected user-chunks (None: there are none), the tally of the kernel or the users of the engine."""
     if method == "kernel" or (method == "auto" and panel.engine.name == "duckdb"):
         try:

@@ -12,6 +12,7 @@ from halfmask.data.registers import looks_like_register
 from halfmask.data.steps import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.errors import ReadingError
 from halfmask.profiles.engines import Frame
+from halfmask.profiles.expressions import UsersThere
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
 from halfmask.profiles.tally import Tally
@@ -35,24 +36,26 @@ def check_register(panel: Panel, rows: pa.Table, whose: str = "a user") -> None:
         )
 
 
-def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None) -> None:
+def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> None:
     """Registers among users that the first rows do not show.
 
     A user whose mean rises from period to period over many of them is looked at in all its readings. Where an engine
-    has put users into buckets, there are no users to look at.
+    has put users into buckets, it is asked who they are.
     """
     if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS:
         return
-    if profile.buckets and tally is None:
+    if profile.buckets and users is not None:
+        rising = users.changes.filter((nw.col("moved") >= ENOUGH_PERIODS) & (50 * nw.col("fell") <= nw.col("moved")))
+        names = [str(user) for user in panel.collect(rising.select("user").sort("user"))["user"].to_pylist()]
+    else:
+        everyone = tally.users if tally is not None else profile.labels.tolist()
+        names = [str(everyone[row]) for row in _rising(tally.cells if tally is not None else profile.cells)]
+    if not names:
         return
-    names, cells = (tally.users, tally.cells) if tally is not None else (profile.labels.tolist(), profile.cells)
-    rising = _rising(cells)
-    if not len(rising):
-        return
-    some = rising[np.linspace(0, len(rising) - 1, min(SOME_USERS, len(rising))).astype(np.int64)]
-    chosen = [str(names[row]) for row in some]
+    some = np.linspace(0, len(names) - 1, min(SOME_USERS, len(names))).astype(np.int64)
+    chosen = [names[row] for row in some]
     rows = of_some_users(panel, _users(panel, chosen), "value")
-    check_register(panel, rows, f"{len(rising):,} users, the first {chosen[0]},")
+    check_register(panel, rows, f"{len(names):,} users, the first {chosen[0]},")
 
 
 def _rising(cells: FloatArray) -> IntArray:
@@ -78,7 +81,7 @@ def _users(panel: Panel, labels: list[str]) -> pa.Array:
     return pa.array(labels, pa.string()).cast(kind)
 
 
-def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: Frame | None) -> int | None:
+def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> int | None:
     """Another sampling step than that of the first rows, where the readings of all users speak for it.
 
     A user's n readings over its span are (last - first) / (n - 1) apart on average, which gaps make longer. Where the
@@ -97,14 +100,14 @@ def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: Fram
 
 
 def _spans(
-    panel: Panel, profile: Profile, tally: Tally | None, users: Frame | None
+    panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None
 ) -> tuple[list[str], IntArray, IntArray, IntArray]:
     """Name, number of readings, first and last time of users: of all, or of 1,000 where an engine holds too many."""
     if tally is not None:
         counts = tally.user_counts
         return tally.users, counts[:, 0] - counts[:, 3] - counts[:, 4], tally.first, tally.last
     if users is not None and profile.buckets:
-        found = panel.collect(users.filter(nw.col("n") > 0).sort("user").head(1000))
+        found = panel.collect(users.spans.filter(nw.col("n") > 0).sort("user").head(1000))
         columns = [np.asarray(found[name].cast(pa.int64())) for name in ("n", "first", "last")]
         return [str(user) for user in found["user"].to_pylist()], columns[0], columns[1], columns[2]
     rows = profile.rows

@@ -6,7 +6,7 @@ exactly when no two of them share a slot: that finds duplicates without a sort.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -21,6 +21,13 @@ from halfmask.profiles.profile import ALWAYS, CELL_COLUMNS, NEVER, OF_USERS, SCA
 from halfmask.profiles.tally import Plan
 
 LARGEST = float(np.finfo(np.float64).max)
+
+
+class UsersThere(NamedTuple):
+    """The users where the engine is: number and span of their readings, and how often their means rose and fell."""
+
+    spans: Frame
+    changes: Frame
 
 
 def usable(plan: Plan) -> nw.Expr:
@@ -93,9 +100,9 @@ def bins(frame: Frame, plan: Plan) -> Frame:
 
 def measure(
     panel: Panel, plan: Plan, period: Period, buckets: int, about: dict[str, Any]
-) -> tuple[Profile, Frame, Frame]:
+) -> tuple[Profile, Frame, UsersThere]:
     """The profile of a panel (one row a user, or a bucket where there are more users than ``buckets``), the
-    user-chunks in which two readings share a slot, and the users with the number and span of their readings.
+    user-chunks in which two readings share a slot, and the users.
     """
     engine = panel.engine
     with panel.guard():
@@ -121,8 +128,22 @@ def measure(
         tiny = _scalar(engine, chunks.select(nw.col("tiny").sum()))
     assembled = _assemble(rows, in_cells, in_bins, of_bins, scales, plan, period, buckets if folded else 0)
     profile = replace(assembled, about={**about, "unplaced": unplaced, "tiny": tiny})
-    spans = users.select("user", "n", "first", "last")
-    return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n")), spans
+    there = UsersThere(users.select("user", "n", "first", "last"), _changes(chunks))
+    return profile if folded else profile.with_users_derived(), chunks.filter(nw.col("filled") < nw.col("n")), there
+
+
+def _changes(chunks: Frame) -> Frame:
+    """How often the mean reading of each user rose or fell from one chunk of time to its next one with readings."""
+    means = chunks.filter(nw.col("n") > 0).select("user", "chunk", mean=nw.col("s1") / nw.col("n"))
+    before = nw.col("mean").shift(1).over("user", order_by="chunk")
+    change = means.with_columns(change=nw.col("mean") - before)
+    one, none = nw.lit(1), nw.lit(0)
+    told = change.select(
+        "user",
+        moved=nw.when(nw.col("change") != 0).then(one).otherwise(none),
+        fell=nw.when(nw.col("change") < 0).then(one).otherwise(none),
+    )
+    return told.group_by("user").agg(nw.col("moved").sum(), nw.col("fell").sum())
 
 
 def _users(chunks: Frame) -> Frame:

@@ -1,5 +1,6 @@
 """Readings on DuckDB: the engine of one machine."""
 
+import copy
 import os
 import re
 import tempfile
@@ -104,6 +105,7 @@ class DuckDBRaw(Raw):
         self.source = source
         self.files = tuple(files)
         self.originals: Mapping[str, str] = {}
+        self.typed_table: Callable[[Sequence[str], Mapping[str, str]], str] | None = None
         self._table = table
         self._order = order
         self.sample = self._look()
@@ -134,6 +136,13 @@ class DuckDBRaw(Raw):
         if ordered:
             columns += f', CAST({self._order} AS BIGINT) AS "order"'
         return nw.from_native(self._query(columns))
+
+    def typed(self, types: Mapping[str, str]) -> "DuckDBRaw | None":
+        if self.typed_table is None:
+            return None
+        again, table = copy.copy(self), self.typed_table
+        again._table = lambda files: table(files, types)
+        return again
 
     def distinct(self, text: str) -> dict[str, int]:
         text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"

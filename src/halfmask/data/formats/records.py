@@ -1,6 +1,6 @@
 """JSON, Arrow and Avro: files whose columns have types, or at least names, of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,10 @@ from halfmask.errors import RunError, SourceError
 
 _SQL = DuckDBDialect()
 _ROWS = 50_000
+From = Callable[[Sequence[str]], str]
+"""The FROM clause of some files."""
+PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset"))
+"""What stands beside a list of readings in a page of an interface, and is about the page."""
 
 
 def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
@@ -25,12 +29,12 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
     No text is taken for a time here: `dates` does that, and says so.
     """
 
-    def table(files: Sequence[str]) -> str:
+    def read(files: Sequence[str]) -> str:
         paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
         never = "timestampformat = 'time %Y', dateformat = 'date %Y'"
         return f"read_json([{paths}], union_by_name = true, {never}, maximum_object_size = 1073741824)"
 
-    raw = DuckDBRaw(connection, place.source, table, place.files)
+    raw, table = _unwrapped(DuckDBRaw(connection, place.source, read, place.files), read)
     if raw.sample.column_names == ["json"] and (width := _width(raw.sample.column("json"))):
         # A list of lists, [[time, value], ...]: cells without names.
         cells = ", ".join(f'"json"[{i + 1}] AS "{i}"' for i in range(width))
@@ -41,11 +45,28 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
     lists = [field.name for field in raw.sample.schema if _is_rows(field.type)]
     if len(lists) != 1:
         return raw
-    inner = f"* EXCLUDE ({_SQL.quote(lists[0])}), unnest({_SQL.quote(lists[0])}, recursive := true), filename"
+    page = [name for name in raw.sample.column_names if name in PAGE]
+    left_out = ", ".join(map(_SQL.quote, [lists[0], *page]))
+    inner = f"* EXCLUDE ({left_out}), unnest({_SQL.quote(lists[0])}, recursive := true), filename"
     raw = DuckDBRaw(connection, place.source, lambda files: f"(SELECT {inner} FROM {table(files)})", place.files)
     raw.sample = raw.sample.drop_columns(["filename"])
     raw.notes = (f"readings are in the list {lists[0]} of each object",)
     return raw
+
+
+def _unwrapped(raw: DuckDBRaw, table: From) -> tuple[DuckDBRaw, From]:
+    """The table inside an object that holds one object and nothing else, however deep."""
+    fields = [field for field in raw.sample.schema if field.name != "filename"]
+    if len(fields) != 1 or not pa.types.is_struct(fields[0].type):
+        return raw, table
+    inner = f"(SELECT unnest({_SQL.quote(fields[0].name)}), filename FROM {{}})"
+
+    def inside(files: Sequence[str]) -> str:
+        return inner.format(table(files))
+
+    made = DuckDBRaw(raw.connection, raw.source, inside, raw.files)
+    made.sample = made.sample.drop_columns(["filename"])
+    return _unwrapped(made, inside)
 
 
 def _width(column: pa.ChunkedArray) -> int:

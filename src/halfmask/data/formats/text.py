@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.formats.encodings import HEAD_BYTES, unpacked
@@ -24,6 +25,7 @@ _UNPACK_BELOW = 1 << 24
 _CELL_LINES = 20
 """Lines that a cell may go on for before a quote is taken for one that was left open."""
 _DELIMITERS = (",", ";", "\t", "|")
+NO_TYPES: Mapping[str, str] = MappingProxyType({})
 Lines = list[tuple[int, list[str]]]
 """Rows of a head of a file, each with the number of its line from 0."""
 
@@ -96,11 +98,7 @@ def layouts(place: Place, skip: int | None = None) -> tuple[Layouts, tuple[str, 
 def look(file: str, skip: int | None = None) -> Layout:
     """The layout of one file, from its first and last lines."""
     lines = _head(file)
-    if lines and lines[0].startswith("100,NEM1"):
-        raise SourceError(
-            f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "
-            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table"
-        )
+    _check_no_records(file, lines)
     comments = [line.startswith("#") for line in lines]
     comment = (
         "#" if lines and comments[0] and any(comments[comments.index(False) if False in comments else 0 :]) else ""
@@ -230,6 +228,8 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
     the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
     """
     typed = _typed_columns(rows)
+    if len(rows) > 1 and _named_by_times(rows[0][1], rows[1][1]):
+        return rows[0], None, rows[0][0] + 1
     if not typed:
         words = all(cell.strip() and not _is_typed(cell) for cell in rows[0][1])
         return (rows[0], None, rows[0][0] + 1) if words else (None, None, rows[0][0])
@@ -252,6 +252,26 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
     units = plain[-1] if len(plain) > 1 and _are_units(plain[-1][1]) else None
     header = plain[-2] if units else plain[-1]
     return header, units, (units or header)[0] + 1
+
+
+def _named_by_times(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a row of many times stands above one that has none in their place: a column for each time."""
+    times = [i for i, cell in enumerate(first) if is_time(cell.strip())]
+    return len(times) > max(2, len(first) // 2) and not any(is_time(second[i].strip()) for i in times)
+
+
+def _check_no_records(file: str, lines: Sequence[str]) -> None:
+    """Refuse files of records that are no table, with the program that makes one of them."""
+    if lines and lines[0].startswith("100,NEM1"):
+        raise SourceError(
+            f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "
+            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table"
+        )
+    if sum(bool(re.match(r"\d-\d:\d+\.\d+\.\d+\(", line)) for line in lines) > 1:
+        raise SourceError(
+            f"{file}: telegrams of a meter's port, a line for each of its numbers and no table; write time and register "
+            "(1.8.1 and 1.8.2) as CSV (pip install dsmr-parser reads them), and read that with `register`"
+        )
 
 
 def _are_units(row: Sequence[str]) -> bool:
@@ -277,8 +297,8 @@ def glob_free(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
-def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
-    """The FROM clause that reads files of these layouts with every cell as text."""
+def table(found: Layouts, place: Place, files: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> str:
+    """The FROM clause that reads files of these layouts with every cell as text, but for columns of ``types``."""
     wanted = set(files)
     parts = [
         (layout, [file for file in of_layout if file in wanted])
@@ -286,8 +306,8 @@ def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
         if not wanted.isdisjoint(of_layout)
     ]
     if len(parts) == 1 and not parts[0][0].footer:
-        return _read(parts[0][0], place, parts[0][1])
-    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part)}" for layout, part in parts]
+        return _read(parts[0][0], place, parts[0][1], types)
+    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part, types)}" for layout, part in parts]
     return f"({' UNION ALL BY NAME '.join(selects)})"
 
 
@@ -300,9 +320,10 @@ def _cells(layout: Layout) -> str:
     return f"* REPLACE (CASE WHEN NOT ({alone}) THEN {names[0]} END AS {names[0]})"
 
 
-def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
+def _read(layout: Layout, place: Place, files: Sequence[str], types: Mapping[str, str]) -> str:
     paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
-    columns = ", ".join(f"{_SQL.literal(name)}: 'VARCHAR'" for name in layout.names)
+    kinds = {name: types.get(name, "VARCHAR").partition(" ") for name in layout.names}
+    columns = ", ".join(f"{_SQL.literal(name)}: '{kind}'" for name, (kind, _, _) in kinds.items())
     texts: Mapping[str, str] = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
     written = [f"{name} = {_SQL.literal(value)}" for name, value in texts.items()]
     written += [
@@ -313,5 +334,6 @@ def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
         f"null_padding = {bool(layout.footer)}",
         f"hive_partitioning = {bool(place.partitions)}",
         "hive_types_autocast = false",
+        *(f"timestampformat = {_SQL.literal(form)}" for _, _, form in kinds.values() if form),
     ]
     return f"read_csv([{paths}], {', '.join(written)})"
