@@ -66,7 +66,7 @@ def days_csv(source: str, _: str) -> None:
     import duckdb
 
     query = "SELECT user, CAST(time AS DATE) AS day, count(*), sum(value) FROM read_csv('{}') GROUP BY user, day"
-    duckdb.connect().execute(query.format(source.replace("'", "''"))).to_arrow_table()
+    duckdb.connect().sql(query.format(source.replace("'", "''"))).to_arrow_table()
 
 
 def whole(source: str, output: str) -> None:

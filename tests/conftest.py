@@ -54,7 +54,10 @@ def spark() -> Iterator[Any]:
         pytest.skip("Spark needs Java: `make system` installs it")
     from halfmask.data.engines.spark import session
 
-    running = session("local[2]", None, "1g")
-    running.conf.set("spark.sql.shuffle.partitions", "2")
+    # Sessions of their own start from what Spark itself was started with; small queries are not worth compiling well.
+    quick = "--conf spark.sql.shuffle.partitions=2 --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{quick} pyspark-shell")
+        running = session("local[2]", None, "1g")
     yield running
     running.stop()

@@ -105,8 +105,9 @@ class State:
             self._open().execute("PRAGMA synchronous = FULL")
 
     def fleeting(self) -> None:
-        """From here on nothing is waited for: for simulated devices, whose power does not fail."""
+        """From here on nothing is waited for, nor shared: for simulated devices, whose power does not fail."""
         with self._plainly():
+            self._open().execute("PRAGMA locking_mode = EXCLUSIVE")
             self._open().execute("PRAGMA synchronous = OFF")
             self._open().execute("PRAGMA journal_mode = MEMORY")
 

@@ -10,8 +10,6 @@ import duckdb
 from tests.data.exports import HALF_HOUR, TRUTH, Export, Truth, comma, export, lines, number, write
 from tests.data.exports_of_devices import named, single
 
-QUARTER = timedelta(minutes=15)
-
 
 def users(prefix: str) -> Truth:
     """The same readings under longer names."""
@@ -243,23 +241,3 @@ def quotes_around_all_and_a_decimal_comma(folder: Path) -> Export:
     rows = [f'"{m}";"{t:%d.%m.%Y %H:%M}";"{number(v, ",")}";' for (m, t), v in TRUTH.items()]
     text = "\r\n".join(['"Zähler";"Datum";"Wert (kWh)";', *rows]) + "\r\n"
     return Export(write(folder / "x.csv", text, "utf-8-sig"), unit="kWh")
-
-
-@export
-def a_hundred_quarters_on_the_long_day(folder: Path) -> Export:
-    """96 quarters a day, 100 on the day when clocks go back, numbered on."""
-    first, truth, rows = datetime(2012, 10, 27), {}, []
-    for day in range(3):
-        count = 100 if day == 1 else 96
-        cells = []
-        for i in range(count):
-            value = (day * 100 + i) % 7 + 0.5
-            cells.append(str(value))
-            moment = first + timedelta(days=day) + i * QUARTER
-            if day == 1 and i >= 12:  # from 03:00 of summer time on, clocks show an hour less
-                moment -= timedelta(hours=1)
-                moment += timedelta(microseconds=1) if i < 16 else timedelta(0)
-            truth["M1", moment] = value
-        rows.append(",".join(["M1", f"{first + timedelta(days=day):%Y-%m-%d}", *cells, *[""] * (100 - count)]))
-    head = ",".join(["meter", "date", *(f"h{i + 1}" for i in range(100))])
-    return Export(write(folder / "x.csv", "\n".join([head, *rows])), truth, {"tz": "Europe/Berlin"})

@@ -119,8 +119,8 @@ class Simulated:
     """What came of a simulation, beside what `mix` says of the same shares.
 
     ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days: another draw lies
-    between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied; ``proof`` is how
-    many equal reports under each setting always prove it.
+    between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied, looked for where
+    some do; ``proof`` is how many equal reports under each setting always prove it.
     """
 
     result: "SimulationResult"
@@ -159,7 +159,8 @@ def simulate(options: Simulate) -> Simulated:
         else:
             host = stack.enter_context(hosted(folder, instant(f"{first - timedelta(days=1)}T00:00:00Z")))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
-        found, proof = (None, {}) if host.db is None else suspected(host.db, result.campaign)
+        look = options.liars > 0 and host.db is not None
+        found, proof = suspected(host.db or "", result.campaign) if look else (None, {})
     rows = frame(result.rows, menu)
     if options.output is not None:
         write_rows(rows, options.output)

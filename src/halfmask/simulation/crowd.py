@@ -93,9 +93,9 @@ class Crowd:
         """All share the day's readings."""
         self._each(lambda agent: agent.share(day))
 
-    def catch_up(self, still_open: int) -> None:
-        """All send what is still queued; days before ``still_open`` are closed."""
-        self._each(lambda agent: agent.catch_up(still_open))
+    def catch_up(self) -> None:
+        """All send what is still queued."""
+        self._each(ProducerAgent.catch_up)
 
     def truth(self, day: int) -> int:
         """In steps, the sum of the readings of those who reported that day and did not leave."""

@@ -210,7 +210,7 @@ class Simulation:
             for day in range(self.days):
                 await self.step(day)
             self.host.set_clock(self.start + (self.days + 1) * DAY)
-            await self._each("catch_up", len(self.rows))
+            await self._each("catch_up")
             self.spent[-1] = self._spent()
             for day in range(len(self.rows), self.days):
                 await self._close(day)

@@ -14,6 +14,7 @@ from halfmask_device.sharing import Sharer
 from halfmask_device.transport import Answer, ServiceClient, Transport
 
 STAY_OUT = ""
+TAKEN = frozenset(("accepted", "known"))
 LIE = 500
 """The steps that a liar reports instead of a masked reading."""
 
@@ -61,7 +62,7 @@ class ProducerAgent:
         self.address, self.folder = address, folder
         self.setting, self.gone = STAY_OUT, False
         self.truth: dict[int, int] = {}
-        self.kept_back: dict[int, int] = {}
+        self.kept_back: dict[int, list[tuple[str, int]]] = {}
         self.lied_as: dict[str, set[str]] = {}
         self._sharer: Sharer | None = None
 
@@ -107,25 +108,36 @@ class ProducerAgent:
         if self.behaviour.lies:
             self._lie(day, readings)
             return
-        self.kept_back[day] = sum(self.lattice.steps(value, "a reading") or 0 for _, value in readings)
+        self.kept_back[day] = [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
         self.sharer.put(readings)
         if self.rng.random() >= self.behaviour.offline:
-            self.catch_up(day - 1)
+            self.catch_up()
 
-    def catch_up(self, still_open: int) -> None:
-        """Send what is queued. Days before ``still_open`` are closed: what comes for them comes too late to count."""
-        if self.setting != STAY_OUT and not self.behaviour.lies:
-            self.sharer.send()
-            self.truth |= {day: steps for day, steps in self.kept_back.items() if day >= still_open}
-            self.kept_back.clear()
+    def catch_up(self) -> None:
+        """Send what is queued. What is refused, as too late or because the budget is spent, does not count."""
+        if self.setting == STAY_OUT or self.behaviour.lies:
+            return
+        sent = self.sharer.send()
+        lost = self._refused() if sent.outcomes.keys() - TAKEN else set()
+        for day, readings in self.kept_back.items():
+            self.truth[day] = sum(steps for time, steps in readings if time not in lost)
+        self.kept_back.clear()
+
+    def _refused(self) -> set[str]:
+        """The times of reports that were refused for good, as the device remembers them."""
+        with self.sharer.state.memory() as memory:
+            rows = memory.execute("SELECT time, outcome FROM queue WHERE outcome IS NOT NULL").fetchall()
+        return {time for time, outcome in rows if outcome not in TAKEN}
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting and send one number all day, which no noise would give."""
         member = self.sharer.member(self.campaign)
         reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
-        self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
-        self.truth[day] = LIE * len(readings)
-        self.lied_as.setdefault(member.producer, set()).add(self.setting)
+        answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
+        taken = sum(each["status"] in TAKEN for each in answer["results"])
+        self.truth[day] = LIE * taken
+        if taken:
+            self.lied_as.setdefault(member.producer, set()).add(self.setting)
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:

@@ -269,7 +269,7 @@ def _check_no_records(file: str, lines: Sequence[str]) -> None:
         )
     if sum(bool(re.match(r"\d-\d:\d+\.\d+\.\d+\(", line)) for line in lines) > 1:
         raise SourceError(
-            f"{file}: telegrams of a meter's port, a line for each of its numbers and no table; write time and register "
+            f"{file}: telegrams of a meter's port, a line for each number and no table; write time and registers "
             "(1.8.1 and 1.8.2) as CSV (pip install dsmr-parser reads them), and read that with `register`"
         )
 
