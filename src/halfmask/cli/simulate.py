@@ -36,11 +36,11 @@ def simulate(options: Simulate = DEFAULTS) -> None:
         learned, own = result.learned.worth / result.learned.money, options.worth / options.money
         print(f"A unit of privacy is worth {own:.2f} in money to producers; the consumer learned {learned:.2f}.")
     if options.liars and found.suspects is not None:
-        caught, wrongly = len(found.suspects & found.liars.keys()), len(found.suspects - result.liars.keys())
+        caught, wrongly = len(found.suspects & result.liars.keys()), len(found.suspects - result.liars.keys())
         bare = len(found.unmasked_liars - found.suspects)
         print(
-            f"Of {len(found.liars)} who lied {caught} are proven to; {bare} claim no noise, so that none is missing; "
-            f"{len(found.liars) - caught - bare} stay hidden. Of the others {wrongly} are suspected."
+            f"Of {len(result.liars)} who lied {caught} are proven to; {bare} claim no noise, so that none is missing; "
+            f"{len(result.liars) - caught - bare} stay hidden. Of the others {wrongly} are suspected."
         )
         proof = ", ".join(f"{id} {count}" for id, count in found.proof.items())
         print(f"Equal reports that are always proof, by setting: {proof}.")

@@ -120,8 +120,7 @@ class Simulated:
 
     ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days: another draw lies
     between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied, looked for where
-    some do; ``proof`` is how many equal reports under each setting always prove it. ``liars`` are those whose
-    reports the service still has: who leaves takes back those of open periods.
+    some do; ``proof`` is how many equal reports under each setting always prove it.
     """
 
     result: "SimulationResult"
@@ -130,12 +129,11 @@ class Simulated:
     mixes: "FloatArray"
     suspects: frozenset[str] | None
     proof: Mapping[str, int]
-    liars: Mapping[str, frozenset[str]]
 
     @property
     def unmasked_liars(self) -> frozenset[str]:
         """Those who lied under settings without noise alone: there is no noise that could be missing."""
-        return frozenset(name for name, under in self.liars.items() if not under & self.proof.keys())
+        return frozenset(name for name, under in self.result.liars.items() if not under & self.proof.keys())
 
 
 @command(Simulate)
@@ -162,7 +160,7 @@ def simulate(options: Simulate) -> Simulated:
             host = stack.enter_context(hosted(folder, instant(f"{first - timedelta(days=1)}T00:00:00Z")))
         result = run(world, host, folder, tell=options.tell or silent, watch=options.watch or silent)
         look = options.liars > 0 and host.db is not None
-        found, proof, present = suspected(host.db or "", result.campaign) if look else (None, {}, frozenset())
+        found, proof = suspected(host.db or "", result.campaign) if look else (None, {})
     rows = frame(result.rows, menu)
     if options.output is not None:
         write_rows(rows, options.output)
@@ -172,8 +170,7 @@ def simulate(options: Simulate) -> Simulated:
 
         save(draw_simulated(simulated_data(rows), 2), options.figure)
     mixes = mixed_utilities(profile, menu, result, options.seed)
-    liars = {name: under for name, under in result.liars.items() if name in present}
-    return Simulated(result, menu, result.utility(menu), mixes, found, proof, liars)
+    return Simulated(result, menu, result.utility(menu), mixes, found, proof)
 
 
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
@@ -254,13 +251,12 @@ def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult"
     return np.asarray(mixed.table.column("utility").to_numpy())
 
 
-def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int], frozenset[str]]:
-    """Producers of whom it is proven that they did not draw the noise they claim, how many reports prove it, and all."""
+def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:
+    """Producers of whom it is proven that they did not draw the noise they claim, and how many reports prove it."""
     import halfmask
 
     found, names = halfmask.suspects(campaign, db=db)
-    proven = frozenset(names[each.producer] for each in found.suspects if each.chance is not None)
-    return proven, found.needed, frozenset(names.values())
+    return frozenset(names[each.producer] for each in found.suspects if each.chance is not None), found.needed
 
 
 def silent(_: object) -> None:

@@ -106,8 +106,12 @@ class Crowd:
         return [tuple(agent.ballot(rewards)) for agent in self.agents]
 
     def lied(self) -> dict[str, frozenset[str]]:
-        """Who lied, by the name that the service knows, and under which settings."""
-        return {name: frozenset(under) for agent in self.agents for name, under in agent.lied_as.items()}
+        """Who lied, by the name that the service knows, and under which settings; lies that were taken back are none."""
+        found: dict[str, frozenset[str]] = {}
+        for agent in self.agents:
+            for (name, _), under in agent.lies.items():
+                found[name] = found.get(name, frozenset()) | {under}
+        return found
 
     def close(self) -> None:
         """Let go of threads and connections."""

@@ -63,7 +63,8 @@ class ProducerAgent:
         self.setting, self.gone = STAY_OUT, False
         self.truth: dict[int, int] = {}
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
-        self.lied_as: dict[str, set[str]] = {}
+        self.lies: dict[tuple[str, int], str] = {}
+        self.last = 0
         self._sharer: Sharer | None = None
 
     @property
@@ -94,8 +95,9 @@ class ProducerAgent:
             self.sharer.join(self.address, self.campaign, wanted)
         elif wanted == STAY_OUT:
             self.sharer.send()  # nothing that it promised is kept back
-            self.sharer.leave(self.campaign)
+            self.sharer.leave(self.campaign)  # which takes back what it sent for the last day, still open
             self.kept_back.clear()
+            self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
         else:
             self.sharer.change(self.campaign, wanted)
         self.setting = wanted
@@ -104,7 +106,7 @@ class ProducerAgent:
         """Mask and queue the day's readings, and send all that is queued unless offline."""
         if self.setting == STAY_OUT:
             return
-        readings = self.readings[day]
+        readings, self.last = self.readings[day], day
         if self.behaviour.lies:
             self._lie(day, readings)
             return
@@ -137,7 +139,7 @@ class ProducerAgent:
         taken = sum(each["status"] in TAKEN for each in answer["results"])
         self.truth[day] = LIE * taken
         if taken:
-            self.lied_as.setdefault(member.producer, set()).add(self.setting)
+            self.lies[member.producer, day] = self.setting
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
