@@ -106,7 +106,7 @@ class Crowd:
         return [tuple(agent.ballot(rewards)) for agent in self.agents]
 
     def lied(self) -> dict[str, frozenset[str]]:
-        """Who lied, by the name that the service knows, and under which settings; lies that were taken back are none."""
+        """Who lied, by the name that the service knows, and under which settings; lies taken back are none."""
         found: dict[str, frozenset[str]] = {}
         for agent in self.agents:
             for (name, _), under in agent.lies.items():
