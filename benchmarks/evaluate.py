@@ -86,7 +86,7 @@ def run() -> None:
     large, small = profile_of(USERS), profile_of(SMALL_USERS)
     print(f"evaluate: load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     paper = measured(large, "paper")
-    _line("paper grid", paper, 30, 4)
+    _line("paper grid", paper, 8, 4)
     more = measured(large, "paper", repeats=30)
     _line("paper grid, 30 repeats", more, None, None)
     times = more["seconds"] / paper["seconds"]
@@ -95,7 +95,7 @@ def run() -> None:
     times = many["seconds"] / few["seconds"]
     print(f"  readings 1.6 M -> 165.6 M, two sizes: {times:.2f} x the time; bar 1.1x: {verdict(times <= 1.1)}")
     full = measured(large, "full")
-    _line("full grid", full, 600, 8)
+    _line("full grid", full, 120, 8)
     each = 2 * full["seconds"] / (full["settings"] * full["subsets"]) * 1e6
     print(f"  {each:.2f} core-us a (setting, subset); one bare FFT of length 1024: {fft_floor(1024) * 1e6:.2f} us")
     readings = 2_000_000

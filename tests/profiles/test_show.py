@@ -66,3 +66,12 @@ def test_the_picture_holds_every_reading_but_zeros() -> None:
 )
 def test_a_step_in_words(step: int | None, text: str) -> None:
     assert step_text(step) == text
+
+
+def test_a_fingerprint_tells_signs_apart() -> None:
+    """Whose reading is negative, and which; the order in which readings come does not count."""
+    panels = ([1.0, -2.0], [3.0, 4.0]), ([1.0, 2.0], [3.0, 4.0]), ([-1.0, 2.0], [3.0, 4.0]), ([1.0, 2.0], [-3.0, 4.0])
+    profiles = [profile_of([*series("a", one), *series("b", other)]) for one, other in panels]
+    assert len({each.fingerprint() for each in profiles}) == len(panels)
+    again = profile_of([*series("b", panels[0][1]), *series("a", panels[0][0])])
+    assert again.fingerprint() == profiles[0].fingerprint()
