@@ -240,7 +240,8 @@ class Sharer:
             self._post(service, member, rows[:half], sent)
             self._post(service, member, rows[half:], sent)
             return
-        results = [ReportResult.read(each) for each in answer["results"]]
+        told = answer.get("results") if isinstance(answer, dict) else None
+        results = [ReportResult.read(each) for each in told] if isinstance(told, list) else []
         if len(results) != len(rows):
             sent.notes.append(f"{service.address} answered {len(results)} of {len(rows)} reports: they stay queued")
             return

@@ -156,6 +156,20 @@ def test_a_service_that_stays_away_leaves_the_queue_for_later(world: World, tmp_
     assert Sharer(tmp_path / "state", wire.service).send().outcomes == {"accepted": 12}
 
 
+@pytest.mark.parametrize("said", [b"[]", b"{}", b'{"results": null}', b'{"results": []}', b"3"])
+def test_an_answer_without_receipts_leaves_the_queue(world: World, tmp_path: Path, said: bytes) -> None:
+    wire = Wire(world)
+    sharer, *_ = joined(tmp_path / "device", wire)
+    sharer.put([("2026-11-16T10:00:00Z", 1.5)])
+
+    def odd(method: str, address: str, *rest: Any) -> Answer:
+        return (200, {}, said) if address.endswith("/v1/reports") else wire(method, address, *rest)
+
+    sent = Sharer(tmp_path / "device", lambda address: ServiceClient(address, odd)).send()
+    assert (sent.waiting, sent.notes) == (1, ["http://service answered 0 of 1 reports: they stay queued"])
+    assert sharer.send().outcomes == {"accepted": 1}
+
+
 def test_a_campaign_that_fails_holds_up_no_other(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, _, consumer = joined(tmp_path / "state", wire)
