@@ -18,5 +18,5 @@ def made(whole: Path) -> Path:
 def reported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same folder with its report, drawn once for all tests that only look at it."""
     folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("reported") / "demo"))
-    report(folder, figures=("svg",))
+    report(folder)
     return folder
