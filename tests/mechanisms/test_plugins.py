@@ -25,16 +25,16 @@ def _forget_what_a_test_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_known", dict(registry._known))
 
 
-class Triangular:
-    name = "triangular"
+class Tent:
+    name = "tent"
     parameter_names = ("a",)
 
     def sample(self, parameters: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
         return parameters[0] * (rng.random(size) - rng.random(size))
 
 
-class StatedTriangular(Triangular):
-    name = "stated-triangular"
+class StatedTent(Tent):
+    name = "stated-tent"
 
     def cdf(self, parameters: np.ndarray, y: np.ndarray) -> np.ndarray:
         return 1 - (1 - np.clip(y / parameters[:, :1], 0, 1)) ** 2
@@ -51,26 +51,26 @@ def run(folder: Path, *command: str, path: Path | None = None) -> str:
 
 def test_the_documented_example_installs_and_works(tmp_path: Path) -> None:
     files = dict(EXAMPLE.findall(DOCUMENT.read_text(encoding="utf-8")))
-    assert files.keys() == {"triangular.py", "pyproject.toml", "use.py"}
+    assert files.keys() == {"tent.py", "pyproject.toml", "use.py"}
     for name, content in files.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     installed = tmp_path / "installed"
     pip = ("-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir")
     run(tmp_path, *pip, "--disable-pip-version-check", "--target", str(installed), ".")
-    (tmp_path / "triangular.py").unlink()
+    (tmp_path / "tent.py").unlink()
     printed = run(tmp_path, "use.py", path=installed).splitlines()
     promised = re.findall(r"^print.*  # (\S+?):?(?: .*)?$", files["use.py"], re.MULTILINE)
     assert printed == promised == ["True", "[[0.75]]", "20"]
     listing = "from halfmask.mechanisms.mechanism import mechanisms; import sys;"
-    listing += "print(mechanisms()[-1], 'triangular' in sys.modules)"
-    assert run(tmp_path, "-c", listing, path=installed).split() == ["triangular", "False"]
+    listing += "print(mechanisms()[-1], 'tent' in sys.modules)"
+    assert run(tmp_path, "-c", listing, path=installed).split() == ["tent", "False"]
 
 
 def test_a_sampler_alone_has_an_estimated_law() -> None:
-    of = register(Triangular)
+    of = register(Tent)
     assert of.estimated
     assert of.kind == "additive"
-    assert mechanisms()[-1] == "triangular"
+    assert mechanisms()[-1] == "tent"
     parameters = np.array([[1.0], [2.0]])
     y = np.array([-1.0, 0.25, 0.5, 1.0, 5.0])
     np.testing.assert_allclose(of.cdf(parameters, y)[0], [0, 0.4375, 0.75, 1, 1], atol=0.003)
@@ -78,8 +78,8 @@ def test_a_sampler_alone_has_an_estimated_law() -> None:
     np.testing.assert_array_equal(of.cdf(parameters, y), of.cdf(parameters, y))
     assert of.support(parameters).tolist() == [np.inf, np.inf]
     assert of.sample_sum(parameters[0], np.array([3]), np.random.default_rng(1)) is None
-    assert grid("triangular:a=1|2").texts() == ["triangular:1", "triangular:2"]
-    masked = PrivacySetting.parse("clip:0,1/triangular:0.5").mask(np.full(100, 9.0), np.random.default_rng(1))
+    assert grid("tent:a=1|2").texts() == ["tent:1", "tent:2"]
+    masked = PrivacySetting.parse("clip:0,1/tent:0.5").mask(np.full(100, 9.0), np.random.default_rng(1))
     assert 0.5 <= masked.min() < masked.max() <= 1.5
 
 
@@ -96,7 +96,7 @@ def test_the_estimate_does_not_assume_symmetry() -> None:
 
 
 def test_with_a_cdf_the_law_is_known_and_moments_are_integrated() -> None:
-    of = register(StatedTriangular)
+    of = register(StatedTent)
     assert not of.estimated
     parameters = np.array([[1.0], [2.0], [1e-200]])
     np.testing.assert_allclose(of.moments(parameters)[1], [2 / 3, 4 / 6, 8 / 10, 16 / 15], rtol=1e-9)
@@ -154,16 +154,16 @@ def test_a_mask_alone_is_direct() -> None:
 
 
 def test_parameters_without_names_may_be_any_numbers() -> None:
-    class Anything(Triangular):
+    class Anything(Tent):
         name = "anything"
         parameter_names = ()
 
     register(Anything)
     assert str(PrivacySetting.parse("anything:-1,2,3")) == "anything:-1,2,3"
     assert grid("anything:p1=1,p2=2|3").texts() == ["anything:1,2", "anything:1,3"]
-    register(Triangular)
-    with pytest.raises(SettingError, match="write triangular:a"):
-        PrivacySetting.parse("triangular:1,2")
+    register(Tent)
+    with pytest.raises(SettingError, match="write tent:a"):
+        PrivacySetting.parse("tent:1,2")
 
 
 class NoName:
@@ -202,7 +202,7 @@ class Needy(NoName):
         (Stolen, "one of halfmask's own"),
         (Odd, "kind is 'strange'"),
         (Needy, "needy.* fails: .*wanted"),
-        (Triangular(), "is not a class"),
+        (Tent(), "is not a class"),
     ],
 )
 def test_a_class_that_cannot_work_is_refused_with_the_reason(plugin: type, reason: str) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import csv
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing.spawn import get_preparation_data
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -165,7 +167,12 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         halfmask.simulate(producers=10, days=3, liars=1.0)
 
 
-def test_a_script_that_simulates_does_not_begin_again_in_the_processes_it_starts() -> None:
+def test_a_script_that_simulates_does_not_begin_again_in_the_processes_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = ModuleType("__main__")
+    script.__file__ = "/anywhere/script.py"
+    monkeypatch.setitem(sys.modules, "__main__", script)
     with no_script():
         assert not {"init_main_from_name", "init_main_from_path"} & get_preparation_data("a process").keys()
     assert {"init_main_from_name", "init_main_from_path"} & get_preparation_data("a process").keys()
