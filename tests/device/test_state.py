@@ -89,7 +89,7 @@ def test_processes_at_once_agree_on_every_report(tmp_path: Path) -> None:
     assert said[0] != rows.encode()
 
 
-@pytest.mark.parametrize("rows", [1, 40, 2500])
+@pytest.mark.parametrize("rows", [1, 40, pytest.param(2500, marks=pytest.mark.slow)])
 def test_a_killed_process_leaves_every_report_it_handed_out(tmp_path: Path, rows: int) -> None:
     process = started(tmp_path)
     assert process.stdin is not None
