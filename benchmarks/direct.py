@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.direct.readings import gather
@@ -23,7 +24,6 @@ from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import build_profile
 
-Floats = NDArray[np.float64]
 USERS, DAYS, STEPS = 300, 300, 48
 ROUNDS = 5
 THREADS = 2
@@ -40,14 +40,14 @@ def readings() -> pa.Table:
     return pa.table({"user": names, "time": pa.array(times, pa.timestamp("us")), "value": values})
 
 
-def entropy(errors: Floats) -> float:
+def entropy(errors: FloatArray) -> float:
     """As one would write it."""
     counts = np.unique(np.floor(errors / 0.001), return_counts=True)[1]
     share = counts / counts.sum()
     return float(-(share * np.log2(share)).sum())
 
 
-def obvious(values: Floats, days: NDArray[np.int64], true: Floats, noise: Floats) -> list[float]:
+def obvious(values: FloatArray, days: NDArray[np.int64], true: FloatArray, noise: FloatArray) -> list[float]:
     """The six metrics, as one would write them; true totals are known, as they are to the method after one sample."""
     masked = values + noise
     present = values != 0
@@ -56,16 +56,16 @@ def obvious(values: Floats, days: NDArray[np.int64], true: Floats, noise: Floats
     return [local.mean(), local.std(), entropy(local), errors.mean(), errors.std(), entropy(errors)]
 
 
-def laplace(size: int, rng: np.random.Generator) -> Floats:
+def laplace(size: int, rng: np.random.Generator) -> FloatArray:
     return rng.laplace(0, 0.5, size)
 
 
-def sine(size: int, rng: np.random.Generator) -> Floats:
+def sine(size: int, rng: np.random.Generator) -> FloatArray:
     x = np.sin(2 * np.pi * rng.random(size))
     return sum(((theta * x) ** (2 * k + 1) for k, theta in enumerate((0.9, 0.3, 0.6, 0.6, 0.3))), np.zeros(size))
 
 
-PAIRS: dict[str, Callable[[int, np.random.Generator], Floats]] = {
+PAIRS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
     "laplace:0.5": laplace,
     "sine:0.9,0.3,0.6,0.6,0.3": sine,
 }
@@ -102,7 +102,7 @@ def run() -> None:
             )
 
 
-def _sample(engine: LocalEngine, setting: PrivacySetting, subset: Subset, true: Floats) -> list[float]:
+def _sample(engine: LocalEngine, setting: PrivacySetting, subset: Subset, true: FloatArray) -> list[float]:
     ((local, masked),) = engine.outcomes([setting], subset)
     return [*local, *summary(global_error(masked, true))]
 

@@ -10,9 +10,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from halfmask.arrays import FloatArray
 
 FALSE_ALARM = 1e-6
 
@@ -22,7 +21,7 @@ def share(tests: int) -> float:
     return FALSE_ALARM / tests
 
 
-def ks_distance(sample: Floats, cdf: Callable[[Floats], Floats]) -> float:
+def ks_distance(sample: FloatArray, cdf: Callable[[FloatArray], FloatArray]) -> float:
     """sup |F_n - F| over a sample of values >= 0; F's left limits are taken 1e-9 below a value, so atoms may be."""
     values, counts = np.unique(sample, return_counts=True)
     upper = np.cumsum(counts) / sample.size
@@ -31,12 +30,12 @@ def ks_distance(sample: Floats, cdf: Callable[[Floats], Floats]) -> float:
     return float(max(np.max(upper - cdf(values)), np.max(cdf(left) - lower)))
 
 
-def ks_one_sample(sample: Floats, cdf: Callable[[Floats], Floats], tests: int) -> bool:
+def ks_one_sample(sample: FloatArray, cdf: Callable[[FloatArray], FloatArray], tests: int) -> bool:
     """Whether the sample can be of that law: P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) (Dvoretzky-Kiefer-Wolfowitz)."""
     return ks_distance(sample, cdf) <= math.sqrt(math.log(2 / share(tests)) / (2 * sample.size))
 
 
-def ks_two_sample(one: Floats, other: Floats, tests: int) -> bool:
+def ks_two_sample(one: FloatArray, other: FloatArray, tests: int) -> bool:
     """Whether both samples can be of one law; Bonferroni of two one-sample bounds around the common F."""
     both = np.concatenate([one, other])
     ranks = [np.searchsorted(np.sort(each), both, side="right") / each.size for each in (one, other)]
@@ -49,7 +48,7 @@ def fair_coin(heads: int, tosses: int, tests: int) -> bool:
     return abs(heads - tosses / 2) <= math.sqrt(tosses * math.log(2 / share(tests)) / 2)
 
 
-def mean_within(sample: Floats, mean: float, tests: int) -> bool:
+def mean_within(sample: FloatArray, mean: float, tests: int) -> bool:
     """Whether the sample's mean can be ``mean``, by its own standard error; needs n large enough to be normal."""
     bound = math.sqrt(2 * math.log(2 / share(tests)))  # above the normal quantile of that level
     return abs(float(np.mean(sample)) - mean) <= bound * float(np.std(sample, ddof=1)) / math.sqrt(sample.size)

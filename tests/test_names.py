@@ -117,3 +117,14 @@ def test_one_concept_has_one_word() -> None:
 @pytest.mark.parametrize("text", ["the direct engine masks", "--engine direct", "made anew", "is caught but once in a"])
 def test_a_second_word_would_be_noticed(text: str) -> None:
     assert len(misspoken(text)) == 1
+
+
+def test_types_of_arrays_have_one_name() -> None:
+    made = [
+        ast.unparse(node.value).removeprefix("npt.")
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and "NDArray[" in ast.unparse(node.value)
+    ]
+    assert "NDArray[np.float64]" in made
+    assert {kind: times for kind, times in Counter(made).items() if times > 1} == {}

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-Floats = NDArray[np.float64]
+from halfmask.arrays import FloatArray
 
 
 def laplace(epsilon: float, pure: float) -> float:
@@ -26,10 +25,10 @@ def sine(theta: tuple[float, ...], change: float, epsilon: float) -> float:
     powers = 2 * np.arange(len(theta)) + 1
     terms = np.array(theta) ** powers
 
-    def noise(z: Floats) -> Floats:
+    def noise(z: FloatArray) -> FloatArray:
         return np.sum([t * z**k for t, k in zip(terms, powers, strict=True)], axis=0)
 
-    def density(z: Floats) -> Floats:
+    def density(z: FloatArray) -> FloatArray:
         slope = np.sum([t * k * z ** (k - 1) for t, k in zip(terms, powers, strict=True)], axis=0)
         return 1 / (np.pi * slope * np.sqrt(1 - z**2))
 
@@ -42,14 +41,14 @@ def sine(theta: tuple[float, ...], change: float, epsilon: float) -> float:
     return float(np.mean(np.maximum(1 - math.exp(epsilon) * ratio, 0)))
 
 
-def integrated(density: Callable[[Floats], Floats], change: float, epsilon: float, end: float) -> float:
+def integrated(density: Callable[[FloatArray], FloatArray], change: float, epsilon: float, end: float) -> float:
     """The divergence of a density by the midpoint rule, from -end to end."""
     width = 2 * end / 2**19
     x = (np.arange(2**19) + 0.5) * width - end
     return float(np.sum(np.maximum(density(x) - math.exp(epsilon) * density(x - change), 0)) * width)
 
 
-def staircase(x: Floats, epsilon: float, delta: float, gamma: float) -> Floats:
+def staircase(x: FloatArray, epsilon: float, delta: float, gamma: float) -> FloatArray:
     """The density of Geng and Viswanath's law."""
     steps = np.abs(x) / delta
     level = np.floor(steps) + (steps - np.floor(steps) >= gamma)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import IntArray
 from halfmask.audits.empirical import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, fit
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
@@ -15,13 +15,12 @@ from halfmask.protection.guarantees.lattice import lattice_masses
 from halfmask_device.lattice import Lattice
 from halfmask_device.producer import noise as device_noise
 
-Integers = NDArray[np.int64]
 SCALE, CHANGE = 100, 160  # epsilon 1.6 for a change of 160 steps: 16 sensitivities of epsilon 0.1
 TRIES = range(20)
 DRAWS = 40_000  # a scale 20 % too small is missed less than once in a million times
 
 
-def lattice_laplace(scale: float, seed: int) -> Callable[[int, int], Integers]:
+def lattice_laplace(scale: float, seed: int) -> Callable[[int, int], IntArray]:
     """Discrete Laplace noise as the difference of two geometric numbers."""
     rng = np.random.default_rng([5, seed])
     stop = -math.expm1(-1 / scale)
@@ -58,11 +57,11 @@ def test_the_confidence_is_kept() -> None:
     assert sum(narrow) > 20 + 5 * math.sqrt(200 * 0.1 * 0.9), "the same count condemns a wrong sampler"
 
 
-def rounded(text: str, step: float, seed: int) -> Callable[[int], Integers]:
+def rounded(text: str, step: float, seed: int) -> Callable[[int], IntArray]:
     setting = PrivacySetting.parse(text)
     rng = np.random.default_rng([7, seed])
 
-    def noise(size: int) -> Integers:
+    def noise(size: int) -> IntArray:
         draws = setting.law.sample(np.array(setting.parameters), size, rng)
         return np.rint(draws / step).astype(np.int64)
 
@@ -141,7 +140,7 @@ def test_bad_input_is_refused() -> None:
         audit_setting_sampler(PrivacySetting.parse("none"), lambda n: np.zeros(n, np.int64), 0.01)
 
 
-def device_like(text: str, step: float, seed: int) -> Callable[[int], Integers]:
+def device_like(text: str, step: float, seed: int) -> Callable[[int], IntArray]:
     """Draws of the exact law on the lattice, seeded."""
     masses = lattice_masses(PrivacySetting.parse(text), step)
     rng = np.random.default_rng([11, seed])
@@ -149,12 +148,12 @@ def device_like(text: str, step: float, seed: int) -> Callable[[int], Integers]:
     return lambda size: rng.choice(k, size, p=masses / masses.sum())
 
 
-def of_one_parity(noise: Callable[[int], Integers]) -> Callable[[int], Integers]:
+def of_one_parity(noise: Callable[[int], IntArray]) -> Callable[[int], IntArray]:
     """Only even numbers of steps: every report tells the reading's last bit."""
     return lambda size: 2 * (noise(size) // 2)
 
 
-def sometimes_unmasked(noise: Callable[[int], Integers]) -> Callable[[int], Integers]:
+def sometimes_unmasked(noise: Callable[[int], IntArray]) -> Callable[[int], IntArray]:
     """One report in twenty is the reading itself."""
     return lambda size: np.where(np.arange(size) % 20 == 0, 0, noise(size))
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
@@ -17,7 +16,6 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from tests.evaluation.direct_cases import Case, household
 
-Floats = NDArray[np.float64]
 GRID = "laplace:b=0.01..3/0.01;sine:k=2,values=0.1|0.3|0.6|0.9|1.2"
 
 

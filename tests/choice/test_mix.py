@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.choice import mix as mixes
 from halfmask.choice.mix import by_dominant, compositions, keeping, mix, parse_shares, read_mix, write_mix
 from halfmask.choice.system import build_systems
@@ -23,7 +23,6 @@ from tests.evaluation.direct_cases import Case, entropy, household
 from tests.evaluation.same_answer import opened
 from tests.statistics import share
 
-Floats = NDArray[np.float64]
 REPEATS = 100
 COMPARISONS = 6 * 8
 ENTROPY_SLACK = 0.02
@@ -32,7 +31,7 @@ ENTROPY_SLACK = 0.02
 
 def naive_mix(
     case: Case, settings: Sequence[PrivacySetting], hand_of: dict[str, int], aggregate: str, error: str, repeats: int
-) -> Floats:
+) -> FloatArray:
     """Mask each user's readings with its own setting, and measure: what anybody would write."""
     rng = np.random.default_rng(17)
     users = [(case.users == user, settings[hand]) for user, hand in hand_of.items()]
@@ -59,7 +58,7 @@ def naive_mix(
     return out
 
 
-def analytic_mix(case: Case, settings: Sequence[PrivacySetting], hands: int, aggregate: str, error: str) -> Floats:
+def analytic_mix(case: Case, settings: Sequence[PrivacySetting], hands: int, aggregate: str, error: str) -> FloatArray:
     """The same by parts that add up: hand k has setting k, new noise in each repeat."""
     deal = np.array_split(eligible(case.profile), hands)
     systems = build_systems(
@@ -68,7 +67,7 @@ def analytic_mix(case: Case, settings: Sequence[PrivacySetting], hands: int, agg
     return np.array([system.metrics(np.arange(hands)[None])[0] for system in systems])
 
 
-def agree(one: Floats, other: Floats) -> list[bool]:
+def agree(one: FloatArray, other: FloatArray) -> list[bool]:
     """For each metric, whether the means can be equal at the suite's false-alarm rate."""
     bound = math.sqrt(2 * math.log(2 / share(COMPARISONS)))
     spread = np.sqrt(one.var(axis=0, ddof=1) / len(one) + other.var(axis=0, ddof=1) / len(other))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from halfmask.arrays import FloatArray
 from halfmask.choice.held_out import _true_privacy, evaluate_recommendations
 from halfmask.choice.peak import HOUR, peak_shows, split_evenings
 from halfmask.choice.personal import (
@@ -33,7 +34,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.public import public_summary
-from tests.choice.cases import Floats, homes, menu
+from tests.choice.cases import homes, menu
 from tests.evaluation.direct_cases import Case, household
 from tests.menus.cases import QUESTION, street, studied
 
@@ -261,7 +262,7 @@ def town() -> tuple[Case, Menu]:
     return case, offer(others, study, question=QUESTION).menu
 
 
-def stated_of_held_out(kind: str) -> tuple[Floats, list[Floats]]:
+def stated_of_held_out(kind: str) -> tuple[FloatArray, list[FloatArray]]:
     """True privacy by setting and user, and what is stated of each user from its first two days."""
     case, made = town()
     others = case.profile.subset(case.profile.labels[HELD:])
@@ -287,7 +288,7 @@ def test_what_is_stated_of_held_out_users_is_calibrated(kind: str, monkeypatch: 
     """
     rng = np.random.default_rng(13)
 
-    def noised(votes: Floats, scale: float) -> Floats:
+    def noised(votes: FloatArray, scale: float) -> FloatArray:
         up, down = rng.geometric(1 - np.exp(-1 / scale), (2, len(votes)))
         return votes + up - down
 

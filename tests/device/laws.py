@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device import Lattice, noise
 from tests.device.opendp import opendp_noise
 from tests.statistics import share
-
-Floats = NDArray[np.float64]
 
 LATTICE = Lattice("0.01", "0", "10")
 DRAWS = 120_000
@@ -31,7 +30,7 @@ def draws(setting: str, backend: str) -> NDArray[np.int64]:
     return np.array(noise(setting, LATTICE, DRAWS) if backend == "own" else opendp_noise(setting, LATTICE, DRAWS // 4))
 
 
-def simulated(setting: str, most: int, *, scale: float = 1.0) -> Floats:
+def simulated(setting: str, most: int, *, scale: float = 1.0) -> FloatArray:
     """`rounded` noise on `LATTICE`; a device's Laplace is discrete, which the simulation calls geometric."""
     name, _, parameters = setting.partition(":")
     return rounded(
@@ -39,7 +38,7 @@ def simulated(setting: str, most: int, *, scale: float = 1.0) -> Floats:
     )
 
 
-def rounded(setting: str, lattice: Lattice, most: int, *, scale: float = 1.0) -> Floats:
+def rounded(setting: str, lattice: Lattice, most: int, *, scale: float = 1.0) -> FloatArray:
     """P(k) for k = -most..most, what is further out counted with the ends: the simulation's ``scale`` psi, rounded."""
     parsed = PrivacySetting.parse(setting)
     borders = (np.arange(most) + 0.5) * float(lattice.unit) / scale
@@ -49,7 +48,7 @@ def rounded(setting: str, lattice: Lattice, most: int, *, scale: float = 1.0) ->
     return np.concatenate([halves[::-1], sizes[:1], halves])
 
 
-def fits(sample: NDArray[np.int64], chances: Floats, tests: int = TESTS) -> bool:
+def fits(sample: NDArray[np.int64], chances: FloatArray, tests: int = TESTS) -> bool:
     """Pearson's test of whether the sample can be of that law; cells of under 100 expected draws are joined.
 
     With at least 100 a cell the chi-square law is close enough for the rate of false alarms that tests keep to.

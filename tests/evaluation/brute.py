@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from tests.evaluation.same_answer import frame
 
-Floats = NDArray[np.float64]
-Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+Noise = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 
 
-def entropy(errors: Floats) -> float:
+def entropy(errors: FloatArray) -> float:
     """Plug-in entropy in bits of bins of 0.001."""
     counts = np.unique(np.floor(errors / 0.001 + 1e-9), return_counts=True)[1]
     share = counts / counts.sum()
@@ -35,7 +34,7 @@ def uniform(a: float) -> Noise:
 
 
 def sine(*theta: float) -> Noise:
-    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         x = np.sin(2 * np.pi * rng.random(shape))
         return np.asarray(sum((t * x) ** (2 * k + 1) for k, t in enumerate(theta)))
 
@@ -48,7 +47,7 @@ def geometric(b: float, step: float) -> Noise:
 
 
 def samples(
-    values: Floats,
+    values: FloatArray,
     noise: Noise,
     size: int,
     repeats: int,
@@ -58,7 +57,7 @@ def samples(
     aggregate: str = "sum",
     seed: int = 99,
     rows: Sequence[int] | None = None,
-) -> Floats:
+) -> FloatArray:
     """The six metrics (repeats, 6) of random subsets of ``size`` users; ``values`` (users, periods, readings).
 
     With ``rows``, of these users every time.
@@ -80,7 +79,7 @@ def samples(
     return out
 
 
-def _global(s: Floats, m: Floats, aggregate: str, error: str, relative: bool, variance: float) -> Floats:
+def _global(s: FloatArray, m: FloatArray, aggregate: str, error: str, relative: bool, variance: float) -> FloatArray:
     by_period = [np.moveaxis(a, 1, 0).reshape(a.shape[1], -1) for a in (s, m)]
     true, seen = (a.sum(axis=1) for a in by_period)
     if aggregate == "mean":
@@ -93,20 +92,20 @@ def _global(s: Floats, m: Floats, aggregate: str, error: str, relative: bool, va
     return np.abs(seen - true)[divisor > 0] / divisor[divisor > 0]
 
 
-def panel(values: Floats) -> pl.DataFrame:
+def panel(values: FloatArray) -> pl.DataFrame:
     """(users, periods, readings) as a frame of days."""
     users, days, readings = values.shape
     return frame(values.reshape(users, days * readings), step_minutes=1440 // readings)
 
 
-def water(users: int = 25, days: int = 20, zeros: float = 0.5) -> Floats:
+def water(users: int = 25, days: int = 20, zeros: float = 0.5) -> FloatArray:
     """Litres in an hour: half of them zero, heavy tails."""
     rng = np.random.default_rng(31)
     litres = np.round(np.exp(rng.normal(2.2, 1.3, (users, days, 24))), 1)
     return np.where(rng.random(litres.shape) < zeros, 0.0, litres)
 
 
-def temperatures(stations: int = 30, days: int = 30) -> Floats:
+def temperatures(stations: int = 30, days: int = 30) -> FloatArray:
     """Degrees, one decimal, on both sides of zero; stations differ a lot."""
     rng = np.random.default_rng(32)
     level = rng.normal(4, 9, (stations, 1, 1))
@@ -114,13 +113,13 @@ def temperatures(stations: int = 30, days: int = 30) -> Floats:
     return np.round(level + own * rng.normal(0, 2, (stations, days, 12)), 1)
 
 
-def heavy(users: int = 20, days: int = 40, readings: int = 2) -> Floats:
+def heavy(users: int = 20, days: int = 40, readings: int = 2) -> FloatArray:
     """Few readings a day, of very unequal sizes."""
     rng = np.random.default_rng(33)
     return np.asarray(np.exp(rng.normal(-0.5, 1.4, (users, days, readings))))
 
 
-def dusty(users: int = 12, days: int = 20) -> Floats:
+def dusty(users: int = 12, days: int = 20) -> FloatArray:
     """Ordinary readings, and five that a subtraction left at 1e-17."""
     rng = np.random.default_rng(34)
     values = rng.gamma(2, 0.5, (users, days, 12)) + 0.01
@@ -128,13 +127,13 @@ def dusty(users: int = 12, days: int = 20) -> Floats:
     return values
 
 
-def decimals(users: int = 12, days: int = 20) -> Floats:
+def decimals(users: int = 12, days: int = 20) -> FloatArray:
     """Two decimals, as most meters give them."""
     rng = np.random.default_rng(35)
     return np.round(rng.gamma(1.2, 0.4, (users, days, 24)), 2) + 0.01
 
 
-def mixed_decimals(users: int = 12, days: int = 20) -> Floats:
+def mixed_decimals(users: int = 12, days: int = 20) -> FloatArray:
     """Seven readings of ten have two decimals, the others three."""
     rng = np.random.default_rng(36)
     values = rng.gamma(1.2, 0.4, (users, days, 24)) + 0.01

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.evaluation.sampling import Subset
@@ -13,7 +13,6 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
 
-Floats = NDArray[np.float64]
 HOUR = 3_600_000_000
 START = 1_700_006_400_000_000  # a midnight
 
@@ -59,7 +58,7 @@ def household(users: int = 15, days: int = 30, step: int = 3, signed: bool = Fal
     return Case(names.tolist(), hours.tolist(), values.tolist())
 
 
-def entropy(errors: Floats) -> float:
+def entropy(errors: FloatArray) -> float:
     counts = np.unique(np.floor(errors / 0.001), return_counts=True)[1]
     share = counts / counts.sum()
     return float(-(share * np.log2(share)).sum())
@@ -67,12 +66,12 @@ def entropy(errors: Floats) -> float:
 
 def naive(
     case: Case,
-    mask: Callable[[Floats, np.random.Generator], Floats],
-    aggregate: Callable[[Floats], float],
-    true: Callable[[Floats], float],
+    mask: Callable[[FloatArray, np.random.Generator], FloatArray],
+    aggregate: Callable[[FloatArray], float],
+    true: Callable[[FloatArray], float],
     error: str,
     repeats: int,
-) -> Floats:
+) -> FloatArray:
     """The six metrics of ``repeats`` samples of everybody, masked as obviously as can be."""
     rng = np.random.default_rng(5)
     scale = {user: np.abs(case.values[case.users == user]).mean() for user in np.unique(case.users)}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError, SettingError
 from halfmask.evaluation.analytic.run import global_part
 from halfmask.evaluation.auto import auto_grid, typical_size
@@ -22,19 +22,17 @@ from halfmask.mechanisms.mechanism import mechanism
 from halfmask.profiles.profile import Profile
 from tests.evaluation.same_answer import frame, opened
 
-Floats = NDArray[np.float64]
-
 USERS, PERIODS, DAY = 60, 30, 12
 EVERY = 397  # one setting in so many is evaluated where a whole grid would take long
 
 
-def readings(factor: float = 1.0) -> Floats:
+def readings(factor: float = 1.0) -> FloatArray:
     rng = np.random.default_rng(3)
     level = rng.lognormal(0, 0.5, (USERS, 1, 1))
     return factor * level * rng.lognormal(0, 0.7, (USERS, PERIODS, DAY))
 
 
-def readings_profile(values: Floats) -> Profile:
+def readings_profile(values: FloatArray) -> Profile:
     users, _, slots = values.shape
     return opened(frame(values.reshape(users, -1), 24 * 60 // slots))[1]
 
@@ -56,7 +54,7 @@ def study(of: Profile) -> Study:
     return evaluate_grid(of, thinned(made(of)), Experiment(sizes=(20, USERS), repeats=2))
 
 
-def scores(of: Study) -> tuple[Floats, Floats]:
+def scores(of: Study) -> tuple[FloatArray, FloatArray]:
     kept = passing(of.metrics, Constraint())
     largest = normalisers(of.metrics, kept)
     return privacy(of.metrics[kept], largest, Weights()), utility(of.metrics[kept], largest, Weights())

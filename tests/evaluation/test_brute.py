@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic import denominators
 from halfmask.evaluation.analytic.decimals import reading_step, reading_steps
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
@@ -22,7 +23,7 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 from tests.evaluation import brute
-from tests.evaluation.brute import Floats, Noise
+from tests.evaluation.brute import Noise
 from tests.evaluation.same_answer import opened
 from tests.statistics import share
 
@@ -30,7 +31,7 @@ TESTS = 40 * 6 * 3
 FAR = float(norm.isf(share(TESTS) / 2))
 
 
-def wrong(found: Floats, masked: Floats) -> list[str]:
+def wrong(found: FloatArray, masked: FloatArray) -> list[str]:
     """How the method's repeats (R, 6) differ from those of brute force, in words."""
     told = []
     for index, name in enumerate(METRICS):
@@ -50,14 +51,14 @@ def wrong(found: Floats, masked: Floats) -> list[str]:
     return told
 
 
-def _error_of_log_std(sample: Floats) -> float:
+def _error_of_log_std(sample: FloatArray) -> float:
     """Standard error of log std: sqrt(m4/m2^2 - 1) / (2 sqrt n)."""
     centred = sample - sample.mean()
     kurtosis = (centred**4).mean() / (centred**2).mean() ** 2
     return float(np.sqrt(max(kurtosis - 1, 0.5) / (4 * len(sample))))
 
 
-def analytic(profile: Profile, setting: str, subsets: list[Subset], **options: Any) -> Floats:
+def analytic(profile: Profile, setting: str, subsets: list[Subset], **options: Any) -> FloatArray:
     """Metrics (subsets, 6) of one setting."""
     grid = Grid.from_settings([PrivacySetting.parse(setting)])
     return np.asarray(evaluate_analytic(profile, grid, subsets, seed=5, **options)[0])
@@ -72,7 +73,7 @@ def fixed(rows: Sequence[int], repeats: int, size: int | None = None) -> list[Su
 class Case:
     """A panel, a setting and its noise in numpy."""
 
-    values: Floats
+    values: FloatArray
     setting: str
     noise: Noise
     options: dict[str, str] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Case:
         found = analytic(profile, self.setting, fixed(rows, self.repeats), **self.options)
         return wrong(found, self.masked(rows))
 
-    def masked(self, rows: Sequence[int]) -> Floats:
+    def masked(self, rows: Sequence[int]) -> FloatArray:
         """Brute force on these users."""
         relative = self.setting.startswith("relative")
         return brute.samples(
@@ -138,7 +139,7 @@ def test_the_analytic_method_is_brute_force(name: str) -> None:
         (brute.decimals() + 1e-5 * brute.heavy(12, 20, 24), None),
     ],
 )
-def test_the_step_of_readings_shows_in_their_profile(values: Floats, step: float | None) -> None:
+def test_the_step_of_readings_shows_in_their_profile(values: FloatArray, step: float | None) -> None:
     found = reading_step(opened(brute.panel(values))[1])
     assert found == (step if step is None else pytest.approx(step))
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from halfmask.arrays import FloatArray
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import METRICS, ErrorFunction
-from tests.evaluation.direct_cases import Case, Floats, household, naive, settings
+from tests.evaluation.direct_cases import Case, household, naive, settings
 from tests.statistics import share
 
 REPEATS = 160
@@ -17,18 +18,18 @@ TESTS = 2 * 9 * 6
 B = 2.0  # large against the readings, so that extremes feel it too
 
 
-def ninetieth(values: Floats) -> float:
+def ninetieth(values: FloatArray) -> float:
     return float(np.quantile(values, 0.9))
 
 
-def same_mean(one: Floats, other: Floats) -> bool:
+def same_mean(one: FloatArray, other: FloatArray) -> bool:
     """Whether two samples can have one mean, by their own standard errors; normal for a few hundred repeats."""
     bound = np.sqrt(2 * np.log(2 / share(TESTS)))
     error = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
     return bool(abs(one.mean() - other.mean()) <= bound * error + 1e-12)
 
 
-AGGREGATES: dict[str, Callable[[Floats], float]] = {
+AGGREGATES: dict[str, Callable[[FloatArray], float]] = {
     "sum": np.sum,
     "mean": np.mean,
     "variance": np.var,
@@ -45,7 +46,7 @@ def homes() -> Case:
     return household(zeros=0.005)
 
 
-def laplace(b: float) -> Callable[[Floats, np.random.Generator], Floats]:
+def laplace(b: float) -> Callable[[FloatArray, np.random.Generator], FloatArray]:
     return lambda values, rng: values + rng.laplace(0, b, len(values))
 
 
@@ -54,7 +55,7 @@ def laplace(b: float) -> Callable[[Floats, np.random.Generator], Floats]:
 def test_every_aggregate_is_what_plain_numpy_says(homes: Case, aggregate: str, error: ErrorFunction) -> None:
     of_true = AGGREGATES[aggregate]
 
-    def of_masked(b: float) -> Callable[[Floats], float]:
+    def of_masked(b: float) -> Callable[[FloatArray], float]:
         return (lambda values: np.var(values) - 2 * b**2) if aggregate == "variance" else of_true
 
     found = evaluate_direct(
@@ -71,7 +72,7 @@ def test_every_aggregate_is_what_plain_numpy_says(homes: Case, aggregate: str, e
         assert found[:, k].std() == pytest.approx(right[:, k].std(), rel=0.4)
 
 
-MASKS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
+MASKS: dict[str, Callable[[FloatArray, np.random.Generator], FloatArray]] = {
     "gaussian:0.4": lambda s, rng: s + rng.normal(0, 0.4, len(s)),
     "sine:0.5,0.8,0.3": lambda s, rng: s + _sine(rng.random(len(s))),
     "uniform:0.7": lambda s, rng: s + rng.uniform(-0.7, 0.7, len(s)),
@@ -82,12 +83,12 @@ MASKS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 }
 
 
-def _discrete(rate: float, rng: np.random.Generator, size: int) -> Floats:
+def _discrete(rate: float, rng: np.random.Generator, size: int) -> FloatArray:
     stop = 1 - np.exp(-rate)
     return (rng.geometric(stop, size) - rng.geometric(stop, size)).astype(float)
 
 
-def _sine(u: Floats) -> Floats:
+def _sine(u: FloatArray) -> FloatArray:
     x = np.sin(2 * np.pi * u)
     return 0.5 * x + (0.8 * x) ** 3 + (0.3 * x) ** 5
 
@@ -110,7 +111,7 @@ def test_variance_under_relative_noise_is_corrected() -> None:
         case.panel, case.profile, settings("relative-gaussian:0.3"), case.everybody(100), aggregate="variance"
     )[0, :, 3]
 
-    def corrected(values: Floats) -> float:
+    def corrected(values: FloatArray) -> float:
         return float(np.mean(values**2) / 1.09 - np.mean(values) ** 2)
 
     mask = MASKS["relative-gaussian:0.3"]
@@ -131,7 +132,7 @@ def test_mechanisms_without_chance_are_exact(homes: Case) -> None:
     assert (found[2] == 0).all()
 
 
-def _two_means(case: Case, values: Floats) -> Floats:
+def _two_means(case: Case, values: FloatArray) -> FloatArray:
     """Each user's own values by the best of all cuts in two."""
     masked = np.empty(len(values))
     for user in np.unique(case.users):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from halfmask.arrays import FloatArray
 from halfmask.evaluation.direct.noise import PIECE, NoiseStream, masker
 from halfmask.mechanisms.setting import PrivacySetting
-from tests.evaluation.direct_cases import Floats
 from tests.statistics import fair_coin, ks_one_sample, share
 
 DRAWS = 2**21
@@ -13,7 +13,7 @@ SETTINGS = ("laplace:0.7", "sine:0.9", "sine:0.5,0,0.8", "gaussian:2")
 TESTS = 2 * len(SETTINGS) + 2
 
 
-def draws(text: str, block: int = 0) -> Floats:
+def draws(text: str, block: int = 0) -> FloatArray:
     """Noise of one stream, piece by piece as the direct method draws it."""
     fill, stream = masker(PrivacySetting.parse(text)), NoiseStream(7, 1, 50, 0, block)
     out = np.empty(DRAWS)
@@ -28,7 +28,7 @@ def test_draws_have_the_law_of_the_mechanism(text: str) -> None:
     parameters = np.array([setting.parameters])
     noise = draws(text)
 
-    def cdf(y: Floats, scale: float = 1.0) -> Floats:
+    def cdf(y: FloatArray, scale: float = 1.0) -> FloatArray:
         return setting.law.cdf(parameters, y / scale)[0]
 
     assert ks_one_sample(np.abs(noise), cdf, TESTS)

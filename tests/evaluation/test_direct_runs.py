@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from halfmask.arrays import FloatArray
 from halfmask.data.engines import duckdb as duckdb_engine
 from halfmask.data.sources import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
@@ -21,7 +22,7 @@ from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.profiles.build import Policies, build_profile
-from tests.evaluation.direct_cases import Case, Floats, household, settings
+from tests.evaluation.direct_cases import Case, household, settings
 
 KINDS = ("laplace:0.5", "sine:0.5,0.5", "gaussian:3", "geometric:0.5,0.1", "microaggregate:3", "clip:0,1/laplace:1")
 
@@ -38,12 +39,12 @@ def subsets(large: Case) -> list[Subset]:
 
 
 @pytest.fixture(scope="module")
-def expected(large: Case, subsets: list[Subset]) -> Floats:
+def expected(large: Case, subsets: list[Subset]) -> FloatArray:
     return evaluate_direct(large.panel, large.profile, settings(*KINDS), subsets, threads=1)
 
 
 @pytest.mark.parametrize("threads", [2, 5])
-def test_threads_do_not_matter(large: Case, subsets: list[Subset], expected: Floats, threads: int) -> None:
+def test_threads_do_not_matter(large: Case, subsets: list[Subset], expected: FloatArray, threads: int) -> None:
     found = evaluate_direct(large.panel, large.profile, settings(*KINDS), subsets, threads=threads)
     np.testing.assert_array_equal(found, expected)
     other = evaluate_direct(large.panel, large.profile, settings(KINDS[0]), subsets, seed=8)
@@ -51,7 +52,7 @@ def test_threads_do_not_matter(large: Case, subsets: list[Subset], expected: Flo
 
 
 def test_order_and_batches_of_the_source_do_not_matter(
-    large: Case, subsets: list[Subset], expected: Floats, monkeypatch: pytest.MonkeyPatch
+    large: Case, subsets: list[Subset], expected: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duckdb_engine, "BATCH_ROWS", 2048)
     shuffled = large.table.take(np.random.default_rng(1).permutation(large.table.num_rows))
@@ -61,7 +62,7 @@ def test_order_and_batches_of_the_source_do_not_matter(
 
 
 def test_a_setting_and_a_subset_do_not_depend_on_the_others(
-    large: Case, subsets: list[Subset], expected: Floats
+    large: Case, subsets: list[Subset], expected: FloatArray
 ) -> None:
     found = evaluate_direct(large.panel, large.profile, settings(*KINDS[3:0:-1]), subsets[2:4])
     np.testing.assert_array_equal(found, expected[3:0:-1, 2:4])
@@ -242,7 +243,9 @@ def stop_after(samples: int) -> object:
     return progress
 
 
-def test_resumed_after_every_kind_of_stop(large: Case, subsets: list[Subset], expected: Floats, tmp_path: Path) -> None:
+def test_resumed_after_every_kind_of_stop(
+    large: Case, subsets: list[Subset], expected: FloatArray, tmp_path: Path
+) -> None:
     for samples in (1, 8, 13):
         with pytest.raises(StoppedError):
             evaluate_direct(
@@ -262,7 +265,7 @@ def test_resumed_after_every_kind_of_stop(large: Case, subsets: list[Subset], ex
 def test_checkpoints_of_other_runs_and_broken_ones_are_refused(
     large: Case, subsets: list[Subset], tmp_path: Path
 ) -> None:
-    def run(*texts: str, seed: int = 7, resume: bool = True) -> Floats:
+    def run(*texts: str, seed: int = 7, resume: bool = True) -> FloatArray:
         return evaluate_direct(
             large.panel,
             large.profile,

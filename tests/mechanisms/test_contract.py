@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.mechanisms.mechanism import Mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.statistics import fair_coin, ks_one_sample, ks_two_sample
 
-Floats = NDArray[np.float64]
 DRAWS = 2**16
 UNITS = 4  # pieces into which one lattice step is cut for quadrature
 
@@ -79,12 +78,12 @@ EXTREME = [
 TESTS = 4 * len(SETTINGS) + 4 * len(SUMMED)  # statistical tests of this suite, for its false-alarm rate
 
 
-def law(text: str) -> tuple[Mechanism, Floats]:
+def law(text: str) -> tuple[Mechanism, FloatArray]:
     setting = PrivacySetting.parse(text)
     return setting.law, np.array([setting.parameters])
 
 
-def draws(text: str, seed: int, size: int = DRAWS) -> Floats:
+def draws(text: str, seed: int, size: int = DRAWS) -> FloatArray:
     of, parameters = law(text)
     return of.sample(parameters[0], size, np.random.default_rng(seed))
 
@@ -112,7 +111,7 @@ def test_sampler_is_symmetric(text: str) -> None:
     assert not ks_two_sample(up, 1.2 * down, TESTS)
 
 
-def quadrature(of: Mechanism, parameters: Floats, spacing: float) -> Floats:
+def quadrature(of: Mechanism, parameters: FloatArray, spacing: float) -> FloatArray:
     """E|psi|^k = integral of k y^(k-1) (1 - F(y)) dy, on pieces that end where the law bends, or else on
     y = end sin^2(pi t / 2), which smooths the root that the sine law has at its end."""
     end = float(of.support(parameters)[0])

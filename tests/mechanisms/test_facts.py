@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.choice.system import noise_sums
 from halfmask.evaluation.analytic.totals import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
 from halfmask.evaluation.sampling import Subset
@@ -18,7 +18,6 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
 from tests.statistics import ks_two_sample, share
 
-Floats = NDArray[np.float64]
 SOURCE = Path(__file__).parent.parent.parent / "src" / "halfmask"
 PERIODS = 20_000
 TESTS = 12
@@ -31,10 +30,10 @@ class CappedLaplace:
     name = "capped-laplace"
     parameter_names = ("c",)
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         return np.clip(rng.laplace(size=size), -parameters[0], parameters[0])
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         return np.where(y >= parameters[:, :1], 1.0, -np.expm1(-np.maximum(y, 0)))
 
 
@@ -43,13 +42,13 @@ class CappedHeir(Laplace):
 
     name = "capped-heir"
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         return CappedLaplace().sample(parameters, size, rng)
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         return CappedLaplace().cdf(parameters, y)
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         return mechanism("capped-laplace").moments(parameters)
 
 
@@ -61,7 +60,7 @@ def capped() -> Iterator[list[Mechanism]]:
     registry._known.update(before)
 
 
-def own_sums(law: Mechanism, parameters: Floats, n: int, seed: int) -> Floats:
+def own_sums(law: Mechanism, parameters: FloatArray, n: int, seed: int) -> FloatArray:
     drawn = law.sample(parameters, PERIODS * n, np.random.default_rng(seed))
     return np.asarray(drawn.reshape(PERIODS, n).sum(axis=1))
 

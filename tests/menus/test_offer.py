@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.choice.mix import mix
 from halfmask.choice.personal import population_prior
 from halfmask.errors import OptionError
@@ -21,8 +21,6 @@ from halfmask.menus.words import total_error
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
 from tests.menus.cases import QUESTION, street, studied
-
-Floats = NDArray[np.float64]
 
 
 @cache
@@ -161,7 +159,7 @@ def test_what_is_told_through_noise_is_right_on_average() -> None:
     at, sizes, scale = np.arange(len(votes) - 1), votes[1:], 2.5 * VOTE
     rng = np.random.default_rng(3)
 
-    def moments(share: Floats, first: int) -> tuple[float, float]:
+    def moments(share: FloatArray, first: int) -> tuple[float, float]:
         places = at[first : first + len(share)]
         middle = float(share @ places)
         return middle, float(share @ (places - middle) ** 2)

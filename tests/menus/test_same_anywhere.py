@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.audits.audit import audit_menu
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, mix
@@ -30,14 +30,13 @@ from halfmask.profiles.profile import Profile
 from tests.choice.cases import as_read
 from tests.evaluation.same_answer import frame, opened
 
-Floats = NDArray[np.float64]
 USERS, DAYS, A_DAY = 150, 10, 6
 EVERY = 199
 EXACT = 1024.0
 ANY = 0.0371
 
 
-def readings() -> Floats:
+def readings() -> FloatArray:
     rng = np.random.default_rng(3)
     return rng.lognormal(0, 0.5, (USERS, 1)) * rng.lognormal(0, 0.6, (USERS, DAYS * A_DAY))
 

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.evidence import Evidence, Population
 
-Floats = NDArray[np.float64]
 HALF_HOUR = 1_800_000_000
 SWISS = Path(__file__).parents[3] / "shared" / "data" / "ch_households_halfhourly.parquet"
 
@@ -17,7 +16,7 @@ def setting(text: str) -> PrivacySetting:
     return PrivacySetting.parse(text)
 
 
-def population_from(values: Floats, zero: float = 0.0, pieces: int = 400) -> Population:
+def population_from(values: FloatArray, zero: float = 0.0, pieces: int = 400) -> Population:
     """Pieces of equal width over the values, with their shares."""
     counts, edges = np.histogram(values, pieces)
     share = counts / counts.sum() * (1 - zero)
@@ -29,7 +28,7 @@ def household_population() -> Population:
     return population_from(np.random.default_rng(1).lognormal(-0.7, 0.8, 200_000), zero=0.02)
 
 
-def evidence_of(series: Floats, population: Population | None = None) -> Evidence:
+def evidence_of(series: FloatArray, population: Population | None = None) -> Evidence:
     """Readings every half-hour as evidence."""
     present = np.isfinite(series)
     return Evidence(
@@ -44,7 +43,7 @@ def evidence_of(series: Floats, population: Population | None = None) -> Evidenc
     )
 
 
-def autoregression(users: int, times: int, coefficient: float, seed: int) -> Floats:
+def autoregression(users: int, times: int, coefficient: float, seed: int) -> FloatArray:
     """Standard normal series, each remembering ``coefficient`` of the number before."""
     rng = np.random.default_rng(seed)
     series = rng.standard_normal((users, times))
@@ -53,7 +52,7 @@ def autoregression(users: int, times: int, coefficient: float, seed: int) -> Flo
     return series
 
 
-def homes(users: int = 40, days: int = 28, seed: int = 3) -> Floats:
+def homes(users: int = 40, days: int = 28, seed: int = 3) -> FloatArray:
     """Half-hourly readings with three decimals, each household with a level and a shape of its own."""
     rng = np.random.default_rng(seed)
     hour = np.arange(48) / 48

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import register
 from halfmask.protection.attacks.colour import bartlett, colour, colour_score, discount, whiteness
 from halfmask.protection.evidence import evidence_from_profile
 from tests.evaluation.direct_cases import household
-from tests.protection.attack_cases import Floats, autoregression, evidence_of, homes, setting
+from tests.protection.attack_cases import autoregression, evidence_of, homes, setting
 from tests.statistics import ks_one_sample, share
 
 TESTS = 6
@@ -21,7 +22,7 @@ class Remembering:
     name = "remembering"
     parameter_names = ("scale",)
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         noise = rng.standard_normal(size)
         for t in range(1, size):
             noise[t] = 0.5 * noise[t - 1] + np.sqrt(0.75) * noise[t]
@@ -98,7 +99,7 @@ def test_findings_from_readings_and_from_a_profile() -> None:
 
 
 @pytest.mark.parametrize("series", [np.zeros(100), np.ones(10), np.full(100, np.nan), np.ones((10, 100))])
-def test_what_cannot_be_tested_is_refused(series: Floats) -> None:
+def test_what_cannot_be_tested_is_refused(series: FloatArray) -> None:
     with pytest.raises(OptionError, match=r"cannot be tested|all 100 errors are zero"):
         whiteness(series)
 

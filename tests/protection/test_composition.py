@@ -98,7 +98,7 @@ def test_laplace_reports_against_a_convolution_on_a_fine_grid() -> None:
         assert found.delta(e) == pytest.approx(exact, rel=1e-3)
 
 
-def sine_losses(theta: tuple[float, ...], change: float, shape: tuple[int, int], seed: int) -> laws.Floats:
+def sine_losses(theta: tuple[float, ...], change: float, shape: tuple[int, int], seed: int) -> laws.FloatArray:
     """Losses of drawn reports, from the density 1/(pi P'(x) sqrt(1 - x^2)) at psi = P(x); infinite out of reach."""
     powers = 2 * np.arange(len(theta)) + 1
     noise = np.polynomial.Polynomial(np.insert(np.array(theta) ** powers, np.arange(len(theta)), 0.0))

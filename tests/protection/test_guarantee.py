@@ -223,10 +223,10 @@ class StatedUniform:
 
     name = "stated-uniform"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return parameters[0] * (2 * rng.random(size) - 1)
 
-    def cdf(self, parameters: laws.Floats, y: laws.Floats) -> laws.Floats:
+    def cdf(self, parameters: laws.FloatArray, y: laws.FloatArray) -> laws.FloatArray:
         return np.clip(y / parameters[:, :1], 0, 1)
 
 
@@ -235,10 +235,10 @@ class SometimesNothing(StatedUniform):
 
     name = "sometimes-nothing"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return super().sample(parameters, size, rng) * (rng.random(size) < 0.5)
 
-    def cdf(self, parameters: laws.Floats, y: laws.Floats) -> laws.Floats:
+    def cdf(self, parameters: laws.FloatArray, y: laws.FloatArray) -> laws.FloatArray:
         return np.where(np.asarray(y) < 0, 0, (1 + super().cdf(parameters, y)) / 2)
 
 
@@ -247,7 +247,7 @@ class OneSided(StatedUniform):
 
     name = "one-sided"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return parameters[0] * rng.random(size)
 
 
@@ -256,7 +256,7 @@ class OnALattice(StatedUniform):
 
     name = "on-a-lattice"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return parameters[0] * rng.integers(-3_000_000, 3_000_001, size) / 3_000_000
 
 
@@ -265,14 +265,14 @@ class Misstated(StatedUniform):
 
     name = "misstated"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return 0.95 * super().sample(parameters, size, rng)
 
 
 class OnlyDraws:
     name = "only-draws"
 
-    def sample(self, parameters: laws.Floats, size: int, rng: np.random.Generator) -> laws.Floats:
+    def sample(self, parameters: laws.FloatArray, size: int, rng: np.random.Generator) -> laws.FloatArray:
         return rng.laplace(scale=parameters[0], size=size)
 
 

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee, guarantee
@@ -18,7 +18,6 @@ from halfmask_device import DeviceSetting
 from halfmask_device.losses import per_unit as spent_per_unit
 from halfmask_device.losses import pure
 
-Floats = NDArray[np.float64]
 FINITE = EPSILONS[:-1]
 MECHANISMS = [
     "laplace:1",
@@ -40,7 +39,7 @@ def of(text: str, change: float, step: float, reports: tuple[int, ...] = ()) -> 
 
 
 @cache
-def drawn(text: str, step: Fraction) -> tuple[Floats, int]:
+def drawn(text: str, step: Fraction) -> tuple[FloatArray, int]:
     """P(k) for k = -K..K of a device's noise and K, from the definitions in `halfmask_device.laws` by another route.
 
     Discrete laws by their formula; rounded ones by P((k - 1/2) step < X <= (k + 1/2) step), with the distribution
@@ -89,7 +88,7 @@ def size_below(name: str, parameters: list[Fraction], y: float) -> float:
     return 2 / math.pi * math.asin(high)
 
 
-def exact(p: Floats, apart: int, epsilon: float) -> float:
+def exact(p: FloatArray, apart: int, epsilon: float) -> float:
     """max over changes of 1 to ``apart`` steps of the sum of (P(k) - e^epsilon P(k - d))+."""
     found = 0.0
     for d in range(1, min(apart, len(p)) + 1):
@@ -141,7 +140,7 @@ def test_the_check_rejects_the_continuous_law() -> None:
     assert guarantee(PrivacySetting.parse("laplace:1"), 1, ()).delta[0.5] < least - SLACK
 
 
-def composed_exactly(p: Floats, apart: int, reports: int, epsilon: float) -> float:
+def composed_exactly(p: FloatArray, apart: int, reports: int, epsilon: float) -> float:
     """delta of n independent reports, by adding up losses one report at a time and keeping every distinct sum."""
     q = np.concatenate([np.zeros(apart), p])[: len(p)]
     infinite = float(p[q == 0].sum())
@@ -184,7 +183,7 @@ def test_several_reports_are_bounded_by_every_sum_written_out(text: str, step: s
     assert found[0.5] > composed_exactly(p, 1, reports - 1, 0.5), "one report fewer is told apart"
 
 
-def by_transform(p: Floats, apart: int, reports: int, epsilons: Sequence[float]) -> list[float]:
+def by_transform(p: FloatArray, apart: int, reports: int, epsilons: Sequence[float]) -> list[float]:
     """Lower bounds on delta of n reports: losses rounded down to a fine grid, added up by a transform without tilt.
 
     delta rises with every loss, so rounding down never raises it. The transform's window holds 30 deviations of the sum

@@ -20,15 +20,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.mechanisms.base import Floats, Integers
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import pure_epsilon
 from halfmask.protection.guarantees.hockey_stick import Cells, cells, is_still
 from halfmask.protection.guarantees.lattice import lattice_cells, lattice_masses
 from halfmask_device.decimals import number_text
 
-Draw = Callable[[int, int], Integers]
+Draw = Callable[[int, int], IntArray]
 """value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
 
 CONFIDENCE = 1 - 1e-6
@@ -97,9 +97,9 @@ def audit_sampler(
     too small, whose epsilon is 2, is missed at most once in a million times with n = 40,000 (p = 1/2, q = e^-2/2).
     """
 
-    def bound(low: Floats, high: Floats) -> Floats:
+    def bound(low: FloatArray, high: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            result: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+            result: FloatArray = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
         return result
 
     return _audit("epsilon", bound, draw, value, neighbour, claimed_epsilon, n, confidence)
@@ -144,7 +144,7 @@ def audit_certain(
 
 def audit_setting_sampler(
     setting: PrivacySetting,
-    noise: Callable[[int], Integers | Sequence[int]],
+    noise: Callable[[int], IntArray | Sequence[int]],
     step: float,
     n: int = DRAWS,
     confidence: float = CONFIDENCE,
@@ -160,9 +160,9 @@ def audit_setting_sampler(
     hundred draws does not show.
     """
     inner = setting.noise
-    seen: dict[int, Integers] = {}
+    seen: dict[int, IntArray] = {}
 
-    def draw(value: int, size: int) -> Integers:
+    def draw(value: int, size: int) -> IntArray:
         """The same draws of a value for every question asked about it."""
         if value not in seen:
             seen[value] = np.asarray(noise(size), np.int64)
@@ -209,7 +209,7 @@ def apart(setting: PrivacySetting, step: float, change: int) -> Cells:
     return cells(setting, change * step) if found is None else found
 
 
-def fit(draws: Integers, masses: Floats, confidence: float = CONFIDENCE) -> Misfit | None:
+def fit(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
     """The set of the list that draws of k miss by most, where chance does not explain it; otherwise None.
 
     ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is held to the exact interval
@@ -240,7 +240,7 @@ def fit(draws: Integers, masses: Floats, confidence: float = CONFIDENCE) -> Misf
 
 def _audit(
     quantity: Literal["epsilon", "delta"],
-    bound: Callable[[Floats, Floats], Floats],
+    bound: Callable[[FloatArray, FloatArray], FloatArray],
     draw: Draw,
     value: int,
     neighbour: int,
@@ -254,7 +254,7 @@ def _audit(
     outputs = [towards * _draws(draw, each, n) for each in (value, neighbour)]
     half, risk = n // 2, (1 - confidence) / 2
 
-    def bounds(thresholds: Integers, part: slice) -> tuple[Floats, Integers, Integers]:
+    def bounds(thresholds: IntArray, part: slice) -> tuple[FloatArray, IntArray, IntArray]:
         p, q = (_count_from(each[part], thresholds) for each in outputs)
         size = len(outputs[0][part])
         return bound(_lower(p, size, risk), _upper(q, size, risk)), p, q
@@ -268,7 +268,7 @@ def _audit(
     return EmpiricalAudit(quantity, lower, claimed, confidence, n, value, neighbour, towards * int(best[0]), *shares)
 
 
-def _draws(draw: Draw, value: int, n: int) -> Integers:
+def _draws(draw: Draw, value: int, n: int) -> IntArray:
     outputs = np.asarray(draw(value, n))
     if outputs.shape != (n,) or outputs.dtype.kind not in "iu":
         raise OptionError(
@@ -278,19 +278,19 @@ def _draws(draw: Draw, value: int, n: int) -> Integers:
     return outputs.astype(np.int64)
 
 
-def _count_from(outputs: Integers, thresholds: Integers) -> Integers:
+def _count_from(outputs: IntArray, thresholds: IntArray) -> IntArray:
     """How many outputs are at a threshold or above."""
     return len(outputs) - np.searchsorted(np.sort(outputs), thresholds, side="left")
 
 
-def _lower(counts: NDArray[np.int64], n: int, risk: float) -> Floats:
+def _lower(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
     """Clopper-Pearson: the share below which so many or more would be rarer than ``risk``."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     return np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, risk), 0.0)
 
 
-def _upper(counts: NDArray[np.int64], n: int, risk: float) -> Floats:
+def _upper(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
     """Clopper-Pearson: the share above which so many or fewer would be rarer than ``risk``."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 

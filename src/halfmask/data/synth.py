@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.streams import stream
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 SLOTS = 48
@@ -68,8 +68,8 @@ class UserType:
     allocated: int
     mean: float
     spread: tuple[tuple[float, float], ...]
-    week: Floats
-    day: Floats
+    week: FloatArray
+    day: FloatArray
 
 
 # The ends of the households' spread (1 % and below, the maximum's probability) are not published: they are
@@ -151,29 +151,29 @@ def _types(users: int, seed: int) -> NDArray[np.intp]:
     return stream(seed, "synth.types").permutation(np.repeat(np.arange(len(TYPES)), counts))
 
 
-def _levels(kind: UserType, users: int, rng: np.random.Generator) -> Floats:
+def _levels(kind: UserType, users: int, rng: np.random.Generator) -> FloatArray:
     """Long-run means: one draw from each of ``users`` equally likely strata, scaled to the type's mean.
 
     Strata keep quantiles and mean where they belong in small panels too; independent draws would not.
     """
     probabilities, means = np.array(kind.spread).T
     scores = ndtri((rng.permutation(users) + rng.random(users)) / users)
-    levels: Floats = np.exp(np.interp(scores, ndtri(probabilities), np.log(means)))
+    levels: FloatArray = np.exp(np.interp(scores, ndtri(probabilities), np.log(means)))
     levels *= kind.mean / levels.mean() if users else 1.0
     return levels
 
 
-def _calendar(kind: UserType, days: int) -> Floats:
+def _calendar(kind: UserType, days: int) -> FloatArray:
     """Month times day of week, relative to their mean over the panel's days."""
     dates = FIRST_DAY + np.arange(days)
     month = dates.astype("datetime64[M]").astype(int) % 12
     sunday_first = (dates.astype(int) + 4) % 7
-    factor: Floats = MONTHS[month] * kind.week[sunday_first]
+    factor: FloatArray = MONTHS[month] * kind.week[sunday_first]
     factor /= factor.mean()
     return factor
 
 
-def _rhythms(shapes: Floats, rng: np.random.Generator) -> Floats:
+def _rhythms(shapes: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Daily shapes of mean 1, one row a user: the type's own plus the user's contrast and phase, to first order.
 
     Both deviations have mean zero and enter linearly, so users' average is the type's shape exactly.
@@ -181,7 +181,7 @@ def _rhythms(shapes: Floats, rng: np.random.Generator) -> Floats:
     slopes = (np.roll(shapes, -1, axis=1) - np.roll(shapes, 1, axis=1)) / 2
     contrast = rng.uniform(-CONTRAST, CONTRAST, (len(shapes), 1))
     phase = rng.uniform(-PHASE, PHASE, (len(shapes), 1))
-    rhythms: Floats = shapes + contrast * (shapes - 1) + phase * slopes
+    rhythms: FloatArray = shapes + contrast * (shapes - 1) + phase * slopes
     return rhythms
 
 
@@ -194,9 +194,9 @@ class _Population:
 
     seed: int
     types: NDArray[np.intp]
-    levels: Floats
-    calendars: Floats
-    shapes: Floats
+    levels: FloatArray
+    calendars: FloatArray
+    shapes: FloatArray
 
     @classmethod
     def draw(cls, users: int, days: int, seed: int) -> "_Population":
@@ -213,7 +213,7 @@ class _Population:
     def days(self) -> int:
         return len(self.calendars[0])
 
-    def readings(self, first: int, last: int) -> tuple[Floats, NDArray[np.bool_]]:
+    def readings(self, first: int, last: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Values and missing marks of users ``first`` to ``last`` (exclusive), by user then time."""
         rng, types, levels = stream(self.seed, "synth.readings", first), self.types[first:last], self.levels[first:last]
         shape = (last - first, self.days, SLOTS)
@@ -226,18 +226,18 @@ class _Population:
         return values.ravel(), np.repeat(missing, SLOTS)
 
 
-def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> Floats:
+def _remembering(rng: np.random.Generator, shape: tuple[int, int], memory: float) -> FloatArray:
     """Stationary standard normal AR(1) along the last axis: z_t = memory z_(t-1) + sqrt(1 - memory^2) e_t."""
     step = np.sqrt(1 - memory**2)
     noise = rng.standard_normal(shape)
     noise[:, 0] /= step
     from scipy.signal import lfilter  # here, because it takes a second to import
 
-    process: Floats = lfilter([step], [1, -memory], noise)
+    process: FloatArray = lfilter([step], [1, -memory], noise)
     return process
 
 
-def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+def _activity(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
     """The standard normal z behind the bursts: a part that lasts the day and a part that fades in an hour or two."""
     users, days, slots = shape
     lasting = rng.standard_normal((users, days, 1))
@@ -260,7 +260,7 @@ BURST_MEAN = (
 )
 
 
-def _burst(z: Floats) -> Floats:
+def _burst(z: FloatArray) -> FloatArray:
     """Factor of mean 1, growing with z: 0 below ``NOTHING``, then exp(slope (z - KNEE)) / mean, flat from ``CEILING``.
 
     The slope is ``BASE_SLOPE`` below the knee and ``PEAK_SLOPE`` above: the larger of the two lines, PEAK_SLOPE
@@ -268,7 +268,7 @@ def _burst(z: Floats) -> Floats:
     """
     score = np.minimum(z, CEILING)
     score -= KNEE
-    factor: Floats = np.maximum(BASE_SLOPE * score, PEAK_SLOPE * score)
+    factor: FloatArray = np.maximum(BASE_SLOPE * score, PEAK_SLOPE * score)
     np.exp(factor, out=factor)
     factor *= (z >= NOTHING) / BURST_MEAN
     return factor

@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask_device.decimals import number_text
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Kind = Literal["additive", "relative", "direct"]
 Parameters = tuple[float, ...]
@@ -106,50 +105,50 @@ class Mechanism(ABC):
         return text
 
     @abstractmethod
-    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Masked values under one setting (parameters of shape (P,)); NaN stays NaN."""
 
-    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
         """`mask` into ``out``; laws that are drawn most often have a compiled way of their own."""
         out[:] = self.mask(parameters, values, source.generator)
 
     # The law of |psi|
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         """P(|psi| <= y), shape (S, J)."""
         raise self._no_law()
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """E|psi|^k for k = 1..4, shape (S, 4); inf where the value is beyond the largest float."""
         raise self._no_law()
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         """sup |psi|, shape (S,); inf where unbounded or unknown."""
         raise self._no_law()
 
-    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
         """P(psi > y) for y >= 0 under one setting: (1 - F(y))/2 of a symmetric law.
 
         A law that knows it without the difference says so, because 1 - F rounds away beyond 1e-16.
         """
-        half: Floats = (1 - self.cdf(np.array([parameters]), y)[0]) / 2
+        half: FloatArray = (1 - self.cdf(np.array([parameters]), y)[0]) / 2
         return half
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats | None:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray | None:
         """psi of one setting as a rising function of U in (0, 1), by the textbook's inversion; None where unwritten."""
         return None
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """``size`` independent draws of psi, signed, under one setting (parameters of shape (P,))."""
         raise self._no_law()
 
     # Sums of n draws
 
-    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats | None:
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray | None:
         """For each n_t one exact draw of the sum of n_t independent psi, or None where no closed form is known."""
         return None
 
-    def standard_sums(self, n: Floats, rng: np.random.Generator) -> Floats:
+    def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
         """For each n_t > 0 (whole or not) a draw of the sum of n_t psi divided by its standard deviation.
 
         The same for all parameters. Normal, by the central limit theorem, unless `exact_sums`: for symmetric noise the
@@ -167,7 +166,7 @@ class Mechanism(ABC):
         """The width of change at which `pure_epsilon` steps up; None where it grows evenly."""
         return None
 
-    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
         """Sizes |psi| up to ``end`` where the density may jump, kink or be infinite; whether it is constant between."""
         return np.array([0.0, end]), False
 
@@ -177,11 +176,11 @@ class Mechanism(ABC):
 
     # Growing it, and putting it on a lattice
 
-    def grown(self, parameters: Floats, factor: float) -> Floats | None:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray | None:
         """Parameters (S, P) under which psi is ``factor`` times as large; None where the mechanism does not say."""
         return None
 
-    def essential(self, parameters: Floats) -> Floats:
+    def essential(self, parameters: FloatArray) -> FloatArray:
         """Parameters (S, P) without what makes |psi| larger by less than a share of `LITTLE`, whatever the draw.
 
         Settings that agree in these have one entropy, to within some `LITTLE` / ln 2 bits.
@@ -199,7 +198,7 @@ class Mechanism(ABC):
         """The step of the lattice on which psi lies, and readings have to; None for continuous noise."""
         return None
 
-    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """P(K = k) of the noise in steps of a published lattice, psi = K step, as a device draws it.
 
         round(psi/step), which is what rounding the masked reading would give, unless a law has a discrete form of its
@@ -209,7 +208,7 @@ class Mechanism(ABC):
         inner, outer = (self.tail(parameters, np.maximum(size + side, 0.0) * step) for side in (-0.5, 0.5))
         return np.where(k == 0, 1 - 2 * outer, inner - outer)
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """P(K >= k) for k >= 1."""
         return self.tail(parameters, np.asarray((k - 0.5) * step, np.float64))
 
@@ -249,9 +248,9 @@ class Noise(Mechanism):
     """A mechanism that draws psi independently of the value; subclasses give its law and its sampler."""
 
     @abstractmethod
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats: ...
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray: ...
 
-    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
         """s + psi, or s (1 + psi) where the kind is relative."""
         psi = self.sample(parameters, values.size, rng).reshape(values.shape)
         with np.errstate(over="ignore"):
@@ -267,28 +266,28 @@ class RelativeNoise(Noise):
         return None
 
 
-def in_scales(y: Floats, scale: Floats) -> Floats:
+def in_scales(y: FloatArray, scale: FloatArray) -> FloatArray:
     """y / scale for y (J,) or (S, J) and scale (S, 1), made fit for a distribution function.
 
     Negative y give 0, where a continuous law has no mass below. Scale 0 means no noise: all mass at 0, so
     y >= 0 counts as infinitely many scales.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio: Floats = np.maximum(y, 0.0) / scale
+        ratio: FloatArray = np.maximum(y, 0.0) / scale
     still = scale == 0
     if still.any():
         ratio = np.where(still, np.where(np.asarray(y) >= 0, np.inf, 0.0), ratio)
     return ratio
 
 
-def powers(scale: Floats) -> Floats:
+def powers(scale: FloatArray) -> FloatArray:
     """scale^k for k = 1..4, shape (S, 4), overflowing to inf."""
     with np.errstate(over="ignore"):
-        result: Floats = scale[:, None] ** np.arange(1, 5)
+        result: FloatArray = scale[:, None] ** np.arange(1, 5)
     return result
 
 
-def signs(size: int, rng: np.random.Generator) -> Floats:
+def signs(size: int, rng: np.random.Generator) -> FloatArray:
     """Fair coins, -1 or 1."""
     return np.where(rng.random(size) < 0.5, -1.0, 1.0)
 

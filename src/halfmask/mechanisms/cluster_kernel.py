@@ -4,11 +4,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from halfmask.arrays import FloatArray
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def centroids(values: Floats, weights: Floats, k: int) -> Floats:
+def centroids(values: FloatArray, weights: FloatArray, k: int) -> FloatArray:
     """The centroid of each value's cluster, for distinct rising values of given weights and k < their number.
 
     best[j] is the least cost of the first j values in c clusters; the last cluster's start never falls as j grows, so
@@ -37,8 +37,8 @@ def centroids(values: Floats, weights: Floats, k: int) -> Floats:
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _add_cluster(
-    best: Floats, weight: Floats, first: Floats, second: Floats, start: NDArray[np.int32], c: int
-) -> Floats:
+    best: FloatArray, weight: FloatArray, first: FloatArray, second: FloatArray, start: NDArray[np.int32], c: int
+) -> FloatArray:
     """The least costs with one cluster more than ``best`` has (c in all); fills where the last one starts."""
     n = best.size - 1
     result = np.full(n + 1, np.inf)

@@ -5,8 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Mechanism, Noise
+from halfmask.mechanisms.base import Mechanism, Noise
 from halfmask.streams import stream
 
 DRAWS = 2**20
@@ -23,14 +24,14 @@ class SampledNoise(Noise):
 
     estimated = True
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         rows = np.broadcast_to(y, (len(parameters), np.shape(y)[-1]))
         out = np.empty(rows.shape)
         for s, setting in enumerate(parameters):
             out[s] = np.searchsorted(sorted_sizes(self, tuple(setting.tolist())), rows[s], side="right") / DRAWS
         return out
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         result = np.empty((len(parameters), 4))
         with np.errstate(over="ignore"):
             for s, setting in enumerate(parameters):
@@ -38,12 +39,12 @@ class SampledNoise(Noise):
                 result[s] = [np.mean(sizes**k) for k in range(1, 5)]
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         return np.full(len(parameters), np.inf)
 
 
 @lru_cache(maxsize=8)
-def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> Floats:
+def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatArray:
     """|psi| of the draws that estimate a law, sorted; the last few laws are kept, 8 MB each."""
     rng = stream(SEED, "mechanisms.estimated", zlib.crc32(mechanism.name.encode()))
     draws = np.asarray(mechanism.sample(np.array(parameters), DRAWS, rng), dtype=np.float64)
@@ -58,15 +59,15 @@ def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> Floats:
 class StatedNoise(Noise):
     """Noise of which a sampler and a distribution function are known; moments come by quadrature."""
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         pieces = [parameters[i : i + ROWS_AT_ONCE] for i in range(0, len(parameters), ROWS_AT_ONCE)]
         return np.concatenate([integrate_moments(self, piece) for piece in pieces]) if pieces else np.empty((0, 4))
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         return np.full(len(parameters), np.inf)
 
 
-def integrate_moments(mechanism: Mechanism, parameters: Floats) -> Floats:
+def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
     """E|psi|^k = integral of k y^(k-1) (1 - F(y)) dy, from 0 to where F first rounds to 1.
 
     Gauss-Legendre on pieces that shrink towards both ends, where laws are steep: about 1e-9 where F is smooth between,
@@ -87,7 +88,7 @@ def integrate_moments(mechanism: Mechanism, parameters: Floats) -> Floats:
     return result
 
 
-def _nodes() -> tuple[Floats, Floats]:
+def _nodes() -> tuple[FloatArray, FloatArray]:
     """Gauss-Legendre points and weights on pieces of (0, 1): quarter octaves from below, octaves from above."""
     below = 2.0 ** np.arange(-60, -1, 0.25)
     above = 1 - 2.0 ** np.arange(-2, -48, -1)
@@ -97,7 +98,7 @@ def _nodes() -> tuple[Floats, Floats]:
     return (edges[:-1, None] + width * (nodes + 1) / 2).ravel(), (width * weights / 2).ravel()
 
 
-def _end(mechanism: Mechanism, parameters: Floats) -> Floats:
+def _end(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
     """The least y with F(y) = 1 as floats go, by halving the exponents of all floats."""
     low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 1000.0)
     for _ in range(60):

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats
 from halfmask.mechanisms.language import parse_block, product
 from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
@@ -45,7 +45,7 @@ class Block:
     """Settings of one mechanism with equally many parameters; ``inner`` is what ``clip`` holds in all of them."""
 
     mechanism: str
-    parameters: Floats  # (S, P)
+    parameters: FloatArray  # (S, P)
     inner: PrivacySetting | None = None
 
     def __len__(self) -> int:
@@ -146,13 +146,13 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
 
 def joined(blocks: list[Block]) -> tuple[Block, ...]:
     """Blocks of the same kind made one, without repetitions."""
-    groups: dict[tuple[str, int, PrivacySetting | None], list[Floats]] = {}
+    groups: dict[tuple[str, int, PrivacySetting | None], list[FloatArray]] = {}
     for block in blocks:
         groups.setdefault((block.mechanism, block.parameters.shape[1], block.inner), []).append(block.parameters)
     return tuple(Block(of, _distinct(arrays), inner) for (of, _, inner), arrays in groups.items())
 
 
-def _distinct(arrays: list[Floats]) -> Floats:
+def _distinct(arrays: list[FloatArray]) -> FloatArray:
     """The rows of all arrays, each where it stood first; one array alone has distinct rows already."""
     if len(arrays) == 1:
         return arrays[0]
@@ -176,7 +176,7 @@ def _sine() -> tuple[Block, ...]:
     return (Block("sine", np.concatenate([coarse[coarse.any(axis=1)], *singles, *pairs])),)
 
 
-def _placed(columns: dict[int, Floats]) -> Floats:
+def _placed(columns: dict[int, FloatArray]) -> FloatArray:
     """Rows of five coefficients, zero but for the given columns."""
     rows = np.zeros((len(next(iter(columns.values()))), 5))
     for k, values in columns.items():
@@ -209,7 +209,7 @@ def scaled(block: Block, factor: float) -> Block:
     return Block(block.mechanism, to_digits(grown), block.inner)
 
 
-def to_digits(values: Floats) -> Floats:
+def to_digits(values: FloatArray) -> FloatArray:
     """Rounded to `DIGITS` significant digits, to the float nearest to the decimal, so that texts stay short."""
     distinct, place = np.unique(values, return_inverse=True)
     short = np.array([float(f"{value:.{DIGITS}g}") for value in distinct.tolist()])

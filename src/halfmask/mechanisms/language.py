@@ -10,15 +10,16 @@ from math import prod
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Mechanism
+from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask_device.decimals import parse_number
 
 MOST = 20_000_000  # settings of one part: 800 MB at five parameters
 
 
-def parse_block(text: str) -> tuple[str, Floats]:
+def parse_block(text: str) -> tuple[str, FloatArray]:
     """The mechanism and the parameters, (S, P), of all settings that one part of the language asks for."""
     name, _, body = text.partition(":")
     law = mechanism(name.strip())
@@ -37,7 +38,7 @@ def parse_block(text: str) -> tuple[str, Floats]:
     return law.name, parameters
 
 
-def product(columns: list[Floats]) -> Floats:
+def product(columns: list[FloatArray]) -> FloatArray:
     """All combinations of one value from each column, (S, P), the last column running fastest."""
     count = run = prod(map(len, columns))
     rows = np.empty((count, len(columns)))
@@ -59,7 +60,7 @@ def _fields(body: str, text: str) -> dict[str, str]:
     return fields
 
 
-def _power(law: Mechanism, fields: dict[str, str], text: str) -> Floats:
+def _power(law: Mechanism, fields: dict[str, str], text: str) -> FloatArray:
     """{values}^k without all-zero; with ``values`` each coefficient has the same ones."""
     if fields.keys() != {"k", "values"} or not (fields["k"].isascii() and fields["k"].isdigit()):
         raise SettingError(f"{text[:80]!r}: write {law.name}:k=5,values=0|0.3|0.6, with k a whole number")
@@ -80,14 +81,14 @@ def _bound(count: float, text: str) -> None:
         raise SettingError(f"{text[:80]!r} asks for {count:.3g} settings, above {MOST:,}: widen a step or cut a range")
 
 
-def _values(text: str, place: str) -> Floats:
+def _values(text: str, place: str) -> FloatArray:
     """Distinct values of ``a..b/step`` or ``v1|v2|v3``, as the floats nearest to the exact decimals."""
     if ".." in text:
         return _range(text, place)
     return np.array(list(dict.fromkeys(parse_number(value, place) + 0.0 for value in text.split("|"))))
 
 
-def _range(text: str, place: str) -> Floats:
+def _range(text: str, place: str) -> FloatArray:
     first, _, rest = text.partition("..")
     last, slash, width = rest.partition("/")
     if not slash:

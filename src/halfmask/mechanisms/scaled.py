@@ -5,7 +5,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Noise, in_scales, powers
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.base import Noise, in_scales, powers
 
 
 class ScaledNoise(Noise):
@@ -16,30 +17,30 @@ class ScaledNoise(Noise):
     unit_parameters = (1.0,)
 
     @abstractmethod
-    def unit_cdf(self, z: Floats) -> Floats:
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
         """P(|Z| <= z) for z >= 0, inf included."""
 
     @abstractmethod
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Draws of Z."""
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         return self.unit_cdf(in_scales(y, parameters[:, :1]))
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """scale^k E|Z|^k."""
         with np.errstate(over="ignore"):
-            result: Floats = powers(parameters[:, 0]) * np.array(self.unit_moments)
+            result: FloatArray = powers(parameters[:, 0]) * np.array(self.unit_moments)
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         scale = parameters[:, 0]
         return np.where(scale > 0, np.maximum(scale, np.finfo(float).tiny) * self.unit_support, 0.0)
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: Floats = parameters[0] * self.unit_sample(size, rng)
+            draws: FloatArray = parameters[0] * self.unit_sample(size, rng)
         return draws
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return parameters * factor

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Kind
+from halfmask.mechanisms.base import Kind
 from halfmask.mechanisms.mechanism import Mechanism, mechanism
 from halfmask_device.decimals import number_text, parse_number
 
@@ -136,7 +137,7 @@ class PrivacySetting:
             raise SettingError(f"{name} does not say how its parameters grow its noise: state grown(...)")
         return cls(name, tuple(parameters[0].tolist()))
 
-    def mask(self, values: Floats, rng: np.random.Generator) -> Floats:
+    def mask(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Masked values, the inner setting included."""
         masked = self.law.mask(np.array(self.parameters), values, rng)
         return masked if self.inner is None else self.inner.mask(masked, rng)

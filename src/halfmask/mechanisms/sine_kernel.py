@@ -7,9 +7,8 @@ point left of the root lands right of it, not far where P there is at least y/2.
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from halfmask.arrays import FloatArray
 
 HUGE = 1e300  # above this P' may overflow, and the scale-free route is taken
 CLOSE = 3e-6  # relative step whose third-order error is below rounding
@@ -17,7 +16,7 @@ TINY = 1e-250  # below this 1/P' may overflow, and the same route is taken
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _root_from_scratch(theta: Floats, y: float) -> float:
+def _root_from_scratch(theta: FloatArray, y: float) -> float:
     """P^-1(y) for one y > 0 and any theta, in units in which nothing overflows.
 
     Each term alone gives an upper bound, x <= y^(1/(2k+1)) / theta_k. In w = x / (least bound) the equation
@@ -38,7 +37,7 @@ def _root_from_scratch(theta: Floats, y: float) -> float:
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def _newton(terms: Floats, count: int, y: float, x: float) -> float:
+def _newton(terms: FloatArray, count: int, y: float, x: float) -> float:
     """The root of sum_k terms_k x^(2k+1) = y, from a first guess x > 0.
 
     A guess g with P(g) <= 2^(2 count) y needs about 3 count steps; the loop's bound is far above that.
@@ -62,7 +61,7 @@ def _newton(terms: Floats, count: int, y: float, x: float) -> float:
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def sine_roots(theta: Floats, terms: Floats, support: Floats, y: Floats, out: Floats) -> None:
+def sine_roots(theta: FloatArray, terms: FloatArray, support: FloatArray, y: FloatArray, out: FloatArray) -> None:
     """out[s, j] = P^-1(y), held between 0 and 1, for each row of theta (S, K) and y (1 or S, J).
 
     ``terms`` are theta_k^(2k+1) and ``support`` their sums, P(1), as the caller has them: from there on it is 1.

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats
+from halfmask.arrays import FloatArray
 
 STIRLING = ((1,), (1, 1), (1, 3, 1), (1, 7, 6, 1))  # of the second kind: powers in falling factorials
 FACTORIAL = (1, 2, 6, 24)
 
 
-def geometric_moments(mean: Floats, step: Floats) -> Floats:
+def geometric_moments(mean: FloatArray, step: FloatArray) -> FloatArray:
     """E(step G)^k, k = 1..4, shape (S, 4), for geometric G with E[step G] = ``mean``.
 
     E G(G-1)...(G-j+1) = j! (E G)^j, so E(step G)^k = sum_j S(k, j) j! mean^j step^(k-j). Each product is built factor

@@ -2,13 +2,12 @@
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from halfmask.arrays import FloatArray
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _below(table: Floats, reach: float, x: float) -> float:
+def _below(table: FloatArray, reach: float, x: float) -> float:
     """P(psi <= x) of symmetric noise from a table of P(|psi| <= y) at equal steps of y up to ``reach``."""
     last = len(table) - 1
     place = abs(x) / reach * last
@@ -22,7 +21,13 @@ def _below(table: Floats, reach: float, x: float) -> float:
 
 @njit(nogil=True, cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def median_errors(
-    edges: Floats, share: Floats, tables: Floats, reach: Floats, readings: Floats, noises: Floats, out: Floats
+    edges: FloatArray,
+    share: FloatArray,
+    tables: FloatArray,
+    reach: FloatArray,
+    readings: FloatArray,
+    noises: FloatArray,
+    out: FloatArray,
 ) -> None:
     """out[j]: mean over reports m = reading + noise of E|s - median(s | m)| under setting j.
 

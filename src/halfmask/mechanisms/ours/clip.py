@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Mechanism, Parameters
+from halfmask.mechanisms.base import Mechanism, Parameters
 
 
 class Clip(Mechanism):
@@ -21,11 +22,11 @@ class Clip(Mechanism):
         if not -np.inf < lo <= hi < np.inf:
             raise SettingError(f"clip: lo {lo:g} and hi {hi:g} do not bound a range; both must be finite, lo <= hi")
 
-    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         return np.clip(values, parameters[0], parameters[1])
 
     def width(self, parameters: Parameters) -> float:
         return parameters[1] - parameters[0]
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return parameters * factor

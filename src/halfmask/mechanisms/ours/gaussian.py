@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Integers, Parameters, RelativeNoise, Source
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.mechanisms.base import Parameters, RelativeNoise, Source
 from halfmask.mechanisms.scaled import ScaledNoise
 
 
@@ -18,45 +19,45 @@ class Gaussian(ScaledNoise):
     falling = True
     exact_sums = True
 
-    def unit_cdf(self, z: Floats) -> Floats:
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
         from scipy.special import erf  # here, because SciPy takes long to import
 
-        result: Floats = erf(z / math.sqrt(2))
+        result: FloatArray = erf(z / math.sqrt(2))
         return result
 
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.standard_normal(size)
 
-    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
         from halfmask.mechanisms.draw_kernel import scaled  # here, because numba takes long to import
 
         draws = source.generator.standard_normal(len(values))
         scaled(values, draws, float(parameters[0]), self.kind == "relative", out)
 
-    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: Floats = parameters[0] * (np.sqrt(n) * rng.standard_normal(len(n)))
+            draws: FloatArray = parameters[0] * (np.sqrt(n) * rng.standard_normal(len(n)))
         return draws
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         from scipy.special import ndtri
 
         return np.asarray(parameters[0] * ndtri(u))
 
-    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
         from scipy.special import ndtr
 
         with np.errstate(over="ignore"):
             return np.asarray(ndtr(-np.divide(y, parameters[0]))) if parameters[0] else np.zeros(np.shape(y))
 
-    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """exp(-k^2/(2 s^2)) / Z with s = sigma/step."""
         s = parameters[0] / step
         if not s:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """Added up from k on; above 50 steps by the integral from k - 1/2, right to 1e-4 in the far tail and better."""
         from scipy.special import ndtr
 

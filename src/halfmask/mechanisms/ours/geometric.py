@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, in_scales, signs, whole_steps
+from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_steps
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.stepped import geometric_moments
 
@@ -30,7 +31,7 @@ class Geometric(Noise):
         if parameters[1] == 0:
             raise SettingError("geometric: step is 0, but a lattice needs a step above 0; for none write laplace:b")
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step); y within 1e-12 of a lattice point is on it."""
         rate = _rate(parameters)[:, None]
         steps = in_scales(y, parameters[:, 1:2])
@@ -39,18 +40,18 @@ class Geometric(Noise):
         beyond = np.exp(-np.where(steps < EXACT, exponent, in_scales(y, parameters[:, :1])))
         return np.where(np.asarray(y) < 0, 0.0, 1 - 2 * beyond / (1 + np.exp(-rate)))
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """E|K|^k = 2/(1 + a) E G^k, G geometric with P(G >= k) = a^k."""
         b, step = parameters.T
         rate = _rate(parameters)
         with np.errstate(over="ignore"):
-            result: Floats = geometric_moments(_mean(b, rate), step) * (2 / (1 + np.exp(-rate)))[:, None]
+            result: FloatArray = geometric_moments(_mean(b, rate), step) * (2 / (1 + np.exp(-rate)))[:, None]
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         return np.where(parameters[:, 0] > 0, np.inf, 0.0)
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """|K| is 0 with probability (1 - a)/(1 + a), else 1 + G."""
         b, step = map(float, parameters)
         rate = float(_rate(parameters[None])[0])
@@ -61,19 +62,19 @@ class Geometric(Noise):
             psi = np.where(steps < EXACT, step * (1 + np.floor(steps)), distance)
         return np.where(moved, psi, 0.0) * signs(size, rng)
 
-    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         """Each negative binomial is a Poisson number with a gamma mean."""
         return self._negative_binomial(parameters, n, rng) - self._negative_binomial(parameters, n, rng)
 
     @staticmethod
-    def _negative_binomial(parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+    def _negative_binomial(parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         b, step = parameters
         with np.errstate(over="ignore"):
             mean = rng.standard_gamma(n) * _mean(b, _rate(parameters[None])[0])
             steps = mean / step
             return np.where(steps < EXACT, step * rng.poisson(np.minimum(steps, EXACT)), mean)
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """step K with the least |K| = m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
         b, step = parameters
         centred = 2 * u - 1
@@ -93,19 +94,19 @@ class Geometric(Noise):
     def lattice(self, parameters: Parameters) -> float | None:
         return parameters[1]
 
-    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
         """Half way between the lattice's points; beyond `POINTS` of them nothing is told apart."""
         step = parameters[1]
         return (np.arange(float(min(POINTS, math.ceil(end / step) + 1))) + 0.5) * step, True
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         """b and the step alike: the noise is the same in steps."""
         return parameters * factor
 
-    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         return self._discrete.pmf(self._on(parameters, step), step, k)
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         return self._discrete.lattice_tail(self._on(parameters, step), step, k)
 
     def lattice_variance(self, parameters: Parameters, step: float) -> float:
@@ -123,14 +124,14 @@ class Geometric(Noise):
         return parameters[:1]
 
 
-def _rate(parameters: Floats) -> Floats:
+def _rate(parameters: FloatArray) -> FloatArray:
     """step / b, inf where b = 0."""
     with np.errstate(divide="ignore", over="ignore"):
-        rate: Floats = parameters[:, 1] / parameters[:, 0]
+        rate: FloatArray = parameters[:, 1] / parameters[:, 0]
     return rate
 
 
-def _mean(b: Floats, rate: Floats) -> Floats:
+def _mean(b: FloatArray, rate: FloatArray) -> FloatArray:
     """b rate / (exp(rate) - 1): the mean of step G, which tends to b as the step goes to 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         shrink = np.where(rate > 0, rate / np.expm1(rate), 1.0)

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Integers, Parameters, RelativeNoise, Source
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.mechanisms.base import Parameters, RelativeNoise, Source
 from halfmask.mechanisms.scaled import ScaledNoise
 
 
@@ -18,33 +19,33 @@ class Laplace(ScaledNoise):
     falling = True
     exact_sums = True
 
-    def unit_cdf(self, z: Floats) -> Floats:
-        result: Floats = -np.expm1(-z)
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
+        result: FloatArray = -np.expm1(-z)
         return result
 
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.laplace(size=size)
 
-    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
         from halfmask.mechanisms.draw_kernel import laplace  # here, because numba takes long to import
 
         laplace(values, source.words, float(parameters[0]), self.kind == "relative", out)
 
-    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: Floats = parameters[0] * (rng.standard_gamma(n) - rng.standard_gamma(n))
+            draws: FloatArray = parameters[0] * (rng.standard_gamma(n) - rng.standard_gamma(n))
         return draws
 
-    def standard_sums(self, n: Floats, rng: np.random.Generator) -> Floats:
+    def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
         """(Gamma(n) - Gamma'(n)) / sqrt(2n); unequal noises, s psi, share variance and kurtosis with n equal ones."""
         unit = rng.standard_gamma(n) - rng.standard_gamma(n)
         return np.divide(unit, np.sqrt(2 * n), out=np.zeros(len(n)), where=n > 0)
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         centred = u - 0.5
         return np.asarray(-parameters[0] * np.sign(centred) * np.log(1 - 2 * np.abs(centred)))
 
-    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
         """exp(-y/b)/2."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(np.exp(-np.divide(y, parameters[0])) / 2) if parameters[0] else np.zeros(np.shape(y))
@@ -54,14 +55,14 @@ class Laplace(ScaledNoise):
         epsilon = change / parameters[0] if parameters[0] else math.inf
         return epsilon if math.isfinite(epsilon) else None
 
-    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law of the same epsilon."""
         x = step / parameters[0] if parameters[0] else math.inf
         if x == math.inf:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(math.tanh(x / 2) * np.exp(-np.abs(k) * x))
 
-    def lattice_tail(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:
+    def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """exp(-k x) / (1 + exp(-x))."""
         x = step / parameters[0] if parameters[0] else math.inf
         return np.asarray(np.exp(-k * x) / (1 + math.exp(-x)))

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Parameters
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.base import Parameters
 from halfmask.mechanisms.scaled import ScaledNoise
 
 APERY = 1.2020569031595942
@@ -24,16 +25,16 @@ class Logistic(ScaledNoise):
     proven = True
     falling = True
 
-    def unit_cdf(self, z: Floats) -> Floats:
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
         return np.tanh(z / 2)
 
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.logistic(size=size)
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         return np.asarray(parameters[0] * np.log(u / (1 - u)))
 
-    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
         """1 / (1 + exp(y/s))."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1 / (1 + np.exp(np.divide(y, parameters[0])))) if parameters[0] else np.zeros(np.shape(y))

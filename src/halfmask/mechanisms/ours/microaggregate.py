@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Mechanism, Parameters
+from halfmask.mechanisms.base import Mechanism, Parameters
 
 
 class Microaggregate(Mechanism):
@@ -24,7 +25,7 @@ class Microaggregate(Mechanism):
         if parameters[0] < 1 or parameters[0] % 1:
             raise SettingError(f"microaggregate: k is {parameters[0]:g}; it counts clusters: write 1, 2, 3, ...")
 
-    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         present = np.isfinite(values)
         distinct, place, counts = np.unique(values[present], return_inverse=True, return_counts=True)
         if len(distinct) <= parameters[0]:
@@ -39,6 +40,6 @@ class Microaggregate(Mechanism):
         masked[present] = found[place]
         return masked
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:  # noqa: ARG002
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:  # noqa: ARG002
         """The clusters are the readings' own, so they grow with them."""
         return parameters

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Integers, Noise, Parameters, Source
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.mechanisms.base import Noise, Parameters, Source
 
 
 class NoNoise(Noise):
@@ -11,27 +12,27 @@ class NoNoise(Noise):
     name = "none"
     exact_sums = True
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         row = np.where(np.asarray(y) >= 0, 1.0, 0.0)
         return np.broadcast_to(row, (len(parameters), row.shape[-1])).copy()
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         return np.zeros((len(parameters), 4))
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         return np.zeros(len(parameters))
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         return np.zeros(size)
 
-    def sample_sum(self, parameters: Floats, n: Integers, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+    def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         return np.zeros(len(n))
 
-    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:  # noqa: ARG002
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:  # noqa: ARG002
         out[:] = values
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:  # noqa: ARG002
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:  # noqa: ARG002
         return parameters
 
-    def pmf(self, parameters: Parameters, step: float, k: Floats | Integers) -> Floats:  # noqa: ARG002
+    def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:  # noqa: ARG002
         return np.where(k == 0, 1.0, 0.0)

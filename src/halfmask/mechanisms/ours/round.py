@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Mechanism
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.base import Mechanism
 
 
 class Round(Mechanism):
@@ -13,7 +14,7 @@ class Round(Mechanism):
     deterministic = True
     parameter_names = ("step",)
 
-    def mask(self, parameters: Floats, values: Floats, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+    def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         step = parameters[0]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             steps = values / step
@@ -21,5 +22,5 @@ class Round(Mechanism):
         # From 2^53 steps on every float is a multiple already, as far as floats can tell.
         return np.where(np.abs(steps) < 2.0**53, multiple, values)
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return parameters * factor

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import LITTLE, Floats, Integers, Noise, Parameters, Source, powers
+from halfmask.mechanisms.base import LITTLE, Noise, Parameters, Source, powers
 
 TINY = 1e-250  # sizes of noise below are left to the kernel, which works in units of its own
 CLOSE, NEWTON = 4e-16, 200  # rounding of a root, and far more steps than it takes
@@ -32,7 +33,7 @@ class Sine(Noise):
             raise SettingError("sine needs at least one coefficient: write sine:theta_0,theta_1,... like sine:0.9,0.3")
         super().check(parameters)
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         from halfmask.mechanisms.sine_kernel import sine_roots  # here, because numba takes long to import
 
         theta = np.ascontiguousarray(parameters, dtype=np.float64)
@@ -43,7 +44,7 @@ class Sine(Noise):
         out *= 2 / math.pi
         return out
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """E|psi|^k = sum_n c_n E|sin|^n, where c_n are the coefficients of P(x)^k = x^k R(x^2)^k.
 
         Worked in units of P(1), so that only the last product can overflow.
@@ -57,17 +58,17 @@ class Sine(Noise):
             product = _multiply(product, ratio)
             unit[:, k - 1] = product @ _sine_moments(k + 2 * np.arange(product.shape[1], dtype=np.int64))
         with np.errstate(over="ignore"):
-            result: Floats = powers(usable) * unit
+            result: FloatArray = powers(usable) * unit
         result[most == np.inf] = np.inf
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         """P(1), the sum of theta_k^(2k+1)."""
         with np.errstate(over="ignore"):
-            most: Floats = self._terms(parameters).sum(axis=1)
+            most: FloatArray = self._terms(parameters).sum(axis=1)
         return most
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         x = np.sin(2 * np.pi * rng.random(size))
         terms = self._terms(parameters[None])[0]
         psi = np.zeros(size)
@@ -82,12 +83,12 @@ class Sine(Noise):
                 psi += (theta * x) ** (2 * k + 1)
         return psi
 
-    def fill(self, parameters: Floats, values: Floats, source: Source, out: Floats) -> None:
+    def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
         from halfmask.mechanisms.draw_kernel import sine  # here, because numba takes long to import
 
         sine(values, source.words, self._terms(parameters[None])[0], out)
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         """P(sin(pi (U - 1/2))): the law of P(sin(2 pi U)), rising in U."""
         x = np.sin(np.pi * (u - 0.5))
         psi = np.zeros(np.shape(u))
@@ -95,7 +96,7 @@ class Sine(Noise):
             psi = psi * (x * x) + parameters[k] ** (2 * k + 1)
         return np.asarray(psi * x)
 
-    def tail(self, parameters: Parameters, y: Floats) -> Floats:
+    def tail(self, parameters: Parameters, y: FloatArray) -> FloatArray:
         """arccos(P^-1(y))/pi by Newton's method in numpy: guarantees are of one setting, and numba loads slowly.
 
         P is convex on x >= 0 and each term alone bounds the root from above, so Newton falls to it from there.
@@ -117,23 +118,23 @@ class Sine(Noise):
                 break
         return np.asarray(np.where(y >= terms.sum(), 0.0, np.arccos(x) / np.pi))
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         """theta_k times the (2k+1)-th root of the factor, so that every term grows alike."""
         return parameters * factor ** (1 / (2 * np.arange(parameters.shape[1]) + 1))
 
-    def essential(self, parameters: Floats) -> Floats:
+    def essential(self, parameters: FloatArray) -> FloatArray:
         """t_k x^(2k+1) <= P(x) t_k / (t_0 + ... + t_k) on [0, 1], as lower powers are larger; t_k = theta_k^(2k+1)."""
         terms = self._terms(parameters)
         return np.where(terms < LITTLE * np.cumsum(terms, axis=1), 0.0, parameters)
 
     @staticmethod
-    def _terms(parameters: Floats) -> Floats:
+    def _terms(parameters: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
-            terms: Floats = parameters ** (2 * np.arange(parameters.shape[1]) + 1)
+            terms: FloatArray = parameters ** (2 * np.arange(parameters.shape[1]) + 1)
         return terms
 
 
-def _multiply(left: Floats, right: Floats) -> Floats:
+def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:
     """Products of polynomials, one a row, lowest power first."""
     product = np.zeros((len(left), left.shape[1] + right.shape[1] - 1))
     for k in range(right.shape[1]):
@@ -141,6 +142,6 @@ def _multiply(left: Floats, right: Floats) -> Floats:
     return product
 
 
-def _sine_moments(n: Integers) -> Floats:
+def _sine_moments(n: IntArray) -> FloatArray:
     """E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)); for even n = 2m that is C(2m, m) / 4^m."""
     return np.array([math.exp(math.lgamma((m + 1) / 2) - math.lgamma(m / 2 + 1)) for m in n]) / math.sqrt(math.pi)

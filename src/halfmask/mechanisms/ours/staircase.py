@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Noise, Parameters, in_scales, signs, whole_steps
+from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_steps
 from halfmask.mechanisms.stepped import geometric_moments
 
 STAIRS = 2**13
 LEAST_EPSILON, MOST_EPSILON, CLOSE = 1e-9, 700.0, 1e-6
 
 
-def _mean_steps(step: Floats, rate: Floats) -> Floats:
+def _mean_steps(step: FloatArray, rate: FloatArray) -> FloatArray:
     """step / (exp(rate) - 1): the mean of step G where P(G >= k) = exp(-rate k)."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mean = step / np.expm1(rate)
@@ -41,7 +42,7 @@ class Staircase(Noise):
         if gamma > 1:
             raise SettingError(f"staircase: gamma is {gamma:g}; it is a share, between 0 and 1")
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g whole and 0 <= v < 1."""
         epsilon, delta, gamma = (parameters[:, i : i + 1] for i in range(3))
         steps = in_scales(y, delta)
@@ -51,10 +52,10 @@ class Staircase(Noise):
         within = (np.minimum(part, gamma) + decay * np.maximum(part - gamma, 0)) / (gamma + decay * (1 - gamma))
         with np.errstate(over="ignore"):
             rate = whole * epsilon
-        result: Floats = -np.expm1(-rate) - np.exp(-rate) * np.expm1(-epsilon) * within
+        result: FloatArray = -np.expm1(-rate) - np.exp(-rate) * np.expm1(-epsilon) * within
         return np.minimum(result, 1.0)
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """E|psi|^k = sum_j C(k, j) E(delta G)^(k-j) E(delta V)^j."""
         epsilon, delta, gamma = parameters.T
         steps = geometric_moments(_mean_steps(delta, epsilon), delta)
@@ -71,10 +72,10 @@ class Staircase(Noise):
                     result[:, k - 1] += np.where(delta > 0, term, 0.0)
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         return np.where(parameters[:, 1] > 0, np.inf, 0.0)
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         epsilon, delta, gamma = map(float, parameters)
         first = gamma / (gamma + float(_decay(parameters[:1])[0]) * (1 - gamma))
         place = rng.random(size)
@@ -104,13 +105,13 @@ class Staircase(Noise):
             low, high = (middle, high) if variance > deviation**2 else (low, middle)
         return _best(low, change)
 
-    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
         """Both ends of each step's first part; beyond `STAIRS` steps nothing is told apart."""
         _, width, gamma = parameters
         whole = np.arange(float(min(STAIRS, math.ceil(end / width) + 1)))
         return np.asarray(np.concatenate([whole, whole + gamma]) * width), True
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return np.asarray(parameters * np.array([1.0, factor, 1.0]))
 
 
@@ -119,6 +120,6 @@ def _best(epsilon: float, width: float) -> Parameters:
     return epsilon, width, 1 / (1 + math.exp(min(epsilon / 2, MOST_EPSILON)))
 
 
-def _decay(epsilon: Floats) -> Floats:
+def _decay(epsilon: FloatArray) -> FloatArray:
     """exp(-epsilon), kept above 0 so that gamma = 0 leaves a law even where it underflows."""
     return np.maximum(np.exp(-epsilon), 1e-300)

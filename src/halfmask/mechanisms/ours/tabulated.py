@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Floats, Noise, Parameters, signs
+from halfmask.mechanisms.base import Noise, Parameters, signs
 
 
 class Tabulated(Noise):
@@ -31,14 +32,14 @@ class Tabulated(Noise):
         if c[-1] != 1:
             raise SettingError(f"tabulated: the last c is {c[-1]:g}; a distribution function ends at 1")
 
-    def cdf(self, parameters: Floats, y: Floats) -> Floats:
+    def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         rows = np.broadcast_to(y, (len(parameters), np.shape(y)[-1]))
         out = np.empty(rows.shape)
         for s, (at, share) in enumerate(zip(*_points(parameters), strict=True)):
             out[s] = np.interp(rows[s], at, share)
         return out
 
-    def moments(self, parameters: Floats) -> Floats:
+    def moments(self, parameters: FloatArray) -> FloatArray:
         """A piece from u to v of mass c adds c (v^(k+1) - u^(k+1)) / ((k+1)(v - u)) = c sum_j v^j u^(k-j) / (k+1)."""
         at, share = _points(parameters)
         u, v, mass = at[:, :-1], at[:, 1:], np.diff(share)
@@ -52,25 +53,25 @@ class Tabulated(Noise):
                     result[:, k - 1] += term.sum(axis=1)
         return result
 
-    def support(self, parameters: Floats) -> Floats:
+    def support(self, parameters: FloatArray) -> FloatArray:
         at, share = _points(parameters)
-        most: Floats = at[np.arange(len(at)), np.argmax(share >= 1, axis=1)]
+        most: FloatArray = at[np.arange(len(at)), np.argmax(share >= 1, axis=1)]
         return most
 
-    def sample(self, parameters: Floats, size: int, rng: np.random.Generator) -> Floats:
+    def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         at, share = _points(parameters[None])
-        sizes: Floats = np.interp(rng.random(size), share[0], at[0])
+        sizes: FloatArray = np.interp(rng.random(size), share[0], at[0])
         return signs(size, rng) * sizes
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         centred = 2 * u - 1
         at, share = _points(parameters[None])
         return np.asarray(np.sign(centred) * np.interp(np.abs(centred), share[0], at[0]))
 
-    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:  # noqa: ARG002
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:  # noqa: ARG002
         return np.array([0.0, *parameters[::2]]), True
 
-    def grown(self, parameters: Floats, factor: float) -> Floats:
+    def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         result = parameters.copy()
         result[:, ::2] *= factor
         return result
@@ -80,7 +81,7 @@ class Tabulated(Noise):
         return f"{self.name}, {len(parameters) // 2} points" if len(parameters) > 6 else text
 
 
-def _points(parameters: Floats) -> tuple[Floats, Floats]:
+def _points(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The y and the c of each row, each with the 0 they start from."""
     start = np.zeros((len(parameters), 1))
     return np.hstack([start, parameters[:, ::2]]), np.hstack([start, parameters[:, 1::2]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats
+from halfmask.arrays import FloatArray
 from halfmask.mechanisms.scaled import ScaledNoise
 
 
@@ -20,11 +20,11 @@ class Triangular(ScaledNoise):
     proven = True
     falling = True
 
-    def unit_cdf(self, z: Floats) -> Floats:
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
         return 1 - np.maximum(1 - z, 0.0) ** 2
 
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return np.asarray(rng.random(size) - rng.random(size))
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         return np.asarray(parameters[0] * np.where(u < 0.5, np.sqrt(2 * u) - 1, 1 - np.sqrt(2 * (1 - u))))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats, Parameters
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.base import Parameters
 from halfmask.mechanisms.scaled import ScaledNoise
 
 
@@ -16,14 +17,14 @@ class Uniform(ScaledNoise):
     proven = True
     falling = True
 
-    def unit_cdf(self, z: Floats) -> Floats:
+    def unit_cdf(self, z: FloatArray) -> FloatArray:
         return np.minimum(z, 1.0)
 
-    def unit_sample(self, size: int, rng: np.random.Generator) -> Floats:
+    def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return 2 * rng.random(size) - 1
 
-    def quantile(self, parameters: Floats, u: Floats) -> Floats:
+    def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         return np.asarray(parameters[0] * (2 * u - 1))
 
-    def corners(self, parameters: Parameters, end: float) -> tuple[Floats, bool]:  # noqa: ARG002
+    def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:  # noqa: ARG002
         return np.array([0.0, end]), True

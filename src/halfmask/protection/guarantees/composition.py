@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from halfmask.mechanisms.base import Floats
+from halfmask.arrays import FloatArray
 from halfmask.protection.guarantees.hockey_stick import Cells
 
 STEPS_PER_DEVIATION = 100  # so that moving losses adds less than 1e-4 of their variance
@@ -41,7 +41,7 @@ class LossDistribution:
 
     step: float
     first: int
-    masses: Floats
+    masses: FloatArray
     infinite: float
     largest: float = math.inf
 
@@ -54,7 +54,7 @@ class LossDistribution:
         return {}
 
     @cached_property
-    def finite(self) -> tuple[Floats, Floats]:
+    def finite(self) -> tuple[FloatArray, FloatArray]:
         """Multiples of the step that have mass, and log of their probability given that the loss is finite."""
         held = np.flatnonzero(self.masses > 0)
         return np.asarray(held + float(self.first)), np.log(self.masses[held] / float(self.masses.sum()))
@@ -113,8 +113,8 @@ class Composition:
 class _Sums:
     """Sums of finite losses: ``losses`` with ``masses`` under the tilt, to be multiplied by e^(total - tilt loss)."""
 
-    losses: Floats
-    masses: Floats
+    losses: FloatArray
+    masses: FloatArray
     tilt: float
     total: float
 
@@ -128,14 +128,14 @@ class _Sums:
         return min(found + ROUNDING * math.exp(min(self.total - self.tilt * epsilon, LARGEST_POWER)), 1.0)
 
     @cached_property
-    def _weighed(self) -> Floats:
+    def _weighed(self) -> FloatArray:
         """The masses without the tilt."""
         if not self.tilt:
             return self.masses
         return self.masses * np.exp(np.minimum(self.total - self.tilt * self.losses, LARGEST_POWER))
 
     @cached_property
-    def _faded(self) -> Floats:
+    def _faded(self) -> FloatArray:
         """Masses times e^(block - loss), with the multiple of `FAR` below each loss: e^(epsilon - block) does the rest.
 
         So the exponentials of all losses are taken once, and not for every epsilon.
@@ -180,18 +180,18 @@ def _sums(one: LossDistribution, reports: int, tilt: float) -> _Sums:
     return _Sums(place * one.step, np.maximum(sums[place % size], 0.0), tilt, reports * scale)
 
 
-def _cumulant(log_p: Floats, at: Floats, tilt: float) -> float:
+def _cumulant(log_p: FloatArray, at: FloatArray, tilt: float) -> float:
     """log sum p e^(tilt at)."""
     exponent = log_p + tilt * at
     most = float(exponent.max())
     return most + math.log(float(np.sum(np.exp(exponent - most))))
 
 
-def _tilted(one: LossDistribution, tilt: float) -> tuple[Floats, float]:
+def _tilted(one: LossDistribution, tilt: float) -> tuple[FloatArray, float]:
     """Probabilities in proportion to p e^(tilt loss), and the logarithm of what they are divided by."""
     at, log_p = one.finite
     scale = _cumulant(log_p, at, tilt * one.step)
-    result: Floats = np.exp(log_p + tilt * one.step * at - scale)
+    result: FloatArray = np.exp(log_p + tilt * one.step * at - scale)
     return result, scale
 
 
@@ -239,7 +239,7 @@ def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> Lo
 def _within_reason(one: Cells) -> Cells:
     """Losses beyond `LARGEST_LOSS` count as infinite, which is never too little, and those below as minus that."""
 
-    def held(loss: Floats) -> Floats:
+    def held(loss: FloatArray) -> FloatArray:
         return np.where(loss > LARGEST_LOSS, np.inf, np.where(loss > -np.inf, np.maximum(loss, -LARGEST_LOSS), loss))
 
     return Cells(one.p, held(one.mean), held(one.low), held(one.high), one.certain)
@@ -260,7 +260,7 @@ def _step(changes: Sequence[Cells], largest: float) -> float:
     return largest / math.ceil(largest / step) if 0 < largest < LARGEST_LOSS else step
 
 
-def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[Floats, float]:
+def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[FloatArray, float]:
     """Masses of the multiples of ``step``, and of infinity: each cell's mass goes to the ones around its losses."""
     low, high = np.floor(one.low / step), np.ceil(one.high / step)
     share = one.share_high(low * step, high * step)
@@ -271,7 +271,7 @@ def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[Floats, fl
     return masses, float(min(np.sum((one.p * share)[high == np.inf]), 1.0))
 
 
-def _deltas(masses: Floats, infinite: float, step: float) -> Floats:
+def _deltas(masses: FloatArray, infinite: float, step: float) -> FloatArray:
     """delta at each multiple of the step: D_k = I + sum_{j>k} m_j (1 - e^((k - j) step)), from the last downwards.
 
     The weighed sums are added up as logarithms, since e^(j step) itself may be beyond all floats.
@@ -283,7 +283,7 @@ def _deltas(masses: Floats, infinite: float, step: float) -> Floats:
     return np.append(infinite + above - np.exp(weighed), infinite)
 
 
-def _joined(deltas: Floats, step: float) -> tuple[Floats, float]:
+def _joined(deltas: FloatArray, step: float) -> tuple[FloatArray, float]:
     """The masses whose delta is the given one at each multiple of the step and linear in e^epsilon between.
 
     m_k = (D_(k+1) - D_k - e^step (D_k - D_(k-1))) / (e^step - 1); all losses below the first multiple are raised to it.

@@ -21,7 +21,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from halfmask.mechanisms.base import Floats, Mechanism
+from halfmask.arrays import FloatArray
+from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.estimated import StatedNoise
 from halfmask.mechanisms.ours.gaussian import Gaussian
 from halfmask.mechanisms.ours.laplace import Laplace
@@ -42,13 +43,13 @@ class Cells:
     ``mean`` is log p_i/q_i, held between ``low`` and ``high``; infinite bounds are allowed on either side.
     """
 
-    p: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
+    p: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
     certain: float
 
-    def share_high(self, low: Floats, high: Floats) -> Floats:
+    def share_high(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """The share of p that lies at ``high`` when the rest lies at ``low`` and q is as it is.
 
         From x e^-high + (1 - x) e^-low = e^-mean: x = (1 - e^(low - mean)) / (1 - e^(low - high)).
@@ -68,10 +69,10 @@ class Cells:
         return min(float(np.sum(self.p * bent)), 1.0)
 
 
-def _above(loss: Floats, epsilon: float) -> Floats:
+def _above(loss: FloatArray, epsilon: float) -> FloatArray:
     """(1 - e^(epsilon - loss))+."""
     with np.errstate(over="ignore"):
-        result: Floats = -np.expm1(np.minimum(epsilon - loss, 0.0))
+        result: FloatArray = -np.expm1(np.minimum(epsilon - loss, 0.0))
     return result
 
 
@@ -149,7 +150,7 @@ def _gaussian(apart: float) -> Cells:
 _LOSS_KNOWN: dict[type[Mechanism], Callable[[float], Cells]] = {Laplace: _laplace, Gaussian: _gaussian}
 
 
-def normal_masses(edges: Floats) -> Floats:
+def normal_masses(edges: FloatArray) -> FloatArray:
     """Masses of the standard normal law between rising edges, each from the nearer tail."""
     tail = np.array([math.erfc(abs(x) / math.sqrt(2)) / 2 for x in edges.tolist()])
     crossing = (edges[:-1] < 0) & (edges[1:] >= 0)
@@ -173,7 +174,7 @@ def _share(setting: PrivacySetting, y: float) -> float:
     return float(setting.law.cdf(np.array([setting.parameters]), np.array([y]))[0, 0])
 
 
-def masses(setting: PrivacySetting, edges: Floats) -> Floats:
+def masses(setting: PrivacySetting, edges: FloatArray) -> FloatArray:
     """P(a < psi <= b) of the cells between rising edges, and of the two beyond them, each from the nearer tail."""
     tail = np.concatenate([[0.0], _tail(setting, np.abs(edges)), [0.0]])
     side = np.concatenate([[-1.0], np.where(edges < 0, -1.0, 1.0), [1.0]])
@@ -181,12 +182,12 @@ def masses(setting: PrivacySetting, edges: Floats) -> Floats:
     return np.maximum(masses, 0.0)
 
 
-def _tail(setting: PrivacySetting, y: Floats) -> Floats:
+def _tail(setting: PrivacySetting, y: FloatArray) -> FloatArray:
     """P(psi > y) for y >= 0."""
     return setting.law.tail(setting.parameters, y)
 
 
-def _corners(setting: PrivacySetting) -> tuple[Floats, bool, float]:
+def _corners(setting: PrivacySetting) -> tuple[FloatArray, bool, float]:
     """Where the density may jump, kink or be infinite, in order; whether it is constant between; sup |psi|.
 
     Of an unbounded law the outermost corners are where the tails are cut off. A plug-in that does not say where its
@@ -201,7 +202,7 @@ def _corners(setting: PrivacySetting) -> tuple[Floats, bool, float]:
     return _both_sides(sizes), stepped, bound
 
 
-def _both_sides(sizes: Floats) -> Floats:
+def _both_sides(sizes: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([-sizes, sizes]))
 
 
@@ -214,7 +215,9 @@ def _end(setting: PrivacySetting) -> float:
     return float(2.0**high)
 
 
-def _stepped_loss(setting: PrivacySetting, corners: Floats, bound: float, x: Floats, change: float) -> Floats:
+def _stepped_loss(
+    setting: PrivacySetting, corners: FloatArray, bound: float, x: FloatArray, change: float
+) -> FloatArray:
     """log f(x) - log f(x - d) from the heights of the density itself; NaN beyond the corners of an unbounded law.
 
     Masses of cells would not do: where corners of both laws meet but for rounding, a report that is impossible seems to
@@ -224,24 +227,24 @@ def _stepped_loss(setting: PrivacySetting, corners: Floats, bound: float, x: Flo
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.log(masses(setting, corners)[1:-1] / np.diff(corners))
         heights = np.concatenate([beyond, inner, beyond])
-        loss: Floats = heights[np.searchsorted(corners, x)] - heights[np.searchsorted(corners, x - change)]
+        loss: FloatArray = heights[np.searchsorted(corners, x)] - heights[np.searchsorted(corners, x - change)]
     return loss
 
 
-def _graded(corners: Floats) -> Floats:
+def _graded(corners: FloatArray) -> FloatArray:
     """Edges fine enough for smooth densities, finest towards every corner."""
     gaps = np.diff(corners)[:, None]
     return np.unique(np.append((corners[:-1, None] + gaps * _fractions()).ravel(), corners))
 
 
 @cache
-def _fractions() -> Floats:
+def _fractions() -> FloatArray:
     """Places between 0 and 1: equal steps, and from each end steps that grow by 1 % from 2^-46 on."""
     growing = np.exp(np.arange(math.log(2.0**-46), math.log(0.5), 0.01))
     return np.unique(np.concatenate([growing, 1 - growing, np.arange(1, 2048) / 2048]))
 
 
-def _around(loss: Floats, at_corner: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _around(loss: FloatArray, at_corner: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Bounds on the loss in each cell: the mean losses of the cell and its two neighbours; none beside a corner.
 
     Where the loss rises over three cells, its value at an edge lies between the means of the cells that meet there.

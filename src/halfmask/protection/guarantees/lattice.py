@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.mechanisms.base import Floats
 from halfmask.mechanisms.ours.gaussian import Gaussian
 from halfmask.mechanisms.ours.geometric import Geometric
 from halfmask.mechanisms.ours.laplace import Laplace
@@ -79,7 +79,7 @@ def lattice_cells(setting: PrivacySetting, step: float, steps: int, largest: flo
     return None if found is None else points(found, steps, largest)
 
 
-def rounded_masses(setting: PrivacySetting, step: float) -> Floats | None:
+def rounded_masses(setting: PrivacySetting, step: float) -> FloatArray | None:
     """P(k) of a rounded law for k = -K..K; None where these are more than `MOST_POINTS`.
 
     K is the last that is possible, or of an unbounded law one beyond which both tails have some 1e-14.
@@ -93,7 +93,7 @@ def rounded_masses(setting: PrivacySetting, step: float) -> Floats | None:
     return found
 
 
-def lattice_masses(setting: PrivacySetting, step: float) -> Floats:
+def lattice_masses(setting: PrivacySetting, step: float) -> FloatArray:
     """P(k) for k = -K..K of what the device draws, all but some 1e-14 of it: to compare draws and figures with."""
     check_step(setting, step)
     steps = math.floor(reach_of(setting) / step + 1.5)
@@ -157,7 +157,7 @@ def _discrete_gaussian(scale: float, steps: int) -> Cells:
     return Cells(p, np.clip(mean[held], low, high), low, high, 0.0)
 
 
-def points(pmf: Floats, steps: int, largest: float) -> Cells:
+def points(pmf: FloatArray, steps: int, largest: float) -> Cells:
     """Every k a cell: P(k) against P(k - steps)."""
     q = np.zeros_like(pmf)
     if steps < len(pmf):
