@@ -222,6 +222,25 @@ def test_streams_of_several_workers_end_when_the_service_is_told_to_stop(
     assert '"level": "error"' not in log.read_text()
 
 
+def test_workers_end_with_their_master(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    url = database_of("postgres", tmp_path, request)
+    initialise(url)
+    service = Served(url, tmp_path / "log", "--workers", "2", port=free_port())
+    wait_until(lambda: answers(service), "the workers do not answer")
+    workers = children(service.process.pid)
+    assert len(workers) >= 2
+    service.stop(signal.SIGKILL)
+    wait_until(lambda: not any(runs(each) for each in workers), "a worker is still there")
+
+
+def runs(process: int) -> bool:
+    """Whether a process is there and has not ended: one that nobody waits for stays in the list."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def answers(service: Served) -> bool:
     try:
         return service.send("GET", "/v1/health")[0] == 200

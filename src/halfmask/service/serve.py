@@ -2,9 +2,11 @@
 
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,7 +122,16 @@ def worker_app() -> FastAPI:
     set_up_logs()
     service = make_service(options)
     _end_streams_first(service)
+    threading.Thread(target=_end_with_the_master, daemon=True).start()
     return create_app(service, beside=options.beside)
+
+
+def _end_with_the_master() -> None:
+    """Stop this worker once the process that started it is gone: nobody would stop it any more."""
+    master = multiprocessing.parent_process()
+    if master is not None:
+        master.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end_streams_first(service: Service) -> None:
