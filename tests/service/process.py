@@ -24,7 +24,15 @@ def init(url: str) -> str:
 def children(process: int) -> list[int]:
     """The processes that a process has started, without the one that tracks resources for them."""
     found = [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    return [each for each in found if b"resource_tracker" not in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return [each for each in found if (words := _words(each)) and b"resource_tracker" not in words]
+
+
+def _words(process: int) -> bytes:
+    """The command of a process; nothing where it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 class Served:
