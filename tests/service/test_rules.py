@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -200,18 +201,20 @@ def test_a_live_period_falls_silent_when_too_few_are_left(world: World) -> None:
     assert world.periods(campaign, consumer)[DAY]["withheld"] == "fewer than 3 producers"
 
 
-def test_withdrawals_do_not_bring_a_period_back_near_an_older_look(any_world: World) -> None:
-    """Four come, four more come, three of these go and one comes: the third look would differ from the first by two."""
-    world = any_world
+def eight_of_twelve(world: World) -> tuple[list[str], Callable[[], Any]]:
+    """Twelve who joined a live campaign of cohorts of four, of whom eight have reported; and what is shown of it."""
     consumer = world.consumer()
     campaign = world.campaign(consumer, live=True, least_producers=4)
     producers = [world.join(campaign) for _ in range(12)]
-
-    def look() -> Any:
-        return world.periods(campaign, consumer)[DAY]
-
     for number in range(8):
         world.report(producers[number], (minute(0), 1 << number, "N"))
+    return producers, lambda: world.periods(campaign, consumer)[DAY]
+
+
+def test_withdrawals_do_not_bring_a_period_back_near_an_older_look(any_world: World) -> None:
+    """Four come, four more come, three of these go and one comes: the third look would differ from the first by two."""
+    world = any_world
+    producers, look = eight_of_twelve(world)
     second = look()
     assert second["producers"] == 8
     for number in (4, 5, 6):
@@ -227,15 +230,7 @@ def test_withdrawals_do_not_bring_a_period_back_near_an_older_look(any_world: Wo
 
 def test_three_looks_added_and_subtracted_tell_of_no_fewer(world: World) -> None:
     """Four come, four more come, three of the first and one of the second go: first + third - second would be two."""
-    consumer = world.consumer()
-    campaign = world.campaign(consumer, live=True, least_producers=4)
-    producers = [world.join(campaign) for _ in range(12)]
-
-    def look() -> Any:
-        return world.periods(campaign, consumer)[DAY]
-
-    for number in range(8):
-        world.report(producers[number], (minute(0), 1 << number, "N"))
+    producers, look = eight_of_twelve(world)
     second = look()
     for number in (0, 1, 2, 4):
         world.ok("DELETE", "/v1/me", producers[number])
