@@ -25,7 +25,6 @@ _VALUES = (
 _FIRST = (
     "start started from begin beginning von beginn anfang debut début de desde inicio dal inizio van fra från alkuaika"
 )
-_FIRST += " alkuaika"
 _LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
 _STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""

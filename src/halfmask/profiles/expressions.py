@@ -249,7 +249,7 @@ def _assemble(
 
 
 def _whole(column: pa.ChunkedArray, missing: int = 0) -> IntArray:
-    """IntArray, whatever width or decimal type an engine gives sums."""
+    """Integers, whatever width or decimal type an engine gives sums."""
     return np.asarray(column.cast(pa.int64()).fill_null(missing))
 
 
