@@ -78,9 +78,10 @@ def test_parquet_is_scanned_without_casts(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "x.parquet")
     panel = open_panel(tmp_path / "x.parquet")
     assert rows(panel) == READINGS
+    assert panel.quick is not None
+    (frame,) = panel.quick.args  # type: ignore[attr-defined]
     assert (
-        'SELECT "user" AS "user", epoch_us("time") AS "time", "value" AS "value" FROM'
-        in panel.quick.to_native().sql_query()
+        'SELECT "user" AS "user", epoch_us("time") AS "time", "value" AS "value" FROM' in frame.to_native().sql_query()
     )
 
 

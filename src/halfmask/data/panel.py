@@ -1,7 +1,7 @@
 """A panel: readings of many users over time, wherever they lie, as one lazy frame."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,7 +38,7 @@ class Engine(ABC):
         """Whether a query failed on a reading that it could not take, and on nothing else."""
 
     @abstractmethod
-    def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
+    def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
         """Run a query and stream its result; the whole of it is never in memory."""
 
 
@@ -55,7 +55,7 @@ class Panel:
     ``unit`` is that of the values, where known. ``register``: whether values were the states of a register, None where
     nobody said; then ``losses`` counts the states that gave no reading, by reason.
     ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
-    ``quick`` is the same frame by expressions that fail on what is not written as the first rows are, where there are
+    ``quick`` streams the same frame by a reader that fails on what is not written as the first rows are, where there is
     such: its numbers count only if it comes to its end. ``guard`` wraps every query: it turns the engine's failure into
     an error that names file and row.
     """
@@ -70,7 +70,7 @@ class Panel:
     unit: str | None = None
     register: bool | None = None
     losses: Callable[[], dict[str, int]] | None = None
-    quick: nw.LazyFrame[Any] | None = None
+    quick: Callable[[], Generator[pa.RecordBatch]] | None = None
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over this panel, with errors that name the place in the source."""

@@ -1,7 +1,7 @@
 """Readings before they are read as such: a table that an engine holds or reaches, whatever its columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +10,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data.engines.sql import Dialect
+from halfmask.data.formats.blocks import Cells
 from halfmask.data.panel import Engine, Guess
+from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
@@ -26,11 +28,29 @@ class RawPlace:
     text: str
 
 
+@dataclass(frozen=True)
+class RowTimes:
+    """When the values in a row are of: ``base``, an expression, plus ``offsets``, one for each value, or none at all.
+
+    ``zone``: the base is an instant, and what that zone's clock shows then is the time.
+    """
+
+    base: str
+    offsets: tuple[int, ...] = ()
+    zone: str | None = None
+
+    def of(self, dialect: Dialect, base: str, offset: str) -> str:
+        """The time from the columns that hold the two."""
+        moment = f"({base} + {offset})" if self.offsets else base
+        return wall_clock(dialect, moment, self.zone) if self.zone else moment
+
+
 class Raw(ABC):
     """A table of an engine, a sample of it, and the way from a query's failure back to the row at fault.
 
     ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
-    that a row under the header names. ``workplace`` is a temporary folder that lives as long as the table.
+    that a row under the header names. ``workplace`` is a temporary folder that lives with the table. ``by_blocks``
+    reads three columns of plain text, and fails on what is not written as they say.
     """
 
     engine: Engine
@@ -44,6 +64,7 @@ class Raw(ABC):
     units: Mapping[str, str] = MappingProxyType({})
     files: tuple[str, ...] = ()
     workplace: Any = None
+    by_blocks: Callable[[Sequence[str], Sequence[Cells]], Generator[pa.RecordBatch]] | None = None
 
     @abstractmethod
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
@@ -51,11 +72,11 @@ class Raw(ABC):
 
     @abstractmethod
     def unpivot(
-        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
     ) -> nw.LazyFrame[Any]:
         """``user, time, value``: a row for every row of the table and every value in it, with its user and time.
 
-        One expression for the user, or for the time, serves all values.
+        One expression for the user serves all values.
         """
 
     @abstractmethod
@@ -77,13 +98,6 @@ class Raw(ABC):
     @abstractmethod
     def explain(self, error: Exception) -> HalfmaskError:
         """What went wrong, for a failure that no single reading accounts for."""
-
-    def typed(self, types: Mapping[str, str]) -> "Raw | None":  # noqa: ARG002 (most tables have their types)
-        """The same table with columns that its reader parses by itself; None where there is no such reader.
-
-        A type is DOUBLE, or TIMESTAMP with the strptime format that every text must have.
-        """
-        return None
 
     def keep(self, columns: Sequence[str]) -> None:  # noqa: B027 (most tables read only what is asked for anyway)
         """Nothing but these columns will be asked for from now on."""

@@ -8,6 +8,7 @@ import weakref
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from halfmask.data import places
 from halfmask.data.engines.duckdb import DuckDBRaw, connect
-from halfmask.data.formats import databases, encodings, frames, mysql, parquet, records, remote, sheets, text
+from halfmask.data.formats import blocks, databases, encodings, frames, mysql, parquet, records, remote, sheets, text
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.places import Place
@@ -156,8 +157,8 @@ def _open_text(connection: duckdb.DuckDBPyConnection, place: Place, options: Rea
         [file for file in read.files if file not in left_out],
     )  # fmt: skip
     raw.originals, raw.workplace = originals, workplace
-    if not any(layout.footer for layout, _ in found):
-        raw.typed_table = lambda files, types: text.table(found, read, files, types)
+    if all(blocks.suits(layout) for layout, _ in found):
+        raw.by_blocks = partial(blocks.batches, found, options.threads)
     raw.sample = without_filename(raw.sample, first.names)
     raw.units = dict(first.units)
     around = [note for layout, _ in found for note in layout.notes()]

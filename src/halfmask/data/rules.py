@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfmask.data.engines.sql import Dialect
+from halfmask.data.formats.blocks import Cells
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
 from halfmask.data.numbers import NumberFormat
 from halfmask.data.times import TimeRule
@@ -19,8 +21,8 @@ class Rule:
 
     ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
     nothing can go wrong; ``wanted`` says what would have been readable. ``quick`` takes what looks like the first rows:
-    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none. ``typed`` is the same
-    over a column that the reader of a text file hands over as ``type``, which spares the text.
+    it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none. ``cells`` is the same for
+    Arrow's reader of plain text, which is quicker still.
     """
 
     role: str
@@ -29,8 +31,7 @@ class Rule:
     bad: str | None = None
     wanted: str = ""
     quick: str = ""
-    typed: str = ""
-    type: str = ""
+    cells: Cells | None = None
 
 
 def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
@@ -59,7 +60,7 @@ def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, 
         sql = f"nullif(coalesce(nullif({dialect.extract(text, KEPT, 1)}, ''), {text}), '')"
     elif kind in TEXTS:
         # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
-        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted)
+        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=Cells(pa.string()))
     return Rule("user", name, sql)
 
 
@@ -80,8 +81,8 @@ def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedA
     careful = Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
     if rule.kind not in TEXTS:
         return careful
-    typed, type = rule.typed(dialect, quoted, texts(column))
-    return replace(careful, quick=rule.quick(dialect, quoted, texts(column)), typed=typed, type=type)
+    found = texts(column)
+    return replace(careful, quick=rule.quick(dialect, quoted, found), cells=rule.cells(found))
 
 
 def value_rule(
@@ -102,8 +103,17 @@ def value_rule(
         rule = Rule("value", name, quoted if double else f"CAST({quoted} AS {dialect.double})")
     if not by:
         return rule
-    quicker = {name: f"({each}) * {by}" for name in ("quick", "typed") if (each := getattr(rule, name))}
-    return replace(rule, sql=f"({rule.sql}) * {by}", **quicker)
+    quick = f"({rule.quick}) * {by}" if rule.quick else ""
+    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick, cells=_multiplied(by) if rule.cells else None)
+
+
+def _multiplied(by: str) -> Cells | None:
+    """Numbers times a constant; None where each row has a factor of its own."""
+    try:
+        times = float(by)
+    except ValueError:
+        return None
+    return Cells(pa.float64(), lambda column: pc.multiply(column, times))
 
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
@@ -119,7 +129,8 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
         "a number such as 0.14; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
     )
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
-    return Rule("value", name, careful, bad, wanted, f"CAST({quoted} AS {dialect.double})", quoted, dialect.double)
+    quick = f"CAST({quoted} AS {dialect.double})"
+    return Rule("value", name, careful, bad, wanted, quick, Cells(pa.float64()))
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:

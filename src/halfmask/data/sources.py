@@ -2,11 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data import shapes, steps
@@ -18,13 +18,14 @@ from halfmask.data.kinds import ABSENT, CLOCK_SPAN, TEXTS, Kind, is_iso, kinds, 
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel
-from halfmask.data.raw import Raw
+from halfmask.data.raw import Raw, RowTimes
 from halfmask.data.reach import open_raw
 from halfmask.data.registers import differences
 from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
-from halfmask.data.times import TimeRule, clock_sql, running_on, time_rule
+from halfmask.data.times import TimeRule, clock_sql, time_rule
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, canonical, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name
+from halfmask.data.zones import running_on
 from halfmask.errors import ColumnError, OptionError, ReadingError, SourceError
 
 
@@ -91,13 +92,15 @@ def _panel(
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
 
 
-def _quick(raw: Raw, rules: Sequence[Rule]) -> nw.LazyFrame[Any] | None:
-    """The columns by their quick expressions, where there are such."""
+def _quick(raw: Raw, rules: Sequence[Rule]) -> Callable[[], Generator[pa.RecordBatch]] | None:
+    """The columns by Arrow's reader, or by their quick expressions, where there are such."""
+    cells = [rule.cells for rule in rules if rule.cells]
+    if raw.by_blocks and len(cells) == len(rules):
+        return partial(raw.by_blocks, [rule.column for rule in rules], cells)
     if not any(rule.quick for rule in rules):
         return None
-    typed = raw.typed({rule.column: rule.type for rule in rules if rule.type})
-    expressions = {rule.role: (rule.typed if typed else "") or rule.quick or rule.sql for rule in rules}
-    return (typed or raw).select(expressions, ordered=False)
+    frame = raw.select({rule.role: rule.quick or rule.sql for rule in rules}, ordered=False)
+    return partial(raw.engine.batches, frame)
 
 
 _FRACTIONS = (Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER)
@@ -154,7 +157,7 @@ class _Reader:
         self.notes.insert(0, f"time = {shape.time}, {len(shape.sensors)} columns as users")
         self.notes += [f"columns left out: {', '.join(left_out)}"] if left_out else []
         users = [self.dialect.literal(name) for name in shape.sensors]
-        return self._unpivoted(users, [moment.sql], [moment], values, clock, shape.guesses, unit)
+        return self._unpivoted(users, RowTimes(moment.sql), [moment], values, clock, shape.guesses, unit)
 
     def days(self, shape: shapes.Days) -> Panel:
         """A row a day, a column for each part of it."""
@@ -167,10 +170,8 @@ class _Reader:
         shown = "the file's name" if shape.user.startswith("@") else shape.user
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shown}, time = {shape.date} and the column's name; {evidence}")
-        times = [
-            running_on(self.dialect, moment.sql, str(offset), tz) if tz else f"({moment.sql}) + {offset}"
-            for offset in shape.slots.values()
-        ]
+        midnight = self.dialect.at(moment.sql, tz) if tz else moment.sql
+        times = RowTimes(midnight, tuple(shape.slots.values()), tz)
         return self._unpivoted([user.sql], times, [user, moment], values, clock, shape.guesses, unit)
 
     def moments(self, shape: shapes.Moments) -> Panel:
@@ -185,13 +186,13 @@ class _Reader:
             values = [replace(rule, sql=f"({rule.sql}) * {by}") for rule in values] if by else values
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shape.user}; {evidence}")
-        times = [f"CAST({moment} AS {self.dialect.integer})" for moment in shape.times.values()]
+        times = RowTimes(f"CAST(0 AS {self.dialect.integer})", tuple(shape.times.values()))
         return self._unpivoted([user.sql], times, [user], values, None, shape.guesses, unit)
 
     def _unpivoted(
         self,
         users: Sequence[str],
-        times: Sequence[str],
+        times: RowTimes,
         keys: list[Rule],
         values: list[Rule],
         clock: TimeRule | None,
@@ -247,7 +248,7 @@ class _Reader:
         both = f"(({moment.sql}) + ({sql}))"
         if part is not None and part.running and self.options.tz:
             both = running_on(self.dialect, moment.sql, sql, self.options.tz)
-        return rule, [replace(moment, sql=both, quick="", typed="", type=""), Rule("clock", clock, sql, bad, wanted)]
+        return rule, [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
 
     def _parts(self, name: str) -> "_Parts":
         """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""

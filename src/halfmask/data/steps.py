@@ -1,8 +1,12 @@
 """The sampling step of a panel: the most common distance between successive readings of a user."""
 
+from collections.abc import Generator
+from contextlib import closing
+
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfmask.data.panel import Panel
 
@@ -12,15 +16,28 @@ SOME_USERS = 64
 
 def head(panel: Panel) -> pa.Table:
     """The first rows that have a user and a time."""
-    placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
     if panel.quick is not None:
         try:
-            return panel.engine.collect(panel.quick.filter(placed).head(HEAD_ROWS))
+            return _first(panel.quick())
         except Exception as error:
             if not panel.engine.misread(error):
                 with panel.guard():
                     raise
+    placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
     return panel.collect(panel.frame.filter(placed).head(HEAD_ROWS))
+
+
+def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
+    """The first rows of a stream that is then closed."""
+    found, rows = [], 0
+    with closing(batches):
+        for batch in batches:
+            placed = pc.and_(pc.is_valid(batch.column(0)), pc.is_valid(batch.column(1)))
+            found.append(batch.filter(placed).slice(0, HEAD_ROWS - rows))
+            rows += found[-1].num_rows
+            if rows == HEAD_ROWS:
+                break
+        return pa.Table.from_batches(found)
 
 
 def step_of(rows: pa.Table) -> int | None:

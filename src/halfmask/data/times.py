@@ -7,20 +7,19 @@ an epoch number) is an instant, and becomes the wall clock of ``tz``, or of UTC 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from halfmask.data.clocks import SECOND
 from halfmask.data.dates import SPAN, DateFormat
 from halfmask.data.engines.sql import Dialect, DuckDBDialect
+from halfmask.data.formats.blocks import Cells
 from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
-from halfmask.errors import ColumnError, OptionError
+from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
+from halfmask.errors import ColumnError
 
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
-HOUR = 3_600_000_000
 SERIAL = "days"
 _SERIALS, _SERIAL_1970 = (20_000, 80_000), 25_569
 """Days since 30 December 1899, as sheets count them: from 1954 to 2119. As seconds they would be a night of 1970."""
@@ -87,18 +86,27 @@ class TimeRule:
         micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
         return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
-    def typed(self, dialect: Dialect, column: str, found: Sequence[str]) -> tuple[str, str]:
-        """The same for a column that a reader of text hands over as timestamps of one format; and that type.
+    def cells(self, found: Sequence[str]) -> Cells | None:
+        """The same for Arrow's reader of text, where it takes all of the first texts; None where it does not.
 
-        The format is exact, as in `quick`: without it an offset would be taken without a word.
+        It refuses a zone where none was, none where one was, and fractions of a microsecond.
         """
-        form = iso_form(found)
-        form = None if self.unit is not None or self.formats or self.spans else form
-        if not isinstance(dialect, DuckDBDialect) or not form or "%z" in form:
-            return "", ""
-        micros = f"epoch_us({column})"
-        zoned = self.zoned and self.tz != "UTC"
-        return wall_clock(dialect, micros, self.tz) if zoned else micros, f"TIMESTAMP {form}"
+        whole = self.kind is Kind.TEXT_INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
+        if self.formats or self.spans or (self.unit is not None and not whole):
+            return None
+        kind = pa.int64() if whole else pa.timestamp("us", "UTC" if self.zoned else None)
+        try:
+            pa.array(found, pa.string()).cast(kind)
+        except pa.ArrowInvalid:
+            return None
+        return Cells(kind, self._finished)
+
+    def _finished(self, column: pa.Array) -> pa.Array:
+        """Microseconds of the wall clock from what Arrow read."""
+        micros = column.cast(pa.int64())
+        if self.unit is not None:
+            micros = pc.multiply_checked(micros, 1_000_000 // _PER_SECOND[self.unit])
+        return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
 
     def _text(self, dialect: Dialect, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""
@@ -157,46 +165,6 @@ def _iso_form(text: str) -> str | None:
     mark, seconds, zone = match["mark"] or "", match["seconds"], match["zone"] or ""
     clock = f"{mark}%H:%M{':%S' if seconds else ''}" if mark else ""
     return f"%Y-%m-%d{clock}{'Z' if zone == 'Z' else '%z' if zone else ''}"
-
-
-def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:
-    """Microseconds of the wall clock in a zone; in an hour that comes twice, a microsecond later the second time.
-
-    So both passings keep their day and hour, and are no duplicates of each other.
-    """
-    local = dialect.local(instant, tz)
-    hours = second_passings(tz)
-    if not hours:
-        return local
-    listed = ", ".join(map(str, hours))
-    return f"({local} + CASE WHEN {dialect.divide(instant, HOUR)} IN ({listed}) THEN {SECOND} ELSE 0 END)"
-
-
-def running_on(dialect: Dialect, midnight: str, offset: str, tz: str) -> str:
-    """The wall clock at so many microseconds of real time after a midnight of a zone."""
-    return wall_clock(dialect, f"({dialect.at(midnight, tz)} + ({offset}))", tz)
-
-
-@cache
-def second_passings(tz: str) -> tuple[int, ...]:
-    """The hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100.
-
-    Clocks are looked at every ten days: no zone has gone back and forth within that time since 1970.
-    """
-    zone, found, step = ZoneInfo(tz), [], 240
-
-    def offset(hour: int) -> float:
-        return (datetime.fromtimestamp(hour * 3600, UTC).astimezone(zone).utcoffset() or timedelta(0)).total_seconds()
-
-    for begin in range(0, 130 * 365 * 24, step):
-        low, high = begin, begin + step
-        if offset(low) <= offset(high):
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if offset(middle) > offset(high) else (low, middle)
-        found.append(high)
-    return tuple(found)
 
 
 def _big(dialect: Dialect, column: str) -> str:
@@ -296,14 +264,6 @@ def _is_finite_number(text: object) -> bool:
         return abs(float(str(text))) < float("inf")
     except ValueError:
         return False
-
-
-def check_zone(tz: str) -> None:
-    """Refuse a zone that is not in the time zone database."""
-    try:
-        ZoneInfo(tz)
-    except (KeyError, ValueError, OSError) as error:
-        raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
 
 
 def clock_sql(

@@ -144,7 +144,7 @@ def _counted(panel: Panel, plan: Plan, advance: Callable[[int], None] | None) ->
 
     if panel.quick is not None:
         try:
-            tally = count(panel.engine.batches(panel.quick), plan, KERNEL_BYTES, told)
+            tally = count(panel.quick(), plan, KERNEL_BYTES, told)
             if all(user and user == user.strip() for user in tally.users):
                 return tally
         except Exception as error:

@@ -1,10 +1,9 @@
 """Readings on DuckDB: the engine of one machine."""
 
-import copy
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -14,12 +13,16 @@ import pyarrow as pa
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace, RowTimes
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
 FAILURES = (duckdb.Error, pa.ArrowException, OSError)
 """What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
+
+
+MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion error|CSV parse error|overflow"
+"""In what DuckDB and Arrow say of a cell that they could not take."""
 
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -67,12 +70,9 @@ class DuckDBEngine(Engine):
         return frame.to_native().to_arrow_table()
 
     def misread(self, error: Exception) -> bool:
-        return (
-            isinstance(error, FAILURES)
-            and re.search("Conversion Error|Could not parse|Could not convert", str(error)) is not None
-        )
+        return isinstance(error, FAILURES) and re.search(MISREAD, str(error)) is not None
 
-    def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
+    def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
         reader = frame.to_native().to_arrow_reader(BATCH_ROWS)
         try:
             yield from reader
@@ -105,7 +105,6 @@ class DuckDBRaw(Raw):
         self.source = source
         self.files = tuple(files)
         self.originals: Mapping[str, str] = {}
-        self.typed_table: Callable[[Sequence[str], Mapping[str, str]], str] | None = None
         self._table = table
         self._order = order
         self.sample = self._look()
@@ -127,22 +126,18 @@ class DuckDBRaw(Raw):
         return nw.from_native(self._query(", ".join(columns)))
 
     def unpivot(
-        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
     ) -> nw.LazyFrame[Any]:
-        def each(expressions: Sequence[str]) -> str:
-            return expressions[0] if len(expressions) == 1 else f"unnest([{', '.join(expressions)}])"
-
-        columns = f'{each(users)} AS "user", {each(times)} AS "time", unnest([{", ".join(values)}]) AS "value"'
+        user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
+        offset = f"unnest([{', '.join(map(str, times.offsets))}])" if times.offsets else "0"
+        columns = f'{user} AS "user", {times.base} AS base, {offset} AS shift, unnest([{", ".join(values)}]) AS "value"'
         if ordered:
             columns += f', CAST({self._order} AS BIGINT) AS "order"'
-        return nw.from_native(self._query(columns))
-
-    def typed(self, types: Mapping[str, str]) -> "DuckDBRaw | None":
-        if self.typed_table is None:
-            return None
-        again, table = copy.copy(self), self.typed_table
-        again._table = lambda files: table(files, types)
-        return again
+        # The clock of a zone is a long expression: it stands outside, once, and not with each of many columns.
+        shown = f'"user", {times.of(self.dialect, "base", "shift")} AS "time", "value"' + (
+            ', "order"' if ordered else ""
+        )
+        return nw.from_native(self._query(columns).project(shown))
 
     def distinct(self, text: str) -> dict[str, int]:
         text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,7 +14,7 @@ from halfmask.data.engines.sql import SparkDialect
 from halfmask.data.formats import frames, parquet, text
 from halfmask.data.panel import Engine
 from halfmask.data.places import FILE_FORMATS, Place
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace, RowTimes
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20
@@ -85,7 +85,7 @@ class SparkEngine(Engine):
     def misread(self, error: Exception) -> bool:
         return "CAST_INVALID_INPUT" in str(error)
 
-    def batches(self, frame: nw.LazyFrame[Any]) -> Iterator[pa.RecordBatch]:
+    def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
         """Row by row from one partition after another, gathered into batches: memory holds a partition at most."""
         native = frame.to_native()
         names, rows = native.columns, []
@@ -203,15 +203,18 @@ class SparkRaw(Raw):
         return lazy(frame.selectExpr(*columns, *(["order"] if ordered else [])))
 
     def unpivot(
-        self, users: Sequence[str], times: Sequence[str], values: Sequence[str], *, ordered: bool
+        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
     ) -> nw.LazyFrame[Any]:
-        def of(expressions: Sequence[str], i: int) -> str:
-            return expressions[min(i, len(expressions) - 1)]
-
-        rows = ", ".join(f"{of(users, i)}, {of(times, i)}, {value}" for i, value in enumerate(values))
+        offsets = times.offsets or (0,) * len(values)
+        names = users if len(users) == len(values) else [users[0]] * len(values)
+        rows = ", ".join(
+            f"{name}, {times.base}, {shift}L, {value}"
+            for name, shift, value in zip(names, offsets, values, strict=True)
+        )
+        more = ["order"] if ordered else []
         frame = self._ordered() if ordered else self._frame
-        stacked = f"stack({len(values)}, {rows}) AS (user, time, value)"
-        return lazy(frame.selectExpr(stacked, *(["order"] if ordered else [])))
+        stacked = frame.selectExpr(f"stack({len(values)}, {rows}) AS (user, base, shift, value)", *more)
+        return lazy(stacked.selectExpr("user", f"{times.of(self.dialect, 'base', 'shift')} AS time", "value", *more))
 
     def distinct(self, text: str) -> dict[str, int]:
         text = f"coalesce(trim(CAST({text} AS STRING)), '') AS t"

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.formats.encodings import HEAD_BYTES, unpacked
@@ -25,7 +24,6 @@ _UNPACK_BELOW = 1 << 24
 _CELL_LINES = 20
 """Lines that a cell may go on for before a quote is taken for one that was left open."""
 _DELIMITERS = (",", ";", "\t", "|")
-NO_TYPES: Mapping[str, str] = MappingProxyType({})
 Lines = list[tuple[int, list[str]]]
 """Rows of a head of a file, each with the number of its line from 0."""
 
@@ -297,8 +295,8 @@ def glob_free(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
-def table(found: Layouts, place: Place, files: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> str:
-    """The FROM clause that reads files of these layouts with every cell as text, but for columns of ``types``."""
+def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
+    """The FROM clause that reads files of these layouts with every cell as text."""
     wanted = set(files)
     parts = [
         (layout, [file for file in of_layout if file in wanted])
@@ -306,8 +304,8 @@ def table(found: Layouts, place: Place, files: Sequence[str], types: Mapping[str
         if not wanted.isdisjoint(of_layout)
     ]
     if len(parts) == 1 and not parts[0][0].footer:
-        return _read(parts[0][0], place, parts[0][1], types)
-    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part, types)}" for layout, part in parts]
+        return _read(parts[0][0], place, parts[0][1])
+    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part)}" for layout, part in parts]
     return f"({' UNION ALL BY NAME '.join(selects)})"
 
 
@@ -320,10 +318,9 @@ def _cells(layout: Layout) -> str:
     return f"* REPLACE (CASE WHEN NOT ({alone}) THEN {names[0]} END AS {names[0]})"
 
 
-def _read(layout: Layout, place: Place, files: Sequence[str], types: Mapping[str, str]) -> str:
+def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
     paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
-    kinds = {name: types.get(name, "VARCHAR").partition(" ") for name in layout.names}
-    columns = ", ".join(f"{_SQL.literal(name)}: '{kind}'" for name, (kind, _, _) in kinds.items())
+    columns = ", ".join(f"{_SQL.literal(name)}: 'VARCHAR'" for name in layout.names)
     texts: Mapping[str, str] = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
     written = [f"{name} = {_SQL.literal(value)}" for name, value in texts.items()]
     written += [
@@ -334,6 +331,5 @@ def _read(layout: Layout, place: Place, files: Sequence[str], types: Mapping[str
         f"null_padding = {bool(layout.footer)}",
         f"hive_partitioning = {bool(place.partitions)}",
         "hive_types_autocast = false",
-        *(f"timestampformat = {_SQL.literal(form)}" for _, _, form in kinds.values() if form),
     ]
     return f"read_csv([{paths}], {', '.join(written)})"

@@ -1,0 +1,103 @@
+"""Plain CSV by Arrow's reader, a block of lines on each thread: the quick way through a large file.
+
+It takes what is written as the first rows are, and fails on all else; then an engine reads with care. A cell that goes
+on over the end of a line fails too, wherever blocks are cut: its two parts have a column more than a row has.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from halfmask.data.formats.text import Layout, Layouts
+from halfmask.data.kinds import ABSENT
+
+BLOCK = 1 << 21
+_LINE = 1 << 16
+_SPELLINGS: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.capitalize)
+_NOTHING = sorted({spelled(word) for word in ABSENT for spelled in _SPELLINGS})
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as Arrow reads it: its type, and what turns that into what a panel holds; None: it is that already."""
+
+    type: pa.DataType
+    finish: Callable[[pa.Array], pa.Array] | None = None
+
+    def read(self, column: pa.Array) -> pa.Array:
+        """The column of the panel."""
+        return self.finish(column) if self.finish else column
+
+
+def suits(layout: Layout) -> bool:
+    """Whether a file is nothing but lines of cells, after a number of lines that are left out."""
+    return layout.compression == "none" and layout.delimiter != " " and not (layout.comment or layout.footer)
+
+
+def batches(
+    layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[Cells]
+) -> Generator[pa.RecordBatch]:
+    """User, time and value of all rows, in the order of the files; `pa.ArrowInvalid` where one is written otherwise."""
+    workers = threads or os.cpu_count() or 1
+    waiting: deque[Future[pa.RecordBatch]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for layout, files in layouts:
+                for file in files:
+                    for start, end in _cut(file, layout.skip + layout.header):
+                        waiting.append(pool.submit(_parsed, file, start, end, layout, names, cells))
+                        if len(waiting) > workers + 1:
+                            yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _cut(file: str, skip: int) -> Iterator[tuple[int, int]]:
+    """Where blocks of whole lines begin and end, behind the lines to be left out."""
+    with open(file, "rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(0)
+        for _ in range(skip):
+            if b"\r" in opened.readline(_LINE).removesuffix(b"\r\n"):
+                raise pa.ArrowInvalid("CSV parse error: lines end in another way")
+        start = opened.tell()
+        while start < size:
+            end = min(start + BLOCK, size)
+            if end < size:
+                opened.seek(end)
+                line = opened.readline(_LINE)
+                if not line.endswith(b"\n") and opened.tell() < size:
+                    raise pa.ArrowInvalid("CSV parse error: a line is too long")
+                end = opened.tell()
+            yield start, end
+            start = end
+
+
+def _parsed(
+    file: str, start: int, end: int, layout: Layout, names: Sequence[str], cells: Sequence[Cells]
+) -> pa.RecordBatch:
+    with open(file, "rb", buffering=0) as opened:
+        text = os.pread(opened.fileno(), end - start, start)
+    table = pc.read_csv(
+        pa.BufferReader(text),
+        read_options=pc.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=layout.names),
+        parse_options=pc.ParseOptions(delimiter=layout.delimiter),
+        convert_options=pc.ConvertOptions(
+            column_types={name: each.type for name, each in zip(names, cells, strict=True)},
+            include_columns=list(names),
+            null_values=_NOTHING,
+            strings_can_be_null=False,
+        ),
+    )
+    if table.column(names[1]).null_count:
+        # A word for no value is none for no time; which of them stands there is left to who reads with care.
+        raise pa.ArrowInvalid("CSV conversion error: a row without a time")
+    found = [each.read(table.column(name).combine_chunks()) for name, each in zip(names, cells, strict=True)]
+    return pa.record_batch(found, ["user", "time", "value"])

@@ -1,0 +1,92 @@
+"""Wall clocks of zones, by a query of an engine or over an array.
+
+In an hour that comes twice a reading lies a microsecond later the second time. So both passings keep their day and
+hour, and are no duplicates of each other.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from halfmask.arrays import IntArray
+from halfmask.data.clocks import SECOND
+from halfmask.data.engines.sql import Dialect
+from halfmask.errors import OptionError
+
+HOUR = 3_600_000_000
+_YEARS = 130
+_LOOKS = 10 * 86_400
+"""Seconds between two looks at a clock: no zone has gone back and forth within ten days since 1970."""
+
+
+def check_zone(tz: str) -> None:
+    """Refuse a zone that is not in the time zone database."""
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError) as error:
+        raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
+
+
+def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:
+    """SQL of the microseconds of the wall clock in a zone at an instant of UTC."""
+    local = dialect.local(instant, tz)
+    hours = second_passings(tz)
+    if not hours:
+        return local
+    listed = ", ".join(map(str, hours))
+    return f"({local} + CASE WHEN {dialect.divide(instant, HOUR)} IN ({listed}) THEN {SECOND} ELSE 0 END)"
+
+
+def running_on(dialect: Dialect, midnight: str, offset: str, tz: str) -> str:
+    """The wall clock at so many microseconds of real time after a midnight of a zone."""
+    return wall_clock(dialect, f"({dialect.at(midnight, tz)} + ({offset}))", tz)
+
+
+def wall_clocks(instants: IntArray, tz: str) -> IntArray:
+    """The same over an array; `pa.ArrowInvalid` for instants before 1970 or after 2099."""
+    edges, ahead = _stretches(tz)
+    if len(instants) and not (edges[0] <= instants.min() and instants.max() < edges[-1]):
+        raise pa.ArrowInvalid("CSV conversion error: a time before 1970 or after 2099")
+    found: IntArray = instants + ahead[np.searchsorted(edges, instants, "right") - 1]
+    return found
+
+
+@cache
+def second_passings(tz: str) -> tuple[int, ...]:
+    """The hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100."""
+    back = (after for after, before in _changes(tz) if _ahead(tz, after) < before)
+    return tuple(after // 3600 for after in back)
+
+
+@cache
+def _stretches(tz: str) -> tuple[IntArray, IntArray]:
+    """Instants from which on a clock is so many microseconds ahead of UTC, from 1970; the last ends them."""
+    again = {hour * 3600 for hour in second_passings(tz)}
+    starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
+    ahead = [_ahead(tz, start) * 1_000_000 + (SECOND if start in again else 0) for start in starts]
+    return np.array([*starts, _YEARS * 365 * 86_400]) * 1_000_000, np.array([*ahead, 0])
+
+
+@cache
+def _changes(tz: str) -> tuple[tuple[int, int], ...]:
+    """The seconds since 1970 at which a zone's clock is changed, and how far ahead of UTC it was before."""
+    found = []
+    for begin in range(0, _YEARS * 365 * 86_400, _LOOKS):
+        low, high = begin, begin + _LOOKS
+        before = _ahead(tz, low)
+        if before == _ahead(tz, high):
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _ahead(tz, middle) == before else (low, middle)
+        found.append((high, before))
+    return tuple(found)
+
+
+def _ahead(tz: str, second: int) -> int:
+    """Seconds that a zone's clock is ahead of UTC."""
+    offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
+    return round((offset or timedelta(0)).total_seconds())
