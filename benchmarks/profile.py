@@ -23,7 +23,7 @@ REPEATS = 3
 MOST_TIMES_AS_LONG = 4
 MOST_MEMORY = 1.0  # GB
 LEAST_OF_CSV = 0.5
-CSV_USERS = 640
+CSV_USERS = 2560
 BARE = "SELECT user, count(*), sum(value) FROM '{}' GROUP BY user"
 
 

@@ -66,7 +66,7 @@ def _stretches(tz: str) -> tuple[IntArray, IntArray]:
     """Instants from which on a clock is so many microseconds ahead of UTC, from 1970; the last ends them."""
     again = {hour * 3600 for hour in second_passings(tz)}
     starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
-    ahead = [_ahead(tz, start) * 1_000_000 + (SECOND if start in again else 0) for start in starts]
+    ahead = [_ahead(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]
     return np.array([*starts, _YEARS * 365 * 86_400]) * 1_000_000, np.array([*ahead, 0])
 
 
