@@ -1,7 +1,7 @@
 """Plain CSV by Arrow's reader, a block of lines on each thread: the quick way through a large file.
 
-It takes what is written as the first rows are, and fails on all else; then an engine reads with care. It fails too where
-a block ends within a cell that goes on over the end of a line: the two parts have a column more than a row has.
+It takes what is written as the first rows are, and fails on all else; then an engine reads with care. It fails too
+where a block ends within a cell that goes on over the end of a line: the parts have a column more than a row has.
 """
 
 import os
