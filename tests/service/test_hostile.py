@@ -311,6 +311,35 @@ def test_bodies_that_come_slowly_are_bounded(world: World, monkeypatch: pytest.M
     assert bodies._Held.size == 0
 
 
+def test_the_time_of_a_request_is_when_all_of_it_has_come(world: World) -> None:
+    """A body that begins before the deadline and ends after it is late; so is a change of rewards."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1, grace_minutes=60)
+    producer = world.join(campaign)
+
+    def slowly(until: str, body: dict[str, Any]) -> Any:
+        async def parts() -> Any:
+            raw = json.dumps(body).encode()
+            yield raw[:9]
+            world.clock.set(until)
+            yield raw[9:]
+
+        return parts()
+
+    world.clock.set("2026-11-17T00:59:59Z")
+    report = {"time": "2026-11-16T10:00:00Z", "steps": 7, "setting": "N"}
+    late = slowly("2026-11-17T01:00:00Z", {"reports": [report]})
+    assert world.ok("POST", "/v1/reports", producer, content=late)["results"] == [
+        {"status": "refused", "code": "closed"}
+    ]
+    rewards = {"rewards": {"N": 9}, "from": "2026-11-18"}
+    path = f"/v1/campaigns/{campaign}/rewards"
+    fine(world.send("PUT", path, consumer, content=slowly("2026-11-17T23:59:59Z", rewards)))
+    begun = slowly("2026-11-18T00:00:00Z", rewards | {"rewards": {"N": 10}})
+    assert world.refused(409, "PUT", path, consumer, content=begun)["field"] == "from"
+    assert world.report(producer, ("2026-11-18T00:00:00Z", 7, "N"))[0] == {"status": "accepted", "reward": 9}
+
+
 def test_what_cannot_go_out_again_is_not_taken_in(world: World) -> None:
     consumer = world.consumer()
     for odd in ('"\\ud800"', "1e400", "-1e400"):

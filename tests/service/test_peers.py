@@ -3,16 +3,19 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from halfmask.errors import OptionError
+from halfmask.service import peers
 from halfmask.service.cells import merge
 from halfmask.service.ingest import Post
-from halfmask.service.known import others, own_cells
-from halfmask.service.peers import Peers, learn, prepare
+from halfmask.service.known import FEW, others, own_cells
+from halfmask.service.peers import EVER, Part, Peers, Window, learn, parts, prepare
 from halfmask.service.tokens import digest
 from halfmask_device.transport import ServiceClient as Peer
 from halfmask_device.transport import Transport
@@ -239,6 +242,7 @@ def test_what_peers_say_is_checked(tmp_path: Path) -> None:
         for wrong in (
             *(sent(version=-1), sent(version=True), sent(final=1), sent(cells={"N": cell | {"sum": 6}})),
             *(sent(cells={"X": cell}), {"open": [], "cells": {"x": {}}}, {"open": [], "cells": {node: {"day": {}}}}),
+            *(sent() | {"after": "day"}, sent() | {"to": 5}),
             *({"cells": {}}, {"open": [1], "cells": {}}, {"open": [], "cells": []}),
         ):
             world.refused(422, "POST", path, SECRET, wrong)
@@ -270,6 +274,59 @@ def test_the_order_of_what_is_heard_does_not_matter(tmp_path: Path) -> None:
                     learn(tx, mine, "own", each)
                 seen.add(tuple((row.node, row.version) for row in tx.known(mine.key, [DAY])))
         assert seen == {(("0000000000000001", 9), ("0000000000000002", 9))}
+
+
+def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "MOST_TOLD", 200)  # so that answers come in several parts, too
+    with services(tmp_path, "a", "b") as worlds:
+        net, alone = Net(worlds, [(0, 1)]), 0
+        consumer = worlds[0].consumer()
+        campaign = worlds[0].campaign(consumer, period="hour", least_producers=1, ends="2027-12-01T00:00:00Z")
+        net.round()
+        totals = {}
+        for world, hour, steps in zip(worlds, ("11", "12"), (5000, 7000), strict=True):
+            token = world.join(campaign, "N")
+            assert world.report(token, (f"{DAY}T{hour}:00:00Z", steps, "N"))[0]["status"] == "accepted"
+            totals[f"{DAY}T{hour}Z"] = steps / 1000
+        tokens = [consumer, *net.consumers(campaign)]
+
+        def counted(_: Any, __: Any, statement: str, *___: Any) -> None:
+            nonlocal alone
+            alone += statement.startswith("DELETE FROM looks")  # done for each period that is closed by itself
+
+        for world in worlds:
+            event.listen(world.store.engine, "before_cursor_execute", counted)  # type: ignore[attr-defined]
+            world.clock.set("2026-12-10T00:00:11Z")
+        for _ in range(3):
+            net.round()
+        seen = [world.periods(campaign, token) for world, token in zip(worlds, tokens, strict=True)]
+        assert seen[0] == seen[1]
+        closed = [key for key, period in seen[0].items() if period["state"] == "closed"]
+        assert len(closed) > 590
+        assert len(seen[0]) - len(closed) <= 2  # the last hour's grace is not over
+        assert alone <= 2 * 2 * FEW < len(closed)  # those around a report, at two nodes
+        assert {key: each["sum"]["estimate"] for key, each in seen[0].items() if each["sum"]} == totals
+
+
+def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> None:
+    keys = [f"2026-01-{day:02}" for day in range(1, 31)]
+    entry = {"version": 1, "final": False, "cells": {number: {} for number in range(500)}}
+    said = list(parts(keys[:20], {node: dict.fromkeys(keys[10:], entry) for node in "ab"}))
+    assert len(said) > 8
+    assert [key for part in said for key in part.open] == keys[:20]
+    assert sum(len(own) for part in said for own in part.cells.values()) == 40
+    assert max(sum(len(each["cells"]) for own in part.cells.values() for each in own.values()) for part in said) <= 2000
+    windows = [part.window for part in said]
+    assert (windows[0].after, windows[-1].to) == (None, None)
+    assert all(one.to == two.after for one, two in pairwise(windows))
+    assert list(parts([], {})) == [Part([], {}, EVER)]
+    asked = Part(keys[:3], {"a": {}}, Window(None, keys[4]))
+    assert asked.rest(None) is asked.rest(keys[4]) is None
+    assert asked.rest(keys[1]) == Part(keys[2:3], {}, Window(keys[1], keys[4]))
+    with pytest.raises(ValueError, match="outside"):
+        Part([], {}, Window(keys[1], None)).rest(keys[1])  # an answer that gets nowhere would be asked for ever
 
 
 def test_a_secret_is_long_and_old_ones_are_not_taken_again(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Cast:
                 tx.add_token(digest(self.tokens["peer"]), "peer", 0, 0, None)
             row = tx.campaign(campaign)
             assert row is not None
-            tx.put_known(row.key, KnownRow(PEER, "2026-11-16", 1, False, {}))
+            tx.put_known(row.key, [KnownRow(PEER, "2026-11-16", 1, False, {})])
         world.service.node = "0123456789abcdef"
         self.names = {
             "c": campaign,

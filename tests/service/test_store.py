@@ -161,7 +161,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
             KnownRow("", "p", 4, True, cells),
             KnownRow("b", "q", 9, False, {}),
         ):
-            tx.put_known(campaign, each)
+            tx.put_known(campaign, [each])
         tx.put_fact("node", "one")
         tx.put_fact("node", "two")
     with store.transaction() as tx:

@@ -6,13 +6,10 @@ from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import merge, plain
 from halfmask.service.estimates import period_entry, withheld_entry
-from halfmask.service.known import agreed, note, others, own_cells
+from halfmask.service.known import FEW, MANY, agreed, empty, note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
 from halfmask.service.storage.base import ClosedRow, Plain, Transaction
 from halfmask_device.instants import Instant
-
-FEW, MANY = 50, 2000
-"""Periods that one transaction closes; so many only where nobody reported."""
 
 
 def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plain:
@@ -37,7 +34,7 @@ def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plai
 def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
     """Close periods in order; as many as there are at once where nobody reported in any of them."""
     tx.lock(campaign.key)
-    if not _empty(tx, campaign, spans):
+    if not empty(tx, campaign, spans):
         for span in spans:
             close(tx, campaign, span, now)
         return
@@ -50,19 +47,19 @@ def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: I
     tx.add_closed(campaign.key, rows)
 
 
-def _empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
-    """Whether nothing is known of any of the periods, which follow each other: no report, no cells, no look."""
-    if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
-        return False
-    return not tx.any_cells(campaign.key, [span.key for span in spans])
-
-
 def parts(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
     """Periods as they are closed together: few, so that reports need not wait, or many that are empty."""
     for start in range(0, len(spans), MANY):
-        some = spans[start : start + MANY]
-        size = MANY if len(some) > FEW and _empty(tx, campaign, some) else FEW
-        yield from (some[first : first + size] for first in range(0, len(some), size))
+        yield from _halves(tx, campaign, spans[start : start + MANY])
+
+
+def _halves(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    if len(spans) <= FEW or empty(tx, campaign, spans):
+        yield spans
+    else:
+        half = len(spans) // 2
+        yield from _halves(tx, campaign, spans[:half])
+        yield from _halves(tx, campaign, spans[half:])
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:
@@ -86,7 +83,7 @@ def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None
     closed = tx.closed_keys(campaign.key, [span.key for span in past])
     still = [span for span in past if span.key not in closed]
     settled = still[0].begins if still else past[-1].ends if past else since or campaign.begins
-    return [span for span in still if agreed(tx, campaign, span)], settled
+    return agreed(tx, campaign, still), settled
 
 
 def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None) -> list[Span]:

@@ -4,7 +4,7 @@ Versions are instants, or one more than the last where the clock has not moved o
 where a database was put back from an older copy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
@@ -16,6 +16,8 @@ from halfmask_device.instants import Instant
 SETTLED = 10 * SECOND
 OWN = ""
 """The name of a node's own cells in its own database."""
+FEW, MANY = 50, 2000
+"""Periods that one transaction writes; so many only where nobody reported."""
 Noted = tuple[Span, Cells, bool]
 """A period, the node's own cells of it, and whether they are final."""
 
@@ -26,17 +28,37 @@ def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
     return merge([reports, *map(read, tx.node_cells(campaign.key, span.key))])
 
 
+def empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
+    """Whether nothing is in any of the periods, which are in order: no report, no cells of anybody, no look."""
+    if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
+        return False
+    return not tx.any_cells(campaign.key, [span.key for span in spans])
+
+
+def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Cells]:
+    """`own_cells` of periods in order; by halves, so that many without a report are seen at once."""
+    if len(spans) > 2 and empty(tx, campaign, spans):
+        yield from ({} for _ in spans)
+    elif len(spans) > 2:
+        half = len(spans) // 2
+        yield from all_own_cells(tx, campaign, spans[:half])
+        yield from all_own_cells(tx, campaign, spans[half:])
+    else:
+        yield from (own_cells(tx, campaign, span) for span in spans)
+
+
 def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
     """The cells of the peers, as far as they are known here."""
     return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
 
 
-def agreed(tx: Transaction, campaign: Campaign, span: Span) -> bool:
-    """Whether everybody who has cells of a period, this node among them, has said its last."""
+def agreed(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[Span]:
+    """Those of the periods of which everybody who has cells, this node among them, has said its last."""
     if not campaign.peered:
-        return True
-    rows = tx.known(campaign.key, [span.key])
-    return any(row.node == OWN for row in rows) and all(row.final for row in rows)
+        return list(spans)
+    rows = tx.known(campaign.key, [span.key for span in spans])
+    own, waiting = {row.period for row in rows if row.node == OWN}, {row.period for row in rows if not row.final}
+    return [span for span in spans if span.key in own and span.key not in waiting]
 
 
 def recent(campaign: Campaign, now: Instant) -> list[Span]:
@@ -70,12 +92,11 @@ def changed(
     spans = campaign.spans(now + campaign.skew, settled) if campaign.peered else recent(campaign, now)
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
     noted = own_rows(tx, campaign, spans)
+    said = {period for period, row in noted.items() if row.final}
+    still = [span for span in spans if span.key not in closed and span.key not in said]
     found: list[Noted] = []
-    for span in spans:
+    for span, cells in zip(still, all_own_cells(tx, campaign, still), strict=True):
         row = noted.get(span.key)
-        if span.key in closed or (row is not None and row.final):
-            continue
-        cells = own_cells(tx, campaign, span)
         final = heard is not None and heard >= campaign.deadline(span) + SETTLED
         if row is None or (read(row.cells), row.final) != (cells, final):
             found.append((span, cells, final))
@@ -87,15 +108,14 @@ def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Insta
     tx.lock(campaign.key)
     before = own_rows(tx, campaign, [span for span, _, _ in noted])
     version = max(now, tx.newest(campaign.key, OWN) + 1)
-    for span, cells, final in noted:
-        row = KnownRow(OWN, span.key, version, final, plain(cells))
-        old = before.get(span.key)
-        if old is None or old._replace(version=version) != row:
-            tx.put_known(campaign.key, row)
+    rows = [KnownRow(OWN, span.key, version, final, plain(cells)) for span, cells, final in noted]
+    same = {key: row._replace(version=version) for key, row in before.items()}
+    tx.put_known(campaign.key, [row for row in rows if same.get(row.period) != row])
 
 
 def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
     """`note` what was seen before; what is final is counted again, since nothing can be added to it afterwards."""
     tx.lock(campaign.key)
-    again = [(span, own_cells(tx, campaign, span) if last else cells, last) for span, cells, last in noted]
-    note(tx, campaign, again, now)
+    last = [span for span, _, final in noted if final]
+    again = [(span, cells, True) for span, cells in zip(last, all_own_cells(tx, campaign, last), strict=True)]
+    note(tx, campaign, [*again, *(each for each in noted if not each[2])], now)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from http.client import HTTPException
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
@@ -20,7 +20,7 @@ from halfmask.service.beside import Beside, repeated
 from halfmask.service.call import Call
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.cells import check_cells, plain
-from halfmask.service.known import OWN, Noted, changed, note_last, recent
+from halfmask.service.known import MANY, OWN, Noted, changed, note_last, recent
 from halfmask.service.mirror import mirror
 from halfmask.service.offers import MOST_VERSION, offer_of
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
@@ -42,11 +42,51 @@ EVERY = 2.0
 """Seconds between two rounds: in one a node speaks to each of its peers once."""
 LEAST_SECRET = 32
 PEER = 0
-MOST_CELLS = 2000
-"""Cells in one message, so that it stays below the largest body."""
+MOST_CELLS, MOST_TOLD = 2000, 20_000
+"""Cells in one message, so that it stays below the largest body, and in an answer, which may be longer."""
+SOME = 100
+"""Periods that an answer is put together of at once."""
 _NODE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 Map = dict[str, dict[str, Plain]]
 """Node to period to version, final and cells."""
+
+
+class Window(NamedTuple):
+    """The periods after ``after`` up to ``to``, which are their names; None is without end."""
+
+    after: str | None = None
+    to: str | None = None
+
+    def __contains__(self, key: object) -> bool:
+        return (self.after or "") < str(key) and (self.to is None or str(key) <= self.to)
+
+    def instants(self, campaign: Campaign) -> tuple[int | None, int]:
+        """From when on, and up to when, its periods begin."""
+        after, to = (campaign.span(key) if key else None for key in self)
+        return (after.ends if after else None), (to.begins if to else campaign.ends)
+
+
+EVER = Window()
+
+
+class Part(NamedTuple):
+    """What one message says and asks: what is open here of the periods in a window, and what is known of them."""
+
+    open: list[str]
+    cells: Map
+    window: Window
+
+    @property
+    def body(self) -> Plain:
+        return {"open": self.open, "cells": self.cells, **self.window._asdict()}
+
+    def rest(self, told: str | None) -> "Part | None":
+        """What is still to be asked for where an answer ends with ``told``."""
+        if told is None or told == self.window.to:
+            return None
+        if told not in self.window:
+            raise ValueError("an answer ends outside of what was asked for")
+        return Part([key for key in self.open if key > told], {}, Window(told, self.window.to))
 
 
 def prepare(service: Service, secret: str) -> None:
@@ -82,8 +122,7 @@ def learn(tx: Transaction, campaign: Campaign, own: str, sent: Any) -> int:
     tx.lock(campaign.key)
     versions = {(row.node, row.period): row.version for row in tx.known(campaign.key, {row.period for row in rows})}
     newer = [row for row in rows if row.version > versions.get((row.node, row.period), -1)]
-    for row in newer:
-        tx.put_known(campaign.key, row)
+    tx.put_known(campaign.key, newer)
     return len(newer)
 
 
@@ -103,9 +142,13 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
     return rows
 
 
-def open_periods(tx: Transaction, campaign: Campaign, now: int, settled: int | None) -> list[str]:
-    """Periods that have begun and are not closed here; before ``settled`` all are."""
-    begun = [span.key for span in campaign.spans(now + campaign.skew, settled)]
+def open_periods(
+    tx: Transaction, campaign: Campaign, now: int, settled: int | None, window: "Window | None" = None
+) -> list[str]:
+    """Periods that have begun and are not closed here, in order; before ``settled`` all are."""
+    after, to = (window or EVER).instants(campaign)
+    since = max((each for each in (settled, after) if each is not None), default=None)
+    begun = [span.key for span in campaign.spans(min(now + campaign.skew, to), since)]
     closed = tx.closed_keys(campaign.key, begun)
     return [key for key in begun if key not in closed]
 
@@ -124,10 +167,33 @@ def exchange(call: Call) -> Plain:
     campaign = call.campaign()
     if campaign.consumer == UPSTREAM:
         raise not_found("campaign")
+    window = Window(_key(campaign, body, "after"), _key(campaign, body, "to"))
     learn(tx, campaign, service.node, body.get("cells"))
-    mine = open_periods(tx, campaign, call.now, service.settled.get(campaign.key))
-    theirs = {each for each in asked if campaign.span(each) is not None}
-    return {"open": mine, "cells": knowledge(tx, campaign, service.node, {*mine, *theirs})}
+    mine = open_periods(tx, campaign, call.now, service.settled.get(campaign.key), window)
+    theirs = {each for each in asked if campaign.span(each) is not None and each in window}
+    cells, told = _as_much_as_fits(tx, campaign, service.node, sorted({*mine, *theirs}))
+    return {"open": [each for each in mine if told is None or each <= told], "cells": cells, "to": told or window.to}
+
+
+def _key(campaign: Campaign, body: Plain, field: str) -> str | None:
+    found = body.get(field)
+    if found is not None and (not isinstance(found, str) or campaign.span(found) is None):
+        raise unfit(field, f"{field} must be a period of the campaign, or nothing")
+    return found
+
+
+def _as_much_as_fits(tx: Transaction, campaign: Campaign, own: str, periods: Sequence[str]) -> tuple[Map, str | None]:
+    """What is known of periods in order, and the last of them where that is not all: the rest is to be asked for."""
+    whole: Map = {}
+    size = 0
+    for start in range(0, len(periods), SOME):
+        part = periods[start : start + SOME]
+        for node, known in knowledge(tx, campaign, own, part).items():
+            whole.setdefault(node, {}).update(known)
+            size += sum(1 + len(entry["cells"]) for entry in known.values())
+        if size > MOST_TOLD and start + SOME < len(periods):
+            return whole, part[-1]
+    return whole, None
 
 
 def drop(call: Call) -> Plain:
@@ -137,8 +203,7 @@ def drop(call: Call) -> Plain:
     rows = [row for row in call.tx.known(campaign.key, mine) if row.node == node]
     if not rows or node == OWN:
         raise not_found("node")
-    for row in rows:
-        call.tx.put_known(campaign.key, row._replace(version=row.version + 1, final=True))
+    call.tx.put_known(campaign.key, [row._replace(version=row.version + 1, final=True) for row in rows])
     return {"periods": [row.period for row in rows]}
 
 
@@ -168,9 +233,9 @@ class Peers:
         """Note what changed here, then exchange with every peer; how many could be reached."""
         for campaign in await run_in_threadpool(self._campaigns):
             found = await run_in_threadpool(self._changed, campaign)
-            if found:
-                now = self.service.clock()
-                await self.writer.submit(partial(note_last, campaign=campaign, noted=found, now=now))
+            for start in range(0, len(found), MANY):
+                noted, now = found[start : start + MANY], self.service.clock()
+                await self.writer.submit(partial(note_last, campaign=campaign, noted=noted, now=now))
         reached = 0
         for peer in self.peers:
             try:
@@ -206,39 +271,47 @@ class Peers:
             now = self.service.clock()
             await self.writer.submit(partial(mirror, offer=offer, consumer=UNGIVEN, now=now))
 
-    def _said(self, peer: Peer, campaign: Campaign) -> tuple[Plain, list[str], list[Map]]:
-        """The offer, what is open here, and what is known of what is open here or there, in parts."""
+    def _said(self, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
+        """The offer, and in parts what is open here and what is known of what is open here or there."""
         there = self._open.get((peer.address, campaign.key), [])
         with self.service.store.reading() as tx:
             mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
             whole = knowledge(tx, campaign, self.service.node, {*mine, *there})
-            return offer_of(tx, campaign), mine, list(_parts(whole))
+            return offer_of(tx, campaign), list(parts(mine, whole))
 
     async def _exchange(self, peer: Peer, campaign: Campaign) -> None:
-        offer, mine, parts = await run_in_threadpool(self._said, peer, campaign)
-        now = self.service.clock()
-        for part in parts:
-            body = {"offer": offer, "open": mine, "cells": part}
-            path = f"/v1/campaigns/{campaign.public}/exchange"
-            answer = await run_in_threadpool(peer.ask, "POST", path, self.token, body)
-            told = partial(learn, campaign=campaign, own=self.service.node, sent=answer["cells"])
-            await self.writer.submit(told)
-            self._open[peer.address, campaign.key] = list(answer["open"])
+        offer, said = await run_in_threadpool(self._said, peer, campaign)
+        now, there = self.service.clock(), list[str]()
+        path = f"/v1/campaigns/{campaign.public}/exchange"
+        for part in said:
+            rest: Part | None = part
+            while rest is not None:
+                answer = await run_in_threadpool(peer.ask, "POST", path, self.token, {"offer": offer, **rest.body})
+                await self.writer.submit(partial(learn, campaign=campaign, own=self.service.node, sent=answer["cells"]))
+                there += answer["open"]
+                rest = rest.rest(answer.get("to"))
+        self._open[peer.address, campaign.key] = there
         self.service.heard[campaign.key] = now
 
 
-def _parts(whole: Map) -> Iterable[Map]:
-    """A map in maps of a bounded number of cells, at least one."""
-    part: Map = {}
-    size = 0
-    for node, periods in whole.items():
-        for period, entry in periods.items():
-            if size and size + len(entry["cells"]) > MOST_CELLS:
-                yield part
-                part, size = {}, 0
-            part.setdefault(node, {})[period] = entry
-            size += 1 + len(entry["cells"])
-    yield part
+def parts(mine: Sequence[str], whole: Map) -> Iterable[Part]:
+    """What is open and what is known in messages of a bounded number of cells, at least one, whose windows follow
+    each other and leave no period out."""
+    said = [(period, node, entry) for node, periods in whole.items() for period, entry in periods.items()]
+    rest = sorted([*said, *((period, "", {"cells": {}}) for period in mine)], key=lambda each: each[:2])
+    part, size = Part([], {}, EVER), 0
+    after: str | None = None
+    last: str | None = None
+    for period, node, entry in rest:
+        if size and size + len(entry["cells"]) > MOST_CELLS:
+            yield part._replace(window=Window(after, last))
+            part, after, size = Part([], {}, EVER), last, 0
+        if node:
+            part.cells.setdefault(node, {})[period] = entry
+        else:
+            part.open.append(period)
+        size, last = size + 1 + len(entry["cells"]), period
+    yield part._replace(window=Window(after, None))
 
 
 def beside(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> Beside:

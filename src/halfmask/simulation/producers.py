@@ -3,6 +3,7 @@
 A producer's client is the real one of `halfmask_device`: it masks on its own state folder, queues, sends and retries.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ STAY_OUT = ""
 TAKEN = frozenset(("accepted", "known"))
 LIE = 500
 """The steps that a liar reports instead of a masked reading."""
+TRIES, NEVER = 12, 1e-15
+"""How often a request is tried at least, and the chance below which a network is not unlucky in all its tries."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,10 @@ class ProducerAgent:
         return self._sharer
 
     def _service(self, address: str) -> ServiceClient:
-        return ServiceClient(
-            address, unreliable(self.transport, self.behaviour.loses, self.rng), 12, sleep=lambda _: None
-        )
+        """Tried again at once, or when the service says; so often that losing messages does not end a simulation."""
+        loses = self.behaviour.loses
+        tries = max(TRIES, math.ceil(math.log(NEVER) / math.log(loses)) if loses else 0)
+        return ServiceClient(address, unreliable(self.transport, loses, self.rng), tries, pause=0.0)
 
     def ballot(self, rewards: Mapping[str, float]) -> list[str]:
         """The settings it would rather have than stay out, best first."""
@@ -116,20 +120,24 @@ class ProducerAgent:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Send what is queued. What is refused, as too late or because the budget is spent, does not count."""
+        """Send what is queued. A reading counts once its report is taken, and never where it is refused, as too late;
+        while there is no receipt it is kept back, for the next time."""
         if self.setting == STAY_OUT or self.behaviour.lies:
             return
         sent = self.sharer.send()
-        lost = self._refused() if sent.outcomes.keys() - TAKEN else set()
+        whole = not sent.waiting and sent.outcomes.keys() <= TAKEN
+        fates = {} if whole else self._fates()
         for day, readings in self.kept_back.items():
-            self.truth[day] = sum(steps for time, steps in readings if time not in lost)
-        self.kept_back.clear()
+            taken = [steps for time, steps in readings if whole or fates.get(time) in TAKEN]
+            self.truth[day] = self.truth.get(day, 0) + sum(taken)
+        waiting = {} if whole else {time for time, fate in fates.items() if fate is None}
+        kept = {day: [each for each in own if each[0] in waiting] for day, own in self.kept_back.items()}
+        self.kept_back = {day: own for day, own in kept.items() if own}
 
-    def _refused(self) -> set[str]:
-        """The times of reports that were refused for good, as the device remembers them."""
+    def _fates(self) -> dict[str, str | None]:
+        """What became of each time's report, as the device remembers it; None without a receipt."""
         with self.sharer.state.memory() as memory:
-            rows = memory.execute("SELECT time, outcome FROM queue WHERE outcome IS NOT NULL").fetchall()
-        return {time for time, outcome in rows if outcome not in TAKEN}
+            return dict(memory.execute("SELECT time, outcome FROM queue WHERE campaign = ?", (self.campaign,)))
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
         """Claim the setting and send one number all day, which no noise would give."""

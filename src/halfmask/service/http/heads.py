@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it by httptools, with a bound on what comes before a body: the parser itself has none."""
+"""HTTP as uvicorn reads it by httptools, with a bound on what is not a body: the parser itself has none."""
 
 from typing import Any
 
@@ -8,24 +8,28 @@ MOST_BYTES = 2**16
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Hangs up on a head of more than `MOST_BYTES`, so that headers without end do not fill the memory."""
+    """Hangs up on more than `MOST_BYTES` of head, of fields after a body, or of whatever else brings no body on: it
+    would fill the memory. Bodies are bounded where they are read."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._head: int | None = 0
-        """Bytes of a head that is not complete yet; None within a body."""
+        self._beside = 0
+        """Bytes since a request, or a part of its body, was complete."""
 
     def data_received(self, data: bytes) -> None:
-        if self._head is not None:
-            self._head += len(data)
+        self._beside += len(data)
         super().data_received(data)
-        if self._head is not None and self._head > MOST_BYTES:
+        if self._beside > MOST_BYTES:
             self.transport.close()
 
     def on_headers_complete(self) -> None:
-        self._head = None
+        self._beside = 0
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._beside = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        self._head = 0
+        self._beside = 0
         super().on_message_complete()

@@ -226,7 +226,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
-        """Whether there are cells of nodes or peers, or a look, of any of the periods."""
+        """Whether anything was counted by nodes or peers, or looked at, in any of the periods."""
 
     @abstractmethod
     def add_event(self, campaign: int, period: str) -> None: ...
@@ -289,7 +289,7 @@ class Transaction(ABC):
     @abstractmethod
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]: ...
     @abstractmethod
-    def put_known(self, campaign: int, row: KnownRow) -> None: ...
+    def put_known(self, campaign: int, rows: Sequence[KnownRow]) -> None: ...
     @abstractmethod
     def newest(self, campaign: int, node: str) -> int:
         """The highest version of a node's cells, 0 where there are none."""

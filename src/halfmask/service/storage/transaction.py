@@ -29,6 +29,7 @@ from halfmask_device.instants import Instant
 CHUNK = 512
 """Keys a statement asks for at once."""
 FETCH = 10_000
+MANY = 64
 
 
 def _dump(value: Mapping[Any, Any]) -> str:
@@ -225,10 +226,14 @@ class SqlTransaction(Transaction):
         self._bulk.insert(s.events, [(campaign, row.period) for row in rows])
 
     def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
+        wanted = sorted(periods)
         for table in (s.node_cells, s.known, s.looks, s.touched):
-            for part in _chunks(sorted(periods)):
-                where = (table.c.campaign == campaign, table.c.period.in_(part))
-                if self._do(select(table.c.period).where(*where).limit(1)).first() is not None:
+            for part in _chunks(wanted):
+                where = [table.c.campaign == campaign, _among(table.c.period, part)]
+                if table is s.known:
+                    where.append(s.known.c.cells != _dump({}))
+                found = self._do(select(table.c.period).where(*where).distinct()).scalars()
+                if not set(part).isdisjoint(found):
                     return True
         return False
 
@@ -344,19 +349,24 @@ class SqlTransaction(Transaction):
         self._do(insert(s.facts).values(name=name, value=value))
 
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
-        c = s.known.c
+        c, wanted = s.known.c, sorted(set(periods))
         columns = (c.node, c.period, c.version, c.final, c.cells)
+        query = select(*columns).where(c.campaign == campaign).order_by(*columns[:2])
         found: list[KnownRow] = []
-        for part in _chunks(sorted(periods)):
-            rows = self._do(select(*columns).where(c.campaign == campaign, c.period.in_(part)).order_by(*columns[:2]))
-            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows]
+        for part in _chunks(wanted):
+            held, rows = set(part), self._do(query.where(_among(c.period, part)))
+            found += [KnownRow(*row[:3], bool(row[3]), json.loads(row[4])) for row in rows if row[1] in held]
         return found
 
-    def put_known(self, campaign: int, row: KnownRow) -> None:
+    def put_known(self, campaign: int, rows: Sequence[KnownRow]) -> None:
         c = s.known.c
-        self._do(delete(s.known).where(c.campaign == campaign, c.period == row.period, c.node == row.node))
-        plain = row._asdict() | {"final": int(row.final), "cells": _dump(row.cells)}
-        self._do(insert(s.known).values(campaign=campaign, **plain))
+        periods: dict[str, list[str]] = {}
+        for row in rows:
+            periods.setdefault(row.node, []).append(row.period)
+        for node, own in periods.items():
+            for part in _chunks(own):
+                self._do(delete(s.known).where(c.campaign == campaign, c.node == node, c.period.in_(part)))
+        self._bulk.insert(s.known, [(campaign, *row[:3], int(row.final), _dump(row.cells)) for row in rows])
 
     def newest(self, campaign: int, node: str) -> int:
         c = s.known.c
@@ -366,6 +376,11 @@ class SqlTransaction(Transaction):
     def savepoint(self) -> Iterator[None]:
         with self._connection.begin_nested():
             yield
+
+
+def _among(column: Any, keys: Sequence[str]) -> Any:
+    """What sorted keys are among: many mostly follow each other, and a range is read faster than each is sought."""
+    return column.between(keys[0], keys[-1]) if len(keys) > MANY else column.in_(keys)
 
 
 def _chunks(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -15,6 +15,8 @@ depends_on = None
 LONG = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 KINDS = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
 OPTIONS: dict[str, Any] = {f"{kind}_{name}": value for kind in ("mysql", "mariadb") for name, value in KINDS.items()}
+UNKNOWN = -1
+"""A look that there never was; looks are numbered from 1."""
 SAME = ("campaign", "period", "producer", "cells", "gone")
 
 
@@ -38,15 +40,23 @@ def _replaced(*columns: sa.Column[Any]) -> tuple[list[dict[str, Any]], sa.Table]
 
 
 def upgrade() -> None:
+    """Which looks changed a producer between its first and its last was not kept. Where there may be some, no sum of
+    looks can be told to be safe: a tie to `UNKNOWN` of one producer alone, which is a cut of one, lets the period have
+    no further look until it closes."""
     rows, made = _replaced(sa.Column("looks", LONG, nullable=False))
+    told = set()
     for row in rows:
         looks = sorted({row["first_look"], row["last_look"]})
+        period = (row["campaign"], row["period"])
+        if looks[-1] > looks[0] + 1 and period not in told:
+            looks = [UNKNOWN, *looks]
+            told.add(period)
         op.bulk_insert(made, [{name: row[name] for name in SAME} | {"looks": json.dumps(looks)}])
 
 
 def downgrade() -> None:
     rows, made = _replaced(*(sa.Column(name, sa.BigInteger(), nullable=False) for name in ("first_look", "last_look")))
     for row in rows:
-        looks = json.loads(row["looks"])
+        looks = [each for each in json.loads(row["looks"]) if each != UNKNOWN]
         old = {"first_look": min(looks), "last_look": max(looks)}
         op.bulk_insert(made, [{name: row[name] for name in SAME} | old])

@@ -1,0 +1,75 @@
+"""What a simulated producer counts as shared is what the service counts, whatever becomes of its messages."""
+
+from pathlib import Path
+
+import numpy as np
+
+from halfmask.simulation.producers import Behaviour, ProducerAgent, Wishes
+from halfmask_device.lattice import Lattice
+from tests.service.links import link
+from tests.service.world import CAMPAIGN, World, sqlite_url
+from tests.service.world import running as running_service
+
+DAY = "2026-11-16"
+READINGS = [(f"{DAY}T{hour:02}:00:00Z", f"{1 + hour / 10:.3f}") for hour in range(0, 24, 2)]
+
+
+def producer(world: World, campaign: str, folder: Path, behaviour: Behaviour) -> ProducerAgent:
+    """One who shares without noise, so that what is published is what it counts."""
+    lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
+    return ProducerAgent(
+        "http://service", campaign, folder, [READINGS], Wishes(100.0, 0.0, 0.0), {"N": 0.0}, behaviour, lattice,
+        link(world), np.random.default_rng(1),
+    )  # fmt: skip
+
+
+def published(world: World, campaign: str, consumer: str) -> int:
+    return round(world.periods(campaign, consumer)[DAY]["sum"]["estimate"] * 1000)
+
+
+def shared_at_noon(world: World, folder: Path) -> tuple[ProducerAgent, str, str]:
+    """A producer whose afternoon lies in the service's future, so that it stays queued."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, least_producers=1, grace_minutes=60)
+    agent = producer(world, campaign, folder, Behaviour())
+    agent.decide({})
+    agent.share(0)
+    morning = sum(round(1000 * float(value)) for time, value in READINGS if time <= f"{DAY}T12:05")
+    assert agent.truth == {0: morning}
+    agent.catch_up()
+    assert agent.truth == {0: morning}  # nothing counts twice
+    return agent, campaign, consumer
+
+
+def test_what_is_queued_counts_once_it_is_taken(tmp_path: Path) -> None:
+    with running_service(sqlite_url(tmp_path)) as world:
+        agent, campaign, consumer = shared_at_noon(world, tmp_path / "device")
+        world.clock.set("2026-11-17T00:30:00Z")
+        agent.catch_up()
+        assert agent.truth == {0: sum(round(1000 * float(value)) for _, value in READINGS)}
+        assert not agent.kept_back
+        world.clock.set("2026-11-17T01:00:00Z")
+        assert published(world, campaign, consumer) == agent.truth[0]
+
+
+def test_what_is_queued_and_then_refused_never_counts(tmp_path: Path) -> None:
+    with running_service(sqlite_url(tmp_path)) as world:
+        agent, campaign, consumer = shared_at_noon(world, tmp_path / "device")
+        before = dict(agent.truth)
+        world.clock.set("2026-11-17T01:00:00Z")
+        agent.catch_up()
+        assert agent.truth == before
+        assert not agent.kept_back
+        assert published(world, campaign, consumer) == agent.truth[0]
+
+
+def test_a_network_that_loses_most_messages_ends_no_simulation(tmp_path: Path) -> None:
+    with running_service(sqlite_url(tmp_path)) as world:
+        consumer = world.consumer()
+        campaign = world.campaign(consumer, least_producers=1)
+        agent = producer(world, campaign, tmp_path / "device", Behaviour(loses=0.99))  # 12 tries fail 9 times of 10
+        world.clock.set("2026-11-17T00:30:00Z")
+        agent.decide({})
+        agent.share(0)
+        world.clock.set("2026-11-17T01:00:00Z")
+        assert published(world, campaign, consumer) == sum(round(1000 * float(value)) for _, value in READINGS)
