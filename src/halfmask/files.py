@@ -58,7 +58,8 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
 
     kind = format.removeprefix("halfmask ")
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # pq.read_table takes long to import
+            table = file.read()
         about = json.loads((table.schema.metadata or {})[ABOUT])
         if about["format"] != format:
             raise KeyError(format)

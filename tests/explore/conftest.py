@@ -3,6 +3,7 @@
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -49,33 +50,47 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A page with all that it said on its console, errors included, and all that it asked for, from the first."""
+
+    page: Page
+    said: list[str]
+    asked: list[str]
+
+
+def opened(context: BrowserContext, address: str) -> Opened:
+    """The page at an address in a window of its own."""
+    page, said, asked = context.new_page(), list[str](), list[str]()
+    page.set_default_timeout(60_000)
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    return Opened(page, said, asked)
+
+
 @pytest.fixture(scope="module")
 def desk(browser: Browser) -> Iterator[BrowserContext]:
-    """A wide screen; its pages share what the browser keeps of plotly."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    """A wide screen of one who wants no motion: scrolling takes no time. Its pages share what it keeps of plotly."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     yield context
     context.close()
 
 
-@pytest.fixture
-def page(desk: BrowserContext, server: ExploreServer) -> Iterator[Page]:
-    """The page, loaded anew, for tests that turn its controls."""
-    opened = _loaded(desk, server)
-    yield opened
-    opened.close()
-
-
 @pytest.fixture(scope="module")
-def still(desk: BrowserContext, server: ExploreServer) -> Iterator[Page]:
-    """The page, loaded once, for tests that leave it as they found it."""
-    opened = _loaded(desk, server)
-    yield opened
-    opened.close()
+def live(desk: BrowserContext, server: ExploreServer) -> Opened:
+    """The page, loaded once: a load understands four megabytes of plotly."""
+    return opened(desk, server.address)
 
 
-def _loaded(desk: BrowserContext, server: ExploreServer) -> Page:
-    opened = desk.new_page()
-    opened.set_default_timeout(60_000)
-    opened.goto(server.address)
-    opened.locator("#mix-scores div").first.wait_for()
-    return opened
+@pytest.fixture
+def page(live: Opened) -> Iterator[Page]:
+    """The page for a test that may turn its controls; they are turned back after it, but for the shares of a mix."""
+    live.page.locator("#mix-scores div").first.wait_for()
+    yield live.page
+    live.page.get_by_label("Try a setting").fill("")
+    live.page.get_by_role("button", name="Back to the folder's menu").click()
+    expect(live.page.locator("#setting-found")).to_be_hidden()
+    expect(live.page.locator("#menu-status")).to_have_text("")
+    expect(live.page.locator(".error")).to_have_count(0)

@@ -1,5 +1,6 @@
 """The page in a real browser: drawn, alive, complete without the net, fit for phones, the dark and the keyboard."""
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.pages import write_alone
 from halfmask.pages.explore.server import ExploreServer
 from halfmask.profiles.store import load_profile
+from tests.explore.conftest import Opened, opened
 from tests.pages.studies import FIGURES
 
 
@@ -40,23 +42,15 @@ BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 TICKS = "() => getComputedStyle(document.querySelector('#figure-algorithm .xtick text')).fill"
 
 
-def test_the_page_draws_every_figure_by_itself(browser: Browser, server: ExploreServer) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(server.address)
+def test_the_page_draws_every_figure_by_itself(live: Opened, server: ExploreServer) -> None:
+    page = live.page
     for name in FIGURES:
         drawn(page, name)
         assert page.locator(f"#figure-{name} .plot").get_attribute("aria-labelledby") == f"caption-{name}"
         assert len(page.locator(f"#caption-{name}").inner_text()) > 60
-    assert said == []
-    assert any(url.endswith("plotly.min.js") for url in asked)
-    assert [url for url in asked if not url.startswith((server.address, "data:", "blob:"))] == []
-    context.close()
+    assert live.said == []
+    assert any(url.endswith("plotly.min.js") for url in live.asked)
+    assert [url for url in live.asked if not url.startswith((server.address, "data:", "blob:"))] == []
 
 
 def test_another_omega_chooses_another_menu(page: Page, folder: Path) -> None:
@@ -149,10 +143,10 @@ def test_any_setting_can_be_tried(page: Page) -> None:
     expect(error).to_have_count(0)
 
 
-def test_hovering_tells_setting_privacy_and_utility(still: Page, folder: Path) -> None:
-    drawn(still, "algorithm")
-    still.locator("#figure-algorithm .scatterlayer .trace").last.locator(".points path").last.hover(force=True)
-    label = still.locator("#figure-algorithm .hoverlayer .hovertext").first
+def test_hovering_tells_setting_privacy_and_utility(page: Page, folder: Path) -> None:
+    drawn(page, "algorithm")
+    page.locator("#figure-algorithm .scatterlayer .trace").last.locator(".points path").last.hover(force=True)
+    label = page.locator("#figure-algorithm .hoverlayer .hovertext").first
     expect(label).to_contain_text("utility")
     told = re.search(r"((?:sine|laplace):[\d.,]+?)(?:privacy ([\d.]+)).*?utility ([\d.]+)", label.text_content() or "")
     assert told is not None
@@ -162,29 +156,28 @@ def test_hovering_tells_setting_privacy_and_utility(still: Page, folder: Path) -
     assert told[3].startswith(f"{scored.utility_median[row]:.3f}")
 
 
-def test_no_button_sends_data_away(still: Page) -> None:
-    drawn(still, "algorithm")
-    buttons = still.locator("#figure-algorithm .modebar-btn")
+def test_no_button_sends_data_away(page: Page) -> None:
+    drawn(page, "algorithm")
+    buttons = page.locator("#figure-algorithm .modebar-btn")
     titles = [buttons.nth(number).get_attribute("data-title") for number in range(buttons.count())]
     assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
 
 
-def test_the_legend_hides_a_mechanism_by_keyboard(still: Page) -> None:
-    drawn(still, "noise")
-    lines = still.locator("#figure-noise .scatterlayer .js-line")
+def test_the_legend_hides_a_mechanism_by_keyboard(page: Page) -> None:
+    drawn(page, "noise")
+    lines = page.locator("#figure-noise .scatterlayer .js-line")
     assert lines.count() == 4
-    entry = still.get_by_role("button", name="show or hide sine").and_(still.locator("#figure-noise .traces"))
+    entry = page.get_by_role("button", name="show or hide sine").and_(page.locator("#figure-noise .traces"))
     entry.focus()
-    still.keyboard.press("Enter")
+    page.keyboard.press("Enter")
     expect(lines).to_have_count(2)
-    still.keyboard.press("Enter")
+    page.keyboard.press("Enter")
     expect(lines).to_have_count(4)
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(browser: Browser, server: ExploreServer) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(server.address)
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark", reduced_motion="reduce")
+    page = opened(context, server.address).page
     for name in FIGURES:
         drawn(page, name)
     page.get_by_label("Try a setting").fill("laplace:0.5")
@@ -195,46 +188,43 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser: Browser, server: 
     context.close()
 
 
-def test_figures_follow_when_the_light_changes(still: Page) -> None:
-    drawn(still, "algorithm")
-    assert luminance(still, TICKS) < 0.3
-    still.emulate_media(color_scheme="dark")
-    expect(still.locator("#figure-algorithm .xtick text").first).to_have_css("fill", "rgb(231, 233, 236)")
-    assert luminance(still, BACKGROUND) < 0.2
-    still.emulate_media(color_scheme="light")
+def test_figures_follow_when_the_light_changes(page: Page) -> None:
+    drawn(page, "algorithm")
+    assert luminance(page, TICKS) < 0.3
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("#figure-algorithm .xtick text").first).to_have_css("fill", "rgb(231, 233, 236)")
+    assert luminance(page, BACKGROUND) < 0.2
+    page.emulate_media(color_scheme="light")
 
 
-def test_every_input_has_a_name_and_motion_can_be_reduced(still: Page) -> None:
-    nameless = still.evaluate(
+def test_every_input_has_a_name_and_motion_can_be_reduced(page: Page) -> None:
+    nameless = page.evaluate(
         "() => [...document.querySelectorAll('input')].filter(e => !e.labels.length && !e.ariaLabel).length"
     )
     assert nameless == 0
-    assert still.evaluate("() => document.querySelectorAll('input').length") > 12
-    headings = still.locator("h1, h2").all_inner_texts()
+    assert page.evaluate("() => document.querySelectorAll('input').length") > 12
+    headings = page.locator("h1, h2").all_inner_texts()
     sections = ("The menu", "What privacy costs", "Free choice", "What it really protects", "The readings")
     assert headings[1:] == [*sections, "How to repeat it"]
     smooth = "() => getComputedStyle(document.documentElement).scrollBehavior"
-    assert still.evaluate(smooth) == "smooth"
-    still.emulate_media(reduced_motion="reduce")
-    assert still.evaluate(smooth) == "auto"
-    still.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(smooth) == "auto"
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(smooth) == "smooth"
+    page.emulate_media(reduced_motion="reduce")
 
 
 def test_the_file_that_stands_alone_opens_offline(browser: Browser, explorer: Explorer, tmp_path: Path) -> None:
     target = tmp_path / "explore.html"
     write_alone(explorer, target)
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(target.as_uri())
-    for name in FIGURES:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, reduced_motion="reduce")
+    alone = opened(context, target.as_uri())
+    page = alone.page
+    held = json.loads(page.locator("#figures-data").text_content() or "")
+    assert [each["name"] for each in held] == list(FIGURES)
+    for name in (FIGURES[0], FIGURES[-1]):  # the same script draws the same figures as on the live page
         drawn(page, name)
-    assert said == []
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [target.as_uri()]
+    assert alone.said == []
+    assert [url for url in alone.asked if not url.startswith(("data:", "blob:"))] == [target.as_uri()]
     expect(page.locator("header .note")).to_contain_text("the live controls are left out")
     assert page.locator("form, input").count() == 0
     assert settings_shown(page) == texts(explorer.inputs.menu) if explorer.inputs.menu else False

@@ -242,7 +242,7 @@ def test_scores_outside_the_studys_range_are_not_shown() -> None:
         assert np.isnan(data.cells[name][0, 1])
         assert np.isfinite(data.cells[name][1, 0])
     assert "outside the study's range" in heatmap_caption(data)
-    drawn = [text.get_text() for axis in draw_heatmaps(data, 2).axes for text in axis.texts]
+    drawn = [text.get_text() for axis in draw_heatmaps(data).axes for text in axis.texts]
     assert drawn.count("outside") == 4
     traces = heatmap_figure(data, "").traces
     assert all(trace["text"] == [["", "outside"], [trace["text"][1][0], ""]] for trace in traces)

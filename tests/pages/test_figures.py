@@ -1,18 +1,20 @@
 """Every figure draws, alone and to files, without warnings and with the same bytes each time."""
 
+import os
 import shutil
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 from halfmask.commands.report import report
-from halfmask.errors import OptionError
-from halfmask.figures.figures import write_figures
+from halfmask.errors import OptionError, SourceError
+from halfmask.figures.figures import Drawn, Files, all_drawn
 from halfmask.figures.inputs import read_inputs
 from halfmask.figures.registry import drawings
-from halfmask.figures.style import FORMATS, INK, inline_svg, looks, save
+from halfmask.figures.second import SecondProcess
+from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, looks, save
 from tests.pages.studies import FIGURES
 
 
@@ -27,27 +29,39 @@ def test_a_whole_folder_has_every_figure(drawn: dict) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_draws_wide_and_narrow(name: str, drawn: dict) -> None:
-    wide, narrow = drawn[name].draw(2), drawn[name].draw(1)
-    assert narrow.get_figwidth() < wide.get_figwidth()
-    panels = [axis for axis in wide.axes if axis.get_label() != "<colorbar>"]
-    assert all(axis.has_data() for axis in panels)
-    assert any(axis.get_xlabel() for axis in panels)
-    assert any(axis.get_ylabel() for axis in panels)
+def test_a_panel_has_data_and_labels_and_nothing_leaves_its_cell(name: str, drawn: dict) -> None:
+    figure = drawn[name].draw()
+    columns = min(len(figure.axes), COLUMNS)
+    rows = -(-len(figure.axes) // columns)
+    width, height = figure.bbox.width / columns, figure.bbox.height / rows
+    for place, axes in enumerate(figure.axes):
+        assert axes.has_data()
+        assert axes.get_ylabel()
+        box, left, bottom = axes.get_tightbbox(), width * (place % columns), height * (rows - 1 - place // columns)
+        assert left <= box.x0 < box.x1 <= left + width
+        assert bottom <= box.y0 < box.y1 <= bottom + height
+
+
+def test_a_label_that_leaves_its_cell_would_be_noticed(drawn: dict) -> None:
+    figure = drawn["readings"].draw()
+    figure.axes[0].yaxis.set_major_formatter("{x:060.3f}")
+    assert figure.axes[0].get_tightbbox().x0 < 0
 
 
 def test_drawing_leaves_the_callers_settings_alone(drawn: dict) -> None:
     with matplotlib.rc_context({"font.size": 31, "axes.edgecolor": "#ff00ff"}):
         before = dict(matplotlib.rcParams)
-        loud = inline_svg(drawn["noise"].draw(2), "noise", "label")
+        loud = list(inline_svgs(drawn["noise"].draw(), "noise"))
         assert dict(matplotlib.rcParams) == before
-    assert loud == inline_svg(drawn["noise"].draw(2), "noise", "label")
-    assert "#ff00ff" not in loud
+    assert loud == list(inline_svgs(drawn["noise"].draw(), "noise"))
+    assert "#ff00ff" not in "".join(loud)
 
 
 def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
-    text = inline_svg(drawn["algorithm"].draw(2), "one", "what it shows")
-    assert text.startswith('<svg role="img" aria-label="what it shows"')
+    panels = list(inline_svgs(drawn["algorithm"].draw(), "one"))
+    assert len(panels) == 4
+    assert all(panel.startswith("<svg") and panel.endswith("</svg>") for panel in panels)
+    text = "".join(panels)
     assert "http" not in text
     assert INK not in text
     assert "currentColor" in text
@@ -60,23 +74,42 @@ def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
 @pytest.mark.slow  # the report's own figures are saved in `reported`
 def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
-    inputs = read_inputs(folder)
-    written = write_figures(inputs, list(drawings(inputs)), ("pdf",))
-    assert {path.relative_to(folder).as_posix() for path in written} == {f"figures/{name}.pdf" for name in FIGURES}
+    all_drawn(drawings(read_inputs(folder)), Files(folder / "figures", ("pdf",)))
+    written = list((folder / "figures").iterdir())
+    assert {path.name for path in written} == {f"{name}.pdf" for name in FIGURES}
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
 
-def test_saved_figures_have_the_same_bytes_each_time(made: Path, tmp_path: Path) -> None:
+def some_drawn(made: Path, files: Files, second: SecondProcess | None) -> list[Drawn]:
+    return all_drawn([each for each in drawings(read_inputs(made)) if each.name in ("users", "noise")], files, second)
+
+
+def test_both_processes_draw_the_same_bytes(made: Path, tmp_path: Path) -> None:
     heads = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-    runs = []
-    for run in ("one", "two"):
-        inputs = replace(read_inputs(made), folder=tmp_path / run)
-        inputs.folder.mkdir()
-        few = [drawing for drawing in drawings(inputs) if drawing.name in ("users", "noise")]
-        runs.append({path.name: path.read_bytes() for path in write_figures(inputs, few, FORMATS)})
+    alone, two = (Files(tmp_path / name, FORMATS) for name in ("alone", "two"))
+    with SecondProcess() as second:
+        assert some_drawn(made, alone, None) == some_drawn(made, two, second)
+        assert second.call(os.getpid) != os.getpid()
+    runs = [{path.name: path.read_bytes() for path in each.folder.iterdir()} for each in (alone, two)]
     assert runs[0] == runs[1]
     assert len(set(runs[0].values())) == 6
     assert all(content.startswith(heads[Path(name).suffix]) for name, content in runs[0].items())
+
+
+def test_what_the_second_process_cannot_draw_is_drawn_here(made: Path) -> None:
+    with SecondProcess() as second:
+        with pytest.raises(EOFError):
+            second.call(os._exit, 1)
+        assert [each.name for each in some_drawn(made, Files(), second)] == ["users", "noise"]
+
+
+def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
+    stack = ExitStack()
+    number = stack.enter_context(SecondProcess()).call(os.getpid)
+    with pytest.raises(SourceError, match="is not a folder"), stack:
+        report(tmp_path / "nowhere")
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
 
 
 @pytest.mark.parametrize("kind", ["jpg", "PNG", ""])
@@ -88,7 +121,7 @@ def test_an_unknown_format_is_refused_before_anything_is_written(kind: str, made
 
 def test_a_file_name_that_says_no_known_kind_is_refused(drawn: dict, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="figures are drawn as"):
-        save(drawn["noise"].draw(2), tmp_path / "figure.gif")
+        save(drawn["noise"].draw(), tmp_path / "figure.gif")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""The figure of the limit: its data keep below the limit, and it draws wide and narrow."""
+"""The figure of the limit: its data keep below the limit, and it draws."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
 from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
-from halfmask.figures.style import INK, inline_svg
+from halfmask.figures.style import INK, inline_svgs
 from halfmask.menus.menu import noise_std
 
 
@@ -67,14 +67,13 @@ def test_the_limits_noise_is_the_easiest_to_undo(data: LimitFigure) -> None:
     assert all(((error >= 0) & (error <= 1)).all() for error in data.noise.errors.values())
 
 
-def test_it_draws_wide_and_narrow(data: LimitFigure) -> None:
-    wide, narrow = draw_limit(data, 2), draw_limit(data, 1)
-    assert narrow.get_figwidth() < wide.get_figwidth()
-    assert len(wide.axes) == len(narrow.axes) == 4
-    assert all(axis.has_data() and axis.get_xlabel() and axis.get_ylabel() for axis in wide.axes)
-    text = inline_svg(wide, "limit", "label")
-    assert INK not in text
-    assert "currentColor" in text
+def test_it_draws_four_panels(data: LimitFigure) -> None:
+    drawn = draw_limit(data)
+    assert len(drawn.axes) == 4
+    assert all(axis.has_data() and axis.get_xlabel() and axis.get_ylabel() for axis in drawn.axes)
+    for text in inline_svgs(drawn, "limit"):
+        assert INK not in text
+        assert "currentColor" in text
 
 
 def test_the_caption_has_the_figures_numbers(data: LimitFigure) -> None:
@@ -94,7 +93,7 @@ def test_without_a_study_the_trajectories_are_left_out(inputs: Inputs) -> None:
     found = limit_data(inputs.card, inputs.menu, None)
     assert found is not None
     assert found.bands == {}
-    assert draw_limit(found, 2).axes
+    assert draw_limit(found).axes
 
 
 def test_the_file_keeps_six_digits(data: LimitFigure) -> None:

@@ -10,6 +10,7 @@ import pytest
 from halfmask.commands._repeat import command_of
 from halfmask.commands.reward import reward
 from halfmask.errors import FileFormatError, OptionError
+from halfmask.figures.figures import all_drawn
 from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.pay import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_figure
 from halfmask.figures.registry import drawings
@@ -76,7 +77,7 @@ def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:
 
 def test_the_report_shows_it_and_says_how_to_repeat_it(inputs: Inputs) -> None:
     drawn = [each for each in drawings(inputs) if each.name == "pay"]
-    page = page_of(inputs, drawn)
+    page = page_of(inputs, all_drawn(drawn))
     assert '<section id="pay"' in page
     assert 'id="figure-pay"' in page
     command = "halfmask reward demo/menu.json --profile demo/homes.profile --model demo/model.json --budget 3000"

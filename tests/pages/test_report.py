@@ -209,7 +209,7 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     assert figures == set(FIGURES) - {"users"}
     assert "--summary" in read_inputs(folder, command_of).command("study")
     for drawing in drawings(read_inputs(folder)):
-        assert drawing.draw(2).axes
+        assert drawing.draw().axes
 
 
 def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> None:
@@ -236,9 +236,9 @@ def test_one_mechanism_and_one_size_do(folder: Path) -> None:
     drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
     assert {"cdfs", "noise", "trajectories"} <= set(drawn)
     assert "users" not in drawn
-    assert len(drawn["trajectories"].draw(2).axes) == 2
+    assert len(drawn["trajectories"].draw().axes) == 2
     assert "than sine" not in drawn["noise"].caption
-    assert all(drawing.draw(1).axes for drawing in drawn.values())
+    assert all(drawing.draw().axes for drawing in drawn.values())
 
 
 def test_results_of_different_data_are_refused(folder: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.audits.limit import AllReadings, LimitLaw, few_pieces
 from halfmask.errors import OptionError
-from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.mechanisms.grid import WELL_KNOWN, Grid
 from halfmask.mechanisms.setting import PrivacySetting
@@ -112,6 +111,8 @@ def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -
     """Median privacy and utility of settings on the subsets of users that the menu was chosen on."""
     if not menu.experiment.sizes:
         raise OptionError("the menu does not say which samples it was made on: recreate it with 'halfmask optimize'")
+    from halfmask.evaluation.evaluate import evaluate_grid  # here, because numba takes long to import
+
     study = evaluate_grid(profile, Grid.from_settings(settings), menu.experiment)
     place = {text: row for row, text in enumerate(study.grid.texts())}
     metrics = study.metrics[[place[str(each)] for each in settings]].astype(float)

@@ -9,14 +9,13 @@ The score alone must not decide: the best law has nearly constant magnitude, and
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, denominators
-from halfmask.evaluation.analytic.fine import all_at_full_resolution
-from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
 from halfmask.evaluation.metrics import LOCAL
 from halfmask.evaluation.sampling import Subset, eligible, population
 from halfmask.mechanisms.ours.tabulated import Tabulated
@@ -24,6 +23,9 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
+
+if TYPE_CHECKING:
+    from halfmask.evaluation.analytic.log_grid import LogGrid
 
 PER_OCTAVE = 16
 FINER = 4
@@ -117,18 +119,22 @@ class AllReadings:
         grid = self._grid(float(np.sqrt(moments[1])) * 2**ABOVE)
         score = self._score(grid, setting.law.cdf(parameters, grid.y), moments[:1], moments[1:2])
         mean, std, _ = score.parts(np.ones(1))
+        from halfmask.evaluation.analytic.fine import all_at_full_resolution  # here, because numba takes long to import
+
         return float(np.dot(self.weights, (mean, std, all_at_full_resolution(self.z, setting.law, parameters))))
 
-    def _grid(self, largest: float, per_octave: int = PER_OCTAVE) -> LogGrid:
+    def _grid(self, largest: float, per_octave: int = PER_OCTAVE) -> "LogGrid":
+        from halfmask.evaluation.analytic.log_grid import make_grid  # here, because SciPy takes long to import
+
         return make_grid(self.z, self.z.share, largest, per_octave)
 
-    def _score(self, grid: LogGrid, cdf: FloatArray, mean: FloatArray, square: FloatArray) -> PrivacyScore:
+    def _score(self, grid: "LogGrid", cdf: FloatArray, mean: FloatArray, square: FloatArray) -> PrivacyScore:
         holds = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
         inverse = float(self.z.inverse[0, 0]), float(self.z.inverse[0, 1])
         return PrivacyScore(error_cells(grid, cdf).T, holds, float(self.z.n[0]), mean, square, inverse, self.weights)
 
 
-def error_cells(grid: LogGrid, cdf: FloatArray) -> FloatArray:
+def error_cells(grid: "LogGrid", cdf: FloatArray) -> FloatArray:
     """P(local error in each bin, then in each wider cell) of laws with distribution function (laws, Y) on the grid.
 
     A cross-correlation by Fourier transform, then the narrow cells spread over the 0.001-wide bins: linear in the law.

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.system import build_systems
 from halfmask.errors import OptionError
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import eligible
@@ -94,6 +93,8 @@ def mix(
 
     ``other_data`` takes a menu that was made from another profile; ``advance(done, all)`` hears of repeats.
     """
+    from halfmask.choice.system import build_systems  # here, because numba takes long to import
+
     menu.check_data(profile, other_data=other_data)
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1")

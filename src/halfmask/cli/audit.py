@@ -54,7 +54,7 @@ def _guarantee(found: "Guarantee") -> None:
 
 def _card(card: "ReportCard") -> None:
     from halfmask.audits.tables import card_notes, card_rows
-    from halfmask.menus.floor import brief
+    from halfmask.menus.words import brief
 
     print_rows(card_rows(card), "What each setting protects")
     for each in card.cards:

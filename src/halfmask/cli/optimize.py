@@ -40,8 +40,7 @@ def optimize(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
 
 
 def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str) -> None:
-    from halfmask.menus.floor import brief
-    from halfmask.menus.words import menu_rows
+    from halfmask.menus.words import brief, menu_rows
 
     menu = found.menu
     if found.refined is not None:

@@ -168,7 +168,7 @@ def simulate(options: Simulate) -> Simulated:
         from halfmask.figures.simulated import draw_simulated, simulated_data
         from halfmask.figures.style import save
 
-        save(draw_simulated(simulated_data(rows), 2), options.figure)
+        save(draw_simulated(simulated_data(rows)), options.figure)
     mixes = mixed_utilities(profile, menu, result, options.seed)
     return Simulated(result, menu, result.utility(menu), mixes, found, proof)
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import INK, QUIET, panels, styled
+from halfmask.figures.style import INK, QUIET, panels
 from halfmask.menus.menu import Menu
 
 if TYPE_CHECKING:
@@ -90,10 +90,9 @@ def _spread(found: IntArray, privacy: FloatArray, count: int) -> IntArray:
     return np.asarray(ranked[np.linspace(0, len(ranked) - 1, count).round().astype(int)])
 
 
-def draw_algorithm(data: Algorithm, columns: int = 2) -> "Figure":
+def draw_algorithm(data: Algorithm) -> "Figure":
     """Four panels, the steps of the algorithm, and the scale of the fitness."""
-    with styled():
-        figure, axes = panels(4, columns, sharex=True, sharey=True)
+    with panels(4, share="xy") as (figure, axes):
         _ellipses(axes[0], data, facecolors="none", edgecolors="#0072B2")
         _ellipses(axes[1], data, facecolors="none", edgecolors="#0072B2")
         scored = _ellipses(axes[2], data, cmap=_shades(), edgecolors=INK, linewidths=0.4, alpha=0.85)
@@ -103,14 +102,13 @@ def draw_algorithm(data: Algorithm, columns: int = 2) -> "Figure":
         low = max(0.0, float((data.utility - data.height).min(initial=1)))
         for axis, title in zip(axes, titles, strict=True):
             axis.set(title=title, xlim=(-0.02, 1.02), ylim=(low - 0.04 * (1 - low), 1 + 0.14 * (1 - low)))
-            axis.set_xlabel("privacy")
-            axis.set_ylabel("utility")
-            axis.label_outer()
+            axis.set(xlabel="privacy", ylabel="utility")
         for axis in axes[1:]:
             axis.vlines(data.edges, 0, 1, color=INK, linewidth=0.8, linestyle=":", transform=axis.get_xaxis_transform())
             axis.grid(visible=False, axis="x")
-        bar = figure.colorbar(scored, ax=axes, location="bottom", aspect=50, fraction=0.03, pad=0.02)
-        bar.set_label("fitness: median of utility + its tenth percentile (lighter is better)", fontsize=9.5)
+        scale = axes[2].inset_axes((0.05, 0.2, 0.4, 0.045))  # noise of little privacy and little utility is not there
+        bar = figure.colorbar(scored, cax=scale, orientation="horizontal")
+        bar.set_label("fitness: lighter is better", fontsize=9)
         bar.outline.set_linewidth(0.5)
     return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import looks, panels, plain_log, styled
+from halfmask.figures.style import looks, panels, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,10 +52,9 @@ def cdf_data(samples: Samples, points: int = POINTS) -> dict[str, dict[str, Curv
     return curves
 
 
-def draw_cdfs(data: dict[str, dict[str, Curve]], columns: int = 2) -> "Figure":
+def draw_cdfs(data: dict[str, dict[str, Curve]]) -> "Figure":
     """Six panels: local errors on the left, global errors on the right."""
-    with styled():
-        figure, axes = panels(len(_TITLES), columns, height=2.4)
+    with panels(len(_TITLES), height=2.4) as (figure, axes):
         for axis, (metric, title) in zip(axes, _TITLES.items(), strict=True):
             by_mechanism = data[metric]
             for name, curve in by_mechanism.items():

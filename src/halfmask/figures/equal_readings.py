@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from halfmask.audits.card import ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, look, panels, sized, styled
+from halfmask.figures.style import QUIET, legend_above, look, panels, sized
 from halfmask.protection.guarantees.units import times
 
 if TYPE_CHECKING:
@@ -57,12 +57,9 @@ def equal_readings_caption(data: EqualReadings) -> str:
     )
 
 
-def draw_equal_readings(data: EqualReadings, columns: int) -> "Figure":
+def draw_equal_readings(data: EqualReadings) -> "Figure":
     """One panel: odds over the number of equal readings, which doubles from tick to tick."""
-    with styled():
-        figure, (axes,) = panels(1, 1)
-        if columns > 1:
-            figure.set_figwidth(7.6)
+    with panels(1) as (figure, (axes,)):
         axes.axhline(50, color=QUIET, linewidth=1.2)
         for place, (id, odds) in enumerate(data.odds.items()):
             axes.plot(data.readings, [100 * each for each in odds], marker="o", markersize=4, label=id, **look(place))
@@ -70,7 +67,7 @@ def draw_equal_readings(data: EqualReadings, columns: int) -> "Figure":
         axes.set_xticks(data.readings, [f"{count:,}" for count in data.readings])
         axes.minorticks_off()
         axes.set(xlabel="equal readings", ylabel="right guesses, at most, %", ylim=(48, 102))
-        figure.legend(title="setting", loc="outside right upper")
+        legend_above(axes, "setting")
     return figure
 
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.style import PALETTE, look, panels, plain_log, styled
-from halfmask.rewards.schedule import Schedule
+from halfmask.figures.style import PALETTE, legend_above, look, panels, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from halfmask.rewards.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class EqualUtility:
     own: tuple[float, float, float]
 
 
-def equal_data(schedule: Schedule) -> EqualUtility | None:
+def equal_data(schedule: "Schedule") -> EqualUtility | None:
     """The schedule's lines over its masked settings; None with fewer than two of these."""
     ids = sorted((id for id, noise in schedule.noise.items() if noise > 0), key=lambda id: schedule.noise[id])
     if len(ids) < 2 or not schedule.equal:
@@ -53,17 +54,16 @@ def equal_caption(data: EqualUtility) -> str:
     )
 
 
-def draw_equal(data: EqualUtility, columns: int) -> "Figure":
+def draw_equal(data: EqualUtility) -> "Figure":
     """One panel."""
-    with styled():
-        figure, (axes,) = panels(1, columns)
+    with panels(1) as (figure, (axes,)):
         for place, (utility, people) in enumerate(data.producers.items()):
             axes.plot(data.noise, people, label=f"{utility:.2f}", **look(place))
         axes.plot(*([each] for each in data.own[:2]), "o", color=PALETTE[2], markersize=6)
         plain_log(axes)
         axes.set(yscale="log", ylim=(1, None), xlabel="noise of a report (standard deviation)", ylabel="producers")
         axes.yaxis.set_major_formatter("{x:,g}")
-        axes.legend(title="utility", ncols=2)
+        legend_above(axes, "utility")
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
-from halfmask.figures.style import QUIET, panels, styled
+from halfmask.figures.style import INK, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.placed import outside
 
@@ -68,16 +68,14 @@ def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
     return HeatMaps(shares, names, cells, mixes, beyond)
 
 
-def draw_heatmaps(data: HeatMaps, columns: int = 2) -> "Figure":
+def draw_heatmaps(data: HeatMaps) -> "Figure":
     """Four maps with the numbers in their cells."""
-    with styled():
-        figure, axes = panels(len(CELL_TITLES), columns, height=0.75 + 0.3 * max(len(data.shares), 4))
+    with panels(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, axes):
         for axis, (name, title) in zip(axes, CELL_TITLES.items(), strict=True):
             _draw_map(axis, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
             axis.set_title(title)
             axis.set_xlabel("dominant setting (highest utility first)")
             axis.set_ylabel("its share of users")
-            axis.label_outer()
     return figure
 
 
@@ -101,7 +99,7 @@ def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
             color="#ffffff" if dark else "#101418",
         )  # fmt: skip
     for row, column in np.argwhere(data.outside[name]):
-        axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=QUIET)
+        axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=INK)
 
 
 def percent(share: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
@@ -14,7 +15,9 @@ from halfmask.files import read_page
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
-from halfmask.rewards.schedule import FORMAT, VERSION, Schedule
+
+if TYPE_CHECKING:
+    from halfmask.rewards.schedule import Schedule
 
 PARTS = {
     "profile": "profile",
@@ -47,7 +50,7 @@ class Inputs:
     of_menu: MenuSamples | None
     card: ReportCard | None = None
     offer: Menu | None = None
-    schedule: Schedule | None = None
+    schedule: "Schedule | None" = None
     days: SimulatedDays | None = None
     spell: Speller = by_name
 
@@ -109,7 +112,9 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
     return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, schedule, days, spell)
 
 
-def _schedule(path: Path) -> Schedule:
+def _schedule(path: Path) -> "Schedule":
+    from halfmask.rewards.schedule import FORMAT, VERSION, Schedule  # here, because SciPy takes long to import
+
     plain = read_page(path, FORMAT, VERSION, "halfmask reward MENU")
     try:
         return Schedule.from_json(plain)

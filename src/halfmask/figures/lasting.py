@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, place
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.figures.style import QUIET, legend_above, look, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.promise import Question
 from halfmask.protection.guarantees.units import LARGE_EPSILON, Promise, promise, times
@@ -77,23 +77,23 @@ def lasting_caption(data: LastingPromises) -> str:
     )
 
 
-def draw_lasting(data: LastingPromises, columns: int) -> "Figure":
+def draw_lasting(data: LastingPromises) -> "Figure":
     """Two panels over the number of readings, which is logarithmic."""
-    with styled():
-        figure, (left, right) = panels(2, columns, height=3.1)
+    with panels(2, height=3.3) as (figure, (left, right)):
         for number, (level, kept) in enumerate(data.promises.items()):
             held = [each for each in kept if each.epsilon is not None]
             left.plot([e.readings for e in held], [e.epsilon or 0.0 for e in held], label=level, **look(number))
             right.plot([e.readings for e in kept], [100 * e.odds for e in kept], label=level, **look(number))
         left.axhline(LARGE_EPSILON, color=QUIET, linewidth=1)
         left.set_yscale("log")
+        left.minorticks_off()
         left.yaxis.set_major_formatter("{x:,g}")
-        left.set(title="Epsilon", ylabel="epsilon (upper bound)")
+        left.set_ylabel("epsilon (upper bound)")
         right.axhline(50, color=QUIET, linewidth=1)
-        right.set(title="Odds of the best guess", ylabel="right guesses, at most, %", ylim=(48, 102))
-        for axes in (left, right):
+        right.set(ylabel="right guesses, at most, %", ylim=(48, 102))
+        for axes, title in ((left, "Epsilon"), (right, "Odds of the best guess")):
             _mark(axes, data)
-        figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=4 if columns > 1 else 2)
+            legend_above(axes, title, columns=2)
     return figure
 
 

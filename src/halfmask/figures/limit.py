@@ -8,7 +8,7 @@ import numpy as np
 from halfmask.audits.card import ReportCard
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import INK, PALETTE, in_unit, look, panels, plain_log, styled
+from halfmask.figures.style import INK, PALETTE, in_unit, look, panels, plain_log
 from halfmask.figures.trajectories import NEAR, Band, band_over_privacy
 from halfmask.menus.menu import Menu
 
@@ -71,10 +71,9 @@ def _by_mechanism(samples: Samples) -> dict[str, Band]:
     return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}
 
 
-def draw_limit(data: LimitFigure, columns: int = 2) -> "Figure":
+def draw_limit(data: LimitFigure) -> "Figure":
     """Four panels: the limit over the trajectories, how close noise comes, what it looks like, and what it is worth."""
-    with styled():
-        figure, (paths, shares, laws, errors) = panels(4, columns, height=3.2)
+    with panels(4, height=3.2) as (figure, (paths, shares, laws, errors)):
         _draw_paths(paths, data)
         _draw_shares(shares, data)
         for name, density in data.noise.laws.items():
@@ -85,7 +84,7 @@ def draw_limit(data: LimitFigure, columns: int = 2) -> "Figure":
         for name, error in data.noise.errors.items():
             errors.plot(data.noise.deviation, error, label=name, **_look(name))
         errors.set(title="What the best guess leaves", xlabel=data.deviation, ylim=(0, 1))
-        errors.set(ylabel="error of the best guess\n(deviations of the readings)")
+        errors.set(ylabel="error of the best guess (deviations of the readings)")
         plain_log(errors)
         errors.legend(loc="upper left")
     return figure

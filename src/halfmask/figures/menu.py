@@ -5,15 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import GLOBAL_MEAN
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.figures.samples import Samples
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.floor import brief
 from halfmask.menus.menu import Menu
+from halfmask.menus.words import brief
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import number_text
 
@@ -51,6 +50,8 @@ def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -
     tried = Experiment.of(samples.about)
     same = profile is not None and tried.fingerprint == profile.fingerprint()
     if missing and profile is not None and tried.method == "analytic" and same:
+        from halfmask.evaluation.evaluate import evaluate_grid  # here, because numba takes long to import
+
         study = evaluate_grid(profile, Grid.from_settings(each.setting for each in missing), tried)
         rows = {text: row for row, text in enumerate(study.grid.texts())}
         found |= {each.id: study.metrics[rows[str(each.setting)]].astype(float) for each in missing}

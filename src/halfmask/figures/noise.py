@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import in_unit, looks, panels, styled
+from halfmask.figures.style import in_unit, looks, panels
 from halfmask.mechanisms.mechanism import mechanism
 
 if TYPE_CHECKING:
@@ -94,10 +94,9 @@ def _moving_average(values: FloatArray, width: int) -> FloatArray:
     return np.asarray((total[width:] - total[:-width]) / width)
 
 
-def draw_noise(data: dict[str, NoiseCurve], columns: int = 2) -> "Figure":
+def draw_noise(data: dict[str, NoiseCurve]) -> "Figure":
     """Two panels over the same amount of noise."""
-    with styled():
-        figure, axes = panels(2, columns, height=3.2, sharex=True)
+    with panels(2, height=3.2, share="x") as (figure, axes):
         for axis, score in zip(axes, ("privacy", "utility"), strict=True):
             for name, curve in data.items():
                 axis.plot(curve.total, getattr(curve, score), label=name, **looks(list(data))[name])
@@ -106,7 +105,7 @@ def draw_noise(data: dict[str, NoiseCurve], columns: int = 2) -> "Figure":
             axis.set_xlim(left=0)
             axis.xaxis.set_major_formatter(_short_number)
             axis.xaxis.set_major_locator(_few_ticks())
-        axes[0].legend(loc="best")
+        axes[0].legend(loc="lower right")
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.layout import axes as axes_of
-from halfmask.figures.style import INK, PALETTE, QUIET, panels, styled
+from halfmask.figures.style import INK, PALETTE, QUIET, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import Question
@@ -76,11 +76,10 @@ def offer_caption(data: Offered) -> str:
     ).strip()
 
 
-def draw_offer(data: Offered, columns: int = 2) -> "Figure":
+def draw_offer(data: Offered) -> "Figure":
     """Two panels, a bar a setting."""
     most = max(map(len, data.menus.values()))
-    with styled():
-        figure, axes = panels(2, columns, height=1.2 + 0.36 * most, sharex=True)
+    with panels(2, height=1.2 + 0.36 * most) as (figure, axes):
         for axis_, (name, levels) in zip(axes, data.menus.items(), strict=True):
             rows = range(len(levels))
             colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
@@ -91,9 +90,9 @@ def draw_offer(data: Offered, columns: int = 2) -> "Figure":
                 side, ink = ("right", "white") if inside else ("left", INK)
                 axis_.text(place, row, each.promise, va="center", ha=side, color=ink, fontsize=9)
             axis_.set_yticks(list(rows), [each.label for each in levels])
-            axis_.set(title=name, xlabel="error of the best guess (%)", xlim=(0, 100), ylim=(most - 0.5, -0.5))
+            axis_.set(title=name, xlabel="error of the best guess (%)", ylabel="level")
+            axis_.set(xlim=(0, 100), ylim=(most - 0.5, -0.5))
             axis_.grid(visible=False, axis="y")
-        axes[0].set_ylabel("level")
     return figure
 
 

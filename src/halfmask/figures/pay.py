@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.style import PALETTE, look, panels, styled
-from halfmask.rewards.schedule import Schedule
+from halfmask.figures.style import PALETTE, legend_above, look, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from halfmask.rewards.schedule import Schedule
 
 WITHIN, UTILITY, TAKING_PART = "total within", "utility", "share that takes part"
 
@@ -25,7 +26,7 @@ class Pay:
     honest: dict[str, float]
 
 
-def pay_data(schedule: Schedule) -> Pay:
+def pay_data(schedule: "Schedule") -> Pay:
     """The schedule's curve and its own place beside it."""
     own = schedule.honest
     return Pay(
@@ -59,16 +60,15 @@ def money(amount: float) -> str:
     return f"{float(f'{amount:.4g}'):,.10g}"
 
 
-def draw_pay(data: Pay, columns: int) -> "Figure":
+def draw_pay(data: Pay) -> "Figure":
     """Two panels: the error of the total; utility and participation."""
-    with styled():
-        figure, (error, shares) = panels(2, columns, sharex=True)
+    with panels(2, share="x") as (figure, (error, shares)):
         _draw(error, data, WITHIN, 0, 100)
-        error.set(title="how close totals are", ylabel="total within, %", ylim=(0, None))
+        error.set(title="How close totals are", ylabel="total within, %", ylim=(0, None))
         for place, name in enumerate((UTILITY, TAKING_PART)):
             _draw(shares, data, name, place, 1)
-        shares.set(title="utility, and who takes part", ylabel="0 to 1", ylim=(-0.02, 1.02))
-        shares.legend(loc="lower right")
+        shares.set(ylabel="0 to 1", ylim=(-0.02, 1.02))
+        legend_above(shares, "Utility, and who takes part")
         for each in (error, shares):
             each.set_xlabel("budget per period")
             each.xaxis.set_major_formatter("{x:,.6g}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halfmask.audits.card import CURVE, ReportCard, SettingCard
-from halfmask.figures.style import INK, QUIET, look, panels, styled
+from halfmask.figures.style import INK, QUIET, legend_above, look, panels, powers_of_ten
 from halfmask.protection.attacks.finding import Finding
 
 if TYPE_CHECKING:
@@ -66,12 +66,9 @@ def _score(each: SettingCard) -> float:
     return each.privacy.median if each.privacy else 0.0
 
 
-def draw_protection(data: ProtectionMeasures, columns: int) -> "Figure":
+def draw_protection(data: ProtectionMeasures) -> "Figure":
     """A row a setting, a mark a measure: where the marks lie apart, score and attacks disagree."""
-    with styled():
-        figure, (axis,) = panels(1, 1, height=1.6 + 0.42 * len(data.ids))
-        if columns > 1:
-            figure.set_figwidth(7.6)
+    with panels(1, height=1.8 + 0.42 * len(data.ids)) as (figure, (axis,)):
         rows = range(len(data.ids))
         for row in rows:
             span = [value for values in data.measures.values() if (value := values[row]) is not None]
@@ -90,7 +87,7 @@ def draw_protection(data: ProtectionMeasures, columns: int) -> "Figure":
         axis.set_xlim(-0.03, 1.03)
         axis.set_xlabel("0: nothing hidden, 1: nothing learned")
         axis.set_ylabel("setting")
-        figure.legend(loc="outside upper left", ncols=2 if columns > 1 else 1)
+        legend_above(axis, columns=1)
     return figure
 
 
@@ -111,11 +108,10 @@ def curve_data(card: ReportCard, unit: str = "") -> Curves:
     )
 
 
-def draw_curves(data: Curves, columns: int) -> "Figure":
+def draw_curves(data: Curves) -> "Figure":
     """delta over epsilon, on a logarithmic axis; a curve that levels off has certain disclosure."""
-    with styled():
-        figure, axes = panels(2, columns, sharex=True, sharey=True)
-        titles = ("one report", f"a day of {data.day:,} reports")
+    with panels(2, height=3.2, share="xy") as (figure, axes):
+        titles = ("One report", f"A day of {data.day:,} reports")
         for axis, title, curves in zip(axes, titles, (data.one, data.whole_day), strict=True):
             for place, (id, deltas) in enumerate(curves.items()):
                 axis.plot(data.epsilon, [max(delta, FLOOR) for delta in deltas], label=id, **look(place))
@@ -124,12 +120,11 @@ def draw_curves(data: Curves, columns: int) -> "Figure":
                 shown = [max(delta, FLOOR) for delta in deltas]
                 axis.plot(data.epsilon, shown, color=QUIET, linewidth=3, alpha=0.7, label=data.instead[1], zorder=1)
             axis.set_yscale("log")
-            axis.set_ylim(FLOOR, 2)
-            axis.set_xlabel("epsilon")
-            axis.set_title(title)
+            axis.set_yticks(*powers_of_ten(-9, 0, 3))
+            axis.minorticks_off()
+            axis.set(ylim=(FLOOR, 2), xlabel="epsilon", ylabel="delta (upper bound)")
             axis.axhline(USUAL, color=INK, linewidth=0.7, alpha=0.5)
-        axes[0].set_ylabel("delta (upper bound)")
-        axes[0].legend(title="setting", loc="lower right", ncols=2 if columns > 1 else 3)
+            legend_above(axis, title, columns=4)
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.figures.style import PALETTE, in_unit, panels, plain_log, styled
+from halfmask.figures.style import PALETTE, in_unit, panels, plain_log
 from halfmask.profiles.show import ProfilePicture
 
 DATES = 4
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_readings(data: ProfilePicture, columns: int = 2) -> "Figure":
+def draw_readings(data: ProfilePicture) -> "Figure":
     """Two panels: the distribution of |s| on a logarithmic axis, and each period's total."""
-    with styled(), np.errstate(over="ignore", invalid="ignore"):
-        figure, (left, right) = panels(2, columns, height=2.8)
+    with np.errstate(over="ignore", invalid="ignore"), panels(2, height=2.8) as (figure, (left, right)):
         left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color=PALETTE[0])
         left.set(
             title="How large readings are",

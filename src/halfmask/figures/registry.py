@@ -72,19 +72,19 @@ class FigureKind:
     place: Place
     data: Callable[[Inputs], Any]
     caption: Callable[[Any], str]
-    draw: "Callable[[Any, int], Figure]"
+    draw: "Callable[[Any], Figure]"
     interactive: Callable[[Any, str, Inputs], Interactive]
     follows_menu: bool = False
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure to be drawn with so many panels a row: ``draw(2)`` for paper and desk, ``draw(1)`` for a phone."""
+    """A figure to be drawn, with what a page says of it."""
 
     name: str
     title: str
     caption: str
-    draw: "Callable[[int], Figure]"
+    draw: "Callable[[], Figure]"
 
 
 def drawings(inputs: Inputs) -> Iterator[Drawing]:

@@ -11,7 +11,7 @@ from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
 from halfmask.figures.protection import draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
 from halfmask.figures.samples import samples_of
-from halfmask.figures.style import look, panels, styled
+from halfmask.figures.style import look, panels
 from halfmask.figures.trajectories import draw_trajectories, trajectory_data
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
@@ -29,29 +29,28 @@ def draw(result: Any) -> "Figure":
 
 @draw.register(Profile)
 def _(result: Profile) -> "Figure":
-    return draw_readings(picture_data(result), 2)
+    return draw_readings(picture_data(result))
 
 
 @draw.register(Study)
 def _(result: Study) -> "Figure":
-    return draw_trajectories(trajectory_data(samples_of(result), None), 2)
+    return draw_trajectories(trajectory_data(samples_of(result), None))
 
 
 @draw.register(Mix)
 def _(result: Mix) -> "Figure":
-    return draw_heatmaps(heatmap_data(result), 2)
+    return draw_heatmaps(heatmap_data(result))
 
 
 @draw.register(ReportCard)
 def _(result: ReportCard) -> "Figure":
-    return draw_protection(protection_data(result), 2)
+    return draw_protection(protection_data(result))
 
 
 @draw.register(Menu)
 def _(result: Menu) -> "Figure":
     """Medians of privacy and utility, each with its 10th percentile."""
-    with styled():
-        figure, (axis,) = panels(1, 1)
+    with panels(1) as (figure, (axis,)):
         for place, each in enumerate(result.settings):
             colour, q, u = look(place)["color"], each.privacy, each.utility
             axis.plot([q.p10, q.median], [u.median] * 2, color=colour, alpha=0.5)

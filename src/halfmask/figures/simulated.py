@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from halfmask.errors import FileFormatError
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import line, plain, points
-from halfmask.figures.style import QUIET, look, panels, styled
+from halfmask.figures.style import QUIET, legend_above, look, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,25 +79,24 @@ def simulated_caption(data: SimulatedDays) -> str:
     )
 
 
-def draw_simulated(data: SimulatedDays, columns: int) -> "Figure":
+def draw_simulated(data: SimulatedDays) -> "Figure":
     """Four panels: scores, cost, who takes what, and the published total beside the truth."""
-    with styled():
-        figure, (scores, cost, taken, total) = panels(4, columns, sharex=True)
+    with panels(4, share="x") as (figure, (scores, cost, taken, total)):
         for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
             scores.plot(data.day, values, label=name, **look(place))
-        scores.set(title="utility so far, and privacy", ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
-        scores.legend(loc="lower right")
+        scores.set(ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
+        legend_above(scores, "Utility so far, and privacy")
         cost.bar(data.day, data.cost, color=QUIET)
-        cost.set(title="cost of the day", ylabel="money", xlabel="day")
+        cost.set(title="Cost of the day", ylabel="money", xlabel="day")
         cost.yaxis.set_major_formatter("{x:,.6g}")
         for place, (id, values) in enumerate(data.producers.items()):
             taken.plot(data.day, values, label=id, **look(place))
-        taken.set(title="who takes which setting", ylabel="producers", xlabel="day", ylim=(0, None))
-        taken.legend(title="setting", ncols=2)
+        taken.set(ylabel="producers", xlabel="day", ylim=(0, None))
+        legend_above(taken, "Who takes which setting", columns=4)
         total.axhline(0, color=QUIET, linewidth=1.2)
         total.vlines(data.day, data.off["low"], data.off["high"], color=look(0)["color"])
         total.plot(data.day, data.off["estimate"], "o", color=look(0)["color"], markersize=4)
-        total.set(title="published total and its interval", ylabel="off the truth, %", xlabel="day")
+        total.set(title="Published total and its interval", ylabel="off the truth, %", xlabel="day")
         total.locator_params(axis="x", integer=True)
     return figure
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from halfmask.errors import OptionError
@@ -19,6 +20,7 @@ from halfmask_device.decimals import upwards
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 INK = "#1b1f24"
 QUIET = "#8a9099"
@@ -27,11 +29,20 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 FORMATS = ("png", "svg", "pdf")
 PANEL = (4.3, 3.0)
+"""Width and height of a panel, in inches."""
+ALONE = 5.0
+"""Width of the only panel of a figure."""
+COLUMNS = 2
+MARGINS = (0.75, 0.5, 0.15, 0.3)
+PAD = 0.06
+LETTERS = 11.0
+"""Letters of a label to an inch: longer ones are broken."""
 _SETTINGS: dict[str, Any] = {
     "font.size": 10,
     "axes.titlesize": 10.5,
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
+    "axes.titley": 1.0,  # matplotlib need not look for a place
     "axes.labelsize": 10,
     "legend.fontsize": 9.5,
     "legend.frameon": False,
@@ -52,7 +63,6 @@ _SETTINGS: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.8,
     "figure.dpi": 150,
-    "figure.constrained_layout.h_pad": 0.09,
     "svg.hashsalt": "halfmask",
     "pdf.fonttype": 42,
 }
@@ -85,19 +95,73 @@ def styled(**more: Any) -> Iterator[None]:
         yield
 
 
-def panels(count: int, columns: int, height: float = PANEL[1], **sharing: Any) -> "tuple[Figure, list[Axes]]":
-    """A figure of ``count`` equal panels in rows of at most ``columns``; to be called inside `styled`."""
+@contextmanager
+def panels(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
+    """A figure of ``count`` equal panels, two a row, to be drawn within a ``with``; ``share`` names common axes.
+
+    A panel stands in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
+    drawing the margins of all cells are set to the largest that any needs: one pass, where matplotlib's own
+    constrained layout takes as long as the drawing.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    width = PANEL[0] * columns if columns > 1 else 5.0
-    figure = Figure(figsize=(width, height * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, **sharing)
-    axes = [grid[place // columns][place % columns] for place in range(rows * columns)]
-    for spare in axes[count:]:
-        spare.remove()
-    return figure, axes[:count]
+    with styled():
+        rows, width = -(-count // COLUMNS), PANEL[0] * COLUMNS if count > 1 else ALONE
+        figure = Figure(figsize=(width, height * rows))
+        FigureCanvasAgg(figure)  # which can measure letters
+        axes: list[Axes] = []
+        for _ in range(count):
+            common: dict[str, Any] = {f"share{axis}": axes[0] for axis in share if axes}
+            axes.append(figure.add_axes((0, 0, 1, 1), label=str(len(axes)), **common))
+        _place(figure, MARGINS)
+        yield figure, axes
+        _fit(figure)
+
+
+def _cells(figure: "Figure") -> "list[Bbox]":
+    """Where each panel stands with its margins, in inches."""
+    from matplotlib.transforms import Bbox
+
+    count = len(figure.axes)
+    columns, rows = min(count, COLUMNS), -(-count // COLUMNS)
+    width, height = figure.get_figwidth() / columns, figure.get_figheight() / rows
+    corners = [(width * (place % columns), height * (rows - 1 - place // columns)) for place in range(count)]
+    return [Bbox.from_bounds(x, y, width, height) for x, y in corners]
+
+
+def _place(figure: "Figure", margins: tuple[float, float, float, float]) -> None:
+    """Put each panel into its cell; margins are left, bottom, right and top, in inches."""
+    left, bottom, right, top = margins
+    wide, high = figure.get_size_inches()
+    for axes, cell in zip(figure.axes, _cells(figure), strict=True):
+        inner = (cell.x0 + left) / wide, (cell.y0 + bottom) / high
+        axes.set_position((*inner, (cell.width - left - right) / wide, (cell.height - bottom - top) / high))
+
+
+def _fit(figure: "Figure") -> None:
+    """Set the margins that ticks, labels, titles and legends need; labels then stay, and are not measured again."""
+    found, labels = [], []
+    for axes, cell in zip(figure.axes, _cells(figure), strict=True):
+        for label, room in ((axes.xaxis.label, cell.width), (axes.yaxis.label, cell.height)):
+            label.set_text(fill(label.get_text(), int(room * LETTERS)))
+        inner, outer = axes.bbox.frozen(), axes.get_tightbbox(for_layout_only=True) or axes.bbox
+        found.append((inner.x0 - outer.x0, inner.y0 - outer.y0, outer.x1 - inner.x1, outer.y1 - inner.y1))
+        labels.append((axes.yaxis.label.get_position()[0] - inner.x0, axes.xaxis.label.get_position()[1] - inner.y0))
+    left, bottom, right, top = (max(side) / figure.dpi + PAD for side in zip(*found, strict=True))
+    _place(figure, (left, bottom, right, top))
+    for axes, (beside, below) in zip(figure.axes, labels, strict=True):
+        axes.yaxis.set_label_coords(beside / axes.bbox.width, 0.5)
+        axes.xaxis.set_label_coords(0.5, below / axes.bbox.height)
+
+
+def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
+    """The legend over the panel, where it can cover nothing, below the panel's title."""
+    heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
+    axes.legend(
+        title=title, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, alignment="left", borderpad=0,
+        borderaxespad=0.3, handlelength=1.7, columnspacing=1.1, title_fontproperties=heading,
+    )  # fmt: skip
 
 
 def plain_log(axis: "Axes") -> None:
@@ -105,6 +169,13 @@ def plain_log(axis: "Axes") -> None:
     axis.set_xscale("log")
     axis.minorticks_off()
     axis.xaxis.set_major_formatter("{x:,g}")
+
+
+def powers_of_ten(first: int, last: int, step: int) -> tuple[list[float], list[str]]:
+    """Ticks and their words: 10⁻⁹ in letters, which matplotlib would set as a formula."""
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    words = {power: f"10{str(power).translate(raised)}" if power else "1" for power in range(first, last + 1, step)}
+    return [10.0**power for power in words], list(words.values())
 
 
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
@@ -129,22 +200,31 @@ def save(figure: "Figure", path: str | Path) -> Path:
     return target
 
 
-def inline_svg(figure: "Figure", name: str, label: str) -> str:
-    """A figure as an ``<svg>`` to stand in a page: no background, ink in the page's text colour, letters as text.
+def inline_svgs(figure: "Figure", name: str) -> Iterator[str]:
+    """Each panel of a figure as an ``<svg>`` to stand in a page, which arranges them as it has room.
 
-    Every id is prefixed with ``name``, so that many of them can stand in one page; nothing refers outside.
+    No background, ink in the page's text colour, letters as text. Every id is prefixed with ``name`` and the panel's
+    number, so that many can stand in one page; nothing refers outside.
     """
-    buffer = io.StringIO()
     with styled(**{"svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", facecolor="none", metadata=_undated("svg"))
-    text = buffer.getvalue()
+        for number, (axes, cell) in enumerate(zip(figure.axes, _cells(figure), strict=True), start=1):
+            for each in figure.axes:
+                each.set_visible(each is axes)
+            buffer = io.StringIO()
+            figure.savefig(buffer, format="svg", facecolor="none", bbox_inches=cell, metadata=_undated("svg"))
+            yield _inline(buffer.getvalue(), f"{name}-{number}")
+        for each in figure.axes:
+            each.set_visible(True)
+
+
+def _inline(text: str, prefix: str) -> str:
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:xlink)?="[^"]*"| (?:width|height)="[\d.]+pt"| version="[^"]*"', "", text)
     text = text.replace("xlink:href", "href").replace(INK, "currentColor")
     for mark in (' id="', 'href="#', "url(#"):
-        text = text.replace(mark, f"{mark}{name}-")
-    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+        text = text.replace(mark, f"{mark}{prefix}-")
+    return text
 
 
 def _undated(kind: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from halfmask.arrays import FloatArray
 from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, at_least, look, panels, sized, styled
+from halfmask.figures.style import QUIET, at_least, look, panels, sized
 from halfmask.protection.guarantees.units import trade_off
 
 if TYPE_CHECKING:
@@ -61,18 +61,17 @@ def trade_off_caption(data: TradeOff) -> str:
     return f"{text} ({'; '.join(data.promised[id])})."
 
 
-def draw_trade_off(data: TradeOff, columns: int) -> "Figure":
+def draw_trade_off(data: TradeOff) -> "Figure":
     """Two panels: one report, and a day of them."""
-    with styled():
-        figure, axes = panels(2, columns, sharex=True, sharey=True)
-        titles = ("one report", f"a day of {data.day:,} reports")
+    with panels(2) as (figure, axes):
+        titles = ("One report", f"A day of {data.day:,} reports")
         for axes_, title, curves in zip(axes, titles, (data.one, data.whole_day), strict=True):
             axes_.plot([0, 100], [100, 0], color=QUIET, linewidth=1.2)
             for place, (id, missed) in enumerate(curves.items()):
                 axes_.plot(100 * data.alarms, 100 * missed, label=id, **look(place))
             axes_.set(title=title, xlabel="false alarms, %", xlim=(-2, 102), ylim=(-2, 102))
-        axes[0].set_ylabel("changes missed,\nat least, %")
-        axes[0].legend(title="setting", loc="upper right", ncols=2)
+            axes_.set_ylabel("changes missed, at least, %")
+            axes_.legend(title="setting", loc="upper right", ncols=2)
     return figure
 
 

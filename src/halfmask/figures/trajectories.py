@@ -10,7 +10,7 @@ import numpy.typing as npt
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import PALETTE, PANEL, look, looks, panels, styled
+from halfmask.figures.style import PALETTE, look, looks, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ def _band(at: FloatArray, values: FloatArray) -> Band:
     return Band(at[starts], median, values[starts], values[ends])
 
 
-def draw_trajectories(data: Trajectories, columns: int = 2) -> "Figure":
+def draw_trajectories(data: Trajectories) -> "Figure":
     """Mechanisms and menu, for all sizes and for the large ones."""
     drawn: list[tuple[str, dict[str, Band] | MenuBand | None]] = [
         ("By mechanism, all sizes", data.mechanisms),
@@ -125,8 +125,7 @@ def draw_trajectories(data: Trajectories, columns: int = 2) -> "Figure":
         (f"The menu, {data.large}", data.large_menu),
     ]
     shown = [(title, bands) for title, bands in drawn if bands]
-    with styled():
-        figure, axes = panels(len(shown), columns, sharex=True, sharey=True)
+    with panels(len(shown), share="xy") as (figure, axes):
         for axis, (title, bands) in zip(axes, shown, strict=True):
             if isinstance(bands, MenuBand):
                 _draw_menu(axis, bands)
@@ -136,24 +135,19 @@ def draw_trajectories(data: Trajectories, columns: int = 2) -> "Figure":
                 axis.legend(loc="lower left")
             axis.set(title=title, xlim=(-0.02, 1.02), xlabel="privacy", ylabel="utility")
             axis.margins(y=0.12)
-            axis.label_outer()
     return figure
 
 
-def draw_users(data: dict[str, Band], columns: int = 2) -> "Figure":
+def draw_users(data: dict[str, Band]) -> "Figure":
     """One panel: as more people share, totals get better."""
-    from matplotlib.ticker import NullFormatter
-
-    with styled():
-        figure, (axis,) = panels(1, 1, height=3.6)
-        figure.set_figwidth(2 * PANEL[0] if columns > 1 else 5.0)
+    with panels(1, height=3.6) as (figure, (axis,)):
         styles = _menu_looks(data)
         for name, band in data.items():
             axis.plot(band.at, band.median, marker="o", markersize=3.5, **styles[name])
             axis.fill_between(band.at, band.low, band.high, color=styles[name]["color"], alpha=0.18, linewidth=0)
         axis.set(xscale="log", xlabel="number of users", ylabel="utility")
         _users_ticks(axis, data)
-        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.minorticks_off()
         for name, height in _apart(data, axis):
             axis.annotate(
                 name, (1.01, height), xycoords=("axes fraction", "data"), va="center", fontweight="bold",

@@ -16,6 +16,7 @@ from halfmask.menus.bench import Bench
 from halfmask.menus.menu import EmptyBin, Menu, MenuSetting
 from halfmask.menus.placed import samples_of
 from halfmask.menus.refine import EVALUATIONS, climb
+from halfmask.menus.words import brief
 from halfmask.profiles.profile import Profile
 
 TRIES = 4
@@ -102,11 +103,6 @@ class Floored:
             before = [each.before.id, brief(each.before.setting), errors[0], f"{each.before.objective:.4f}"]
             rows.append([*before, *searches, taken, errors[1]])
         return rows
-
-
-def brief(setting: PrivacySetting) -> str:
-    """A setting for a narrow column: a long table of numbers is counted, not shown."""
-    return setting.law.brief(str(setting), setting.parameters)
 
 
 def refine_above(

@@ -293,7 +293,7 @@ def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require:
 
 def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     """What a reader should know of a menu besides its numbers."""
-    from halfmask.menus.floor import brief  # here, because refining takes long to import
+    from halfmask.menus.words import brief
 
     names = scored.mechanisms.unique().to_pylist()
     notes = menu.warnings()

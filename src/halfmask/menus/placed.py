@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid
@@ -74,6 +73,8 @@ def place(
 
     ``largest`` are other normalisers than the menu's, for a scale that several menus share.
     """
+    from halfmask.evaluation.analytic.run import evaluate_analytic  # here, because numba takes long to import
+
     laws = [each for each in settings if each.kind != "direct" and each.inner is None]
     if not laws:
         return {}

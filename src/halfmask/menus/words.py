@@ -18,6 +18,11 @@ CROWDS = (100, 1000)
 TIMES_OUT_OF_TEN = 8
 
 
+def brief(setting: PrivacySetting) -> str:
+    """A setting for a narrow column: a long table of numbers is counted, not shown."""
+    return setting.law.brief(str(setting), setting.parameters)
+
+
 @dataclass(frozen=True)
 class InWords:
     """One setting of the menu for this dataset.
@@ -45,8 +50,14 @@ class InWords:
 
 
 def noise_quantile(setting: PrivacySetting, probability: float) -> float:
-    """The smallest y with P(|psi| <= y) >= probability, by bisection of the law's distribution function."""
+    """The smallest y with P(|psi| <= y) >= probability: psi at (1 + probability)/2, as noise is symmetric.
+
+    A law that does not say its quantiles has its distribution function bisected.
+    """
     parameters = np.array(setting.parameters)[None]
+    known = setting.law.quantile(parameters[0], np.array([(1 + probability) / 2]))
+    if known is not None:
+        return float(known[0])
 
     def reaches(y: float) -> bool:
         return bool(setting.law.cdf(parameters, np.array([y]))[0, 0] >= probability)

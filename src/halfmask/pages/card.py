@@ -8,7 +8,7 @@ from halfmask.audits.tables import at_most
 from halfmask.audits.verdict import ALMOST, law_unknown
 from halfmask.figures.protection import ratio, smoothed
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.floor import brief
+from halfmask.menus.words import brief
 from halfmask.pages.page import Markup, bullets, details, element, joined, paragraph, table
 from halfmask_device.decimals import number_text, upwards
 

@@ -6,10 +6,10 @@ from halfmask.audits.card import ReportCard
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
-from halfmask.menus.floor import brief
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import HIDES, Question
+from halfmask.menus.words import brief
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.pages.page import danger as red
 from halfmask.profiles.quality import quality

@@ -16,11 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup as Markup
 from markupsafe import escape
 
-from halfmask.figures.style import inline_svg
-
 if TYPE_CHECKING:
+    from halfmask.figures.figures import Drawn
     from halfmask.figures.interactive.layout import Interactive
-    from halfmask.figures.registry import Drawing
 
 SEEN_ON_A_PHONE = 4
 """Columns of a table that a phone shows without scrolling."""
@@ -127,12 +125,10 @@ def bar(value: float) -> Markup:
     return _part("bar", value)
 
 
-def drawn_figure(drawing: "Drawing", number: int) -> Markup:
-    """A figure twice, for wide and for narrow pages; style sheets show the one that fits."""
-    wide = inline_svg(drawing.draw(2), drawing.name, escape(drawing.title))
-    narrow = inline_svg(drawing.draw(1), f"{drawing.name}-narrow", escape(drawing.title))
-    picture = _part("drawn", Markup(wide), Markup(narrow))
-    return _part("figure", drawing.name, number, drawing.title, drawing.caption, picture)
+def drawn_figure(drawn: "Drawn", number: int) -> Markup:
+    """A figure panel by panel: style sheets put two into a row where there is room."""
+    picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
+    return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)
 
 
 def plotted_figure(figure: "Interactive", number: int) -> Markup:

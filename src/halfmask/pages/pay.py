@@ -1,8 +1,12 @@
 """The section of the page that says what to pay: the schedule, who takes part, and how honest the rewards are."""
 
+from typing import TYPE_CHECKING
+
 from halfmask.figures.pay import WITHIN, money
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
-from halfmask.rewards.schedule import Schedule, bound_told, honesty_told
+
+if TYPE_CHECKING:
+    from halfmask.rewards.schedule import Schedule
 
 ENDS = {
     "budget": "spend at most {:,.10g} in a period",
@@ -11,7 +15,7 @@ ENDS = {
 }
 
 
-def pay_section(found: Schedule | None) -> Markup:
+def pay_section(found: "Schedule | None") -> Markup:
     """Nothing where the folder holds no schedule."""
     if found is None:
         return Markup("")
@@ -32,7 +36,7 @@ def pay_section(found: Schedule | None) -> Markup:
     )
 
 
-def _schedule(found: Schedule) -> Markup:
+def _schedule(found: "Schedule") -> Markup:
     rows = [
         [
             id,
@@ -51,7 +55,7 @@ def _schedule(found: Schedule) -> Markup:
     return table(caption, ["Setting", "Honest", "Whole units", "Not honest", "Who takes it"], rows, numbers=range(1, 5))
 
 
-def _offers(found: Schedule) -> Markup:
+def _offers(found: "Schedule") -> Markup:
     rows = [
         [
             name,
@@ -73,7 +77,7 @@ def _offers(found: Schedule) -> Markup:
     return table(caption, heads, rows, numbers=range(1, 6))
 
 
-def _equal(found: Schedule) -> Markup:
+def _equal(found: "Schedule") -> Markup:
     """More producers against less noise."""
     rows = [
         [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{max(each, 1):,.0f}" for each in at.producers.values())]
@@ -86,8 +90,10 @@ def _equal(found: Schedule) -> Markup:
     return table(caption, ["Utility", "Total within", *found.honest.rewards], rows, numbers=range(1, 9))
 
 
-def _honesty(found: Schedule) -> list[str]:
+def _honesty(found: "Schedule") -> list[str]:
     """What honesty costs, and where rewards could be beaten."""
+    from halfmask.rewards.schedule import bound_told, honesty_told  # here, because SciPy takes long to import
+
     told = [
         "Honest: no set of noisier reports with as much information is cheaper than one clear report. "
         + honesty_told(found),

@@ -1,12 +1,15 @@
 """The report: one HTML file that opens anywhere, offline, and says what was found, how, and what it does not say."""
 
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.figures import check_formats, write_figures
+from halfmask.figures.figures import Drawn, Files, all_drawn, check_formats
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
-from halfmask.figures.registry import Drawing, by_place, drawings
+from halfmask.figures.registry import by_place, drawings
+from halfmask.figures.second import SecondProcess
 from halfmask.files import whole_file
 from halfmask.pages.card import protection_table, protection_words
 from halfmask.pages.first_page import offer_section
@@ -26,10 +29,10 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
     ``formats`` also draws the figures to ``folder/figures``. Equal inputs give equal bytes: the page carries no date.
     """
     check_formats(formats)
-    inputs = read_inputs(folder, spell)
-    drawn = list(drawings(inputs))
-    if formats:
-        write_figures(inputs, drawn, formats)
+    folder = Path(folder)
+    with second_process(folder) as second:
+        inputs = read_inputs(folder, spell)
+        drawn = all_drawn(drawings(inputs), Files(folder / "figures", tuple(formats)), second)
     target = inputs.folder / "report.html"
     page = page_of(inputs, drawn)
     with whole_file(target) as temporary:
@@ -37,7 +40,13 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
     return target
 
 
-def page_of(inputs: Inputs, drawn: Sequence[Drawing]) -> str:
+def second_process(folder: Path) -> AbstractContextManager[SecondProcess | None]:
+    """None where there are few figures or one core: a process takes a second or two to start."""
+    worth = (folder / "study.parquet").exists() and (folder / "card.json").exists() and (os.cpu_count() or 1) > 1
+    return SecondProcess() if worth else nullcontext()
+
+
+def page_of(inputs: Inputs, drawn: Sequence[Drawn]) -> str:
     """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
@@ -78,8 +87,8 @@ def _section(id: str, inputs: Inputs, part: str, body: Sequence[str]) -> Section
     return Section(id, TITLES[id], joined([left_out(inputs, part), *body]))
 
 
-def _numbered(drawn: Sequence[Drawing]) -> dict[str, list[Markup]]:
+def _numbered(drawn: Sequence[Drawn]) -> dict[str, list[Markup]]:
     """Each section's figures, numbered through the page."""
-    found = {drawing.name: drawing for drawing in drawn}
+    found = {each.name: each for each in drawn}
     places = by_place(list(found))
     return {place: [drawn_figure(found[name], number) for number, name in shown] for place, shown in places.items()}

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.analytic.expected_entropy import BEND, PHI, SCORE, lookup
 
 FIRST_BARRIER, LAST_BARRIER, SHRINK = 1e-3, 1e-12, 0.2
 CENTRED = 0.5
@@ -44,6 +43,11 @@ class PrivacyScore:
 
     def parts(self, p: FloatArray) -> tuple[float, float, float]:
         """Mean, standard deviation and entropy of the local error."""
+        from halfmask.evaluation.analytic.expected_entropy import (  # here, because numba takes long to import
+            PHI,
+            lookup,
+        )
+
         w1, w2 = self.inverse
         mean = w1 * float(self.mean @ p)
         share = self.cells @ p
@@ -60,6 +64,8 @@ class PrivacyScore:
 
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient of q, and minus its Hessian (positive semidefinite)."""
+        from halfmask.evaluation.analytic.expected_entropy import BEND, lookup
+
         (_, a2, a3), w1 = self.weights, self.inverse[0]
         slope, of_std, std, share, lam = self._slope(p)
         bend = a3 * (self.cells.T * (lookup(BEND, lam) / share)) @ self.cells
@@ -67,6 +73,8 @@ class PrivacyScore:
         return slope, bend
 
     def _slope(self, p: FloatArray) -> tuple[FloatArray, FloatArray, float, FloatArray, FloatArray]:
+        from halfmask.evaluation.analytic.expected_entropy import SCORE, lookup
+
         (a1, a2, a3), (w1, w2) = self.weights, self.inverse
         mean, std, _ = self.parts(p)
         share = np.maximum(self.cells @ p, 1e-300)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.data.panel import Panel
 from halfmask.errors import OptionError, SourceError
 from halfmask.profiles.bins import edge
 from halfmask.profiles.periods import DAY
@@ -19,6 +18,8 @@ from halfmask.profiles.profile import Profile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from halfmask.data.panel import Panel
 
 MOST_USERS = 500
 MOST_TIMES = 4096
@@ -157,7 +158,7 @@ def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence
     )
 
 
-def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS) -> Evidence:
+def evidence_from_panel(panel: "Panel", profile: Profile, users: int = MOST_USERS) -> Evidence:
     """Readings of at most ``users`` users over the last `MOST_TIMES` steps up to the median user's end.
 
     The profile says which readings are usable; the panel must be the one it was made of. A source without a regular
@@ -186,7 +187,7 @@ def evidence_from_panel(panel: Panel, profile: Profile, users: int = MOST_USERS)
     )
 
 
-def _read(panel: Panel, profile: Profile, users: int) -> "pa.Table":
+def _read(panel: "Panel", profile: Profile, users: int) -> "pa.Table":
     """User, time and value of the sampled users within the stretch of time."""
     import narwhals as nw
 
@@ -208,7 +209,7 @@ def _read(panel: Panel, profile: Profile, users: int) -> "pa.Table":
     return table
 
 
-def _check_same(panel: Panel, found: "pa.Table", profile: Profile) -> None:
+def _check_same(panel: "Panel", found: "pa.Table", profile: Profile) -> None:
     """Refuse readings that are not the profile's, by their number and sum: users' names alone may agree by chance."""
     n, total = int(found["n"][0].as_py()), float(found["sum"][0].as_py() or 0.0)
     cells = profile.cells.sum(axis=(0, 1))

@@ -34,10 +34,12 @@ class Sine(Noise):
         super().check(parameters)
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
-        from halfmask.mechanisms.sine_kernel import sine_roots  # here, because numba takes long to import
-
         theta = np.ascontiguousarray(parameters, dtype=np.float64)
         rows = np.atleast_2d(np.ascontiguousarray(y, dtype=np.float64))
+        if not rows.any():  # P(psi = 0) needs no root
+            return np.repeat((theta == 0).all(axis=1, keepdims=True).astype(float), rows.shape[1], axis=1)
+        from halfmask.mechanisms.sine_kernel import sine_roots  # here, because numba takes long to import
+
         out = np.empty((len(theta), rows.shape[1]))
         sine_roots(theta, self._terms(theta), self.support(theta), rows, out)
         np.arcsin(out, out=out)
