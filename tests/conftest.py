@@ -48,14 +48,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A real Spark on this machine, started once; every panel opened with ``engine="spark"`` runs on it."""
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A real Spark on this machine, started once; every panel opened with ``engine="spark"`` runs on it.
+
+    The quick tests interpret expressions: compiling each of many small queries takes longer than running it. The slow
+    ones compile them, as users' Sparks do.
+    """
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: `make system` installs it")
     from halfmask.data.engines.spark import session
 
     # Sessions of their own start from what Spark itself was started with; small queries are not worth compiling well.
     quick = "--conf spark.sql.shuffle.partitions=2 --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
+    if request.config.getoption("markexpr") == "not slow":
+        quick += " --conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+        quick += " --conf spark.sql.adaptive.enabled=false"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"{quick} pyspark-shell")
         running = session("local[2]", None, "1g")

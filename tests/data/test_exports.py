@@ -1,5 +1,6 @@
 """Every export is read right, or refused with a line that mends it; the line is then followed."""
 
+import re
 import shlex
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from halfmask.profiles.profile import Profile
 from tests.data import (  # noqa: F401 (they add themselves)
     exports_of_devices,
     exports_of_files,
+    exports_of_services,
     exports_of_shapes,
     exports_of_text,
     exports_of_utilities,
@@ -27,7 +29,7 @@ POLICIES = ("duplicates", "max", "min")
 
 
 def test_there_are_at_least_forty() -> None:
-    assert len(EXPORTS) >= 115
+    assert len(EXPORTS) >= 130
 
 
 def read(source: Any, said: dict[str, Any]) -> tuple[Panel, Profile]:
@@ -54,6 +56,21 @@ def held(panel: Panel, low: float, high: float) -> Truth:
         for user, time, value in rows(panel)
         if user is not None and time is not None and value is not None and low <= value <= high
     }
+
+
+def test_what_no_option_mends_is_mended_by_the_query_that_is_offered(tmp_path: Path) -> None:
+    for source, begins, truth in exports_of_services.queries(tmp_path).values():
+        with pytest.raises(InputError) as refused:
+            read(source, {})
+        said = str(refused.value)
+        assert "`db=:memory:`" in said
+        query = re.split(r"; with|\), or|, or select|$", said[said.index(begins) :])[0]
+        query = query.replace("'x.csv'", f"'{source}'")
+        panel, profile = read(":memory:", {"sql": query.removesuffix(")") if "(" not in query else query})
+        found = held(panel, float("-inf"), float("inf"))
+        assert found.keys() == truth.keys()
+        assert [found[key] for key in truth] == pytest.approx(list(truth.values()), rel=1e-9)
+        assert profile.readings == len(truth)
 
 
 @pytest.mark.parametrize("name", EXPORTS)

@@ -11,6 +11,7 @@ ROLES = ("user", "time", "value")
 _USERS = (
     "user id uid meter sensor household home house customer client consumer producer participant person subject "
     "device station node account site building mpan lclid nmi pod ean prm cups ppe serial tunnus "
+    "tag tagname entity respondent dataid geoid feeder substation transformer "
     "zähler zaehler zählernummer kunde haushalt compteur contador medidor contatore teller"
 )
 _TIMES = (
@@ -28,6 +29,9 @@ _FIRST = (
 _LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
 _STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
+OBIS = r"\d-\d+:\d+\.\d+\.\d+"
+"""What a meter counts, by its number: 1-0:1.8.0."""
+FRACTIONS = frozenset({Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER})
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
 _POSSIBLE: dict[str, frozenset[Kind]] = {
     "user": frozenset(Kind) - TIMES - CLOCKS - {Kind.BOOLEAN},
@@ -69,7 +73,7 @@ def choose_columns(
     A column can be of a role if the last role-word in its name says so (``meter_reading`` is a value,
     ``reading_time`` a time) and its type allows it; where some candidates have the typical type of the role,
     the others fall away. Exactly one must remain. A table of exactly three columns whose names say nothing
-    is told apart by type alone.
+    is told apart by type alone, and so are the only column of times and the only one of fractions.
     """
     named = {"user": user, "time": time, "value": value}
     chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
@@ -77,13 +81,16 @@ def choose_columns(
         if role not in chosen:
             found = candidates(role, kinds, chosen)
             if len(found) > 1:
-                listed = ", ".join(map(repr, found))
-                each = "" if role == "time" else ", or take each column of numbers as a user with `wide`"
-                raise ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}`{each}")
+                wide = role == "value" and "user" not in chosen
+                raise several(role, found, ", or take each column of numbers as a user with `wide`" if wide else "")
             if found:
                 chosen[role] = found[0]
     if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
         chosen |= by_type(kinds, chosen)
+    for role, only in (("time", TIMES), ("value", FRACTIONS)):
+        likely = [name for name, kind in kinds.items() if kind in only and name not in chosen.values()]
+        if role not in chosen and len(likely) == 1:
+            chosen[role] = likely[0]
     for role in ROLES:
         if role not in chosen:
             also = ", or take the file's name with `user=@file`" if role == "user" and files else ""
@@ -92,6 +99,13 @@ def choose_columns(
     if len(set(chosen.values())) < len(ROLES):
         raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`")
     return columns
+
+
+def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
+    """The error for a role that several columns could have, with what to say for each."""
+    listed = ", ".join(map(repr, found))
+    ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
+    return ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}` ({ways}){also}")
 
 
 HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval"))
@@ -159,6 +173,8 @@ def role_of(name: str, kind: Kind) -> str | None:
     """The role of the last word in a name that is a role's word and whose role the type allows."""
     if (_STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
+    if re.search(OBIS, name) and kind in NUMBERS:
+        return "value"
     for word in reversed(words(name)):
         for role in ROLES:
             if word in _WORDS[role] and kind in _POSSIBLE[role]:
@@ -190,7 +206,7 @@ def by_type(kinds: Mapping[str, Kind], chosen: Mapping[str, str]) -> dict[str, s
             found[role] = fitting[0]
 
     take("time", TIMES)
-    take("value", frozenset({Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER}))
+    take("value", FRACTIONS)
     take("user", frozenset({Kind.TEXT, Kind.OTHER}))
     for role in ROLES:
         if len(left()) == 1 and role_of(left()[0], kinds[left()[0]]) in (None, role):

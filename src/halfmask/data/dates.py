@@ -33,6 +33,7 @@ _MONTH = re.compile(rf"\d{{4}}(?P<sep>-)(?P<m>0[1-9]|1[0-2]){_CLOCK}")
 _NAMED = re.compile(
     rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>{_MONTHS})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
 )
+_HOUR = re.compile(r"\d{4}-\d\d-\d\d(?P<mark>[T ])([01]\d|2[0-3])")
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
 ORDER = r"(\d{1,2})[/.\-](\d{1,2})[/.\-].*"
@@ -59,14 +60,14 @@ def start_of(text: str) -> str:
 
 def is_local_date(text: str) -> bool:
     """Whether a text looks like a date, with or without a clock, in one of the forms of this module."""
-    return bool(shape(text)) or bool(_COMPACT_SPLIT.fullmatch(text))
+    return bool(shape(text) or _COMPACT_SPLIT.fullmatch(text))
 
 
 def has_clock(text: str) -> bool:
     """Whether a date of these forms comes with a time of day."""
     found = _match(text)
     digits = text.isdigit() and len(text) > 8
-    return bool(found and found["clock"]) or bool(_COMPACT_SPLIT.fullmatch(text)) or digits
+    return bool((found and found["clock"]) or _COMPACT_SPLIT.fullmatch(text) or _HOUR.fullmatch(text)) or digits
 
 
 def is_compact(text: str) -> bool:
@@ -88,6 +89,8 @@ def _match(text: str) -> re.Match[str] | None:
 
 def shape(text: str) -> str:
     """The strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
+    if hour := _HOUR.fullmatch(text):
+        return f"%Y-%m-%d{hour['mark']}%H"
     found = _match(text)
     if found is None:
         return ""

@@ -1,5 +1,6 @@
 """From an engine's failure to an error that names file, row and column."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
@@ -49,8 +50,24 @@ def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Readin
         if rule.role == "time" and time is not None and (mixed := mixed_zones(raw, rule.column, time)):
             return mixed
         where = f"{place.file}, row {place.row}" if place.file else f"{raw.source}, row {place.row}"
-        return ReadingError(f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}")
+        advice = _advice(rule, place.text)
+        return ReadingError(f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}{advice}")
     return None
+
+
+def _advice(rule: Rule, text: str) -> str:
+    """What mends a cell that is no number, by what is in it."""
+    if rule.role != "value":
+        return ""
+    if "," in text:
+        return "; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
+    if re.match(r"\s*[+-]?\d", text):
+        column = f'"{rule.column}"'
+        return (
+            "; with `db=:memory:` a query, `sql`, cuts off what is behind the number: select * replace "
+            f"(regexp_extract({column}, '^[0-9.]+') as {column}) from 'x.csv'"
+        )
+    return ""
 
 
 def mixed_zones(raw: Raw, column: str, time: TimeRule) -> ReadingError | None:

@@ -125,9 +125,7 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
     number = f"TRY_CAST({quoted} AS {dialect.double})"
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
-    wanted = (
-        "a number such as 0.14; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
-    )
+    wanted = "a number such as 0.14"
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
     quick = f"CAST({quoted} AS {dialect.double})"
     return Rule("value", name, careful, bad, wanted, quick, Cells(pa.float64()))

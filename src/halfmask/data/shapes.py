@@ -2,14 +2,26 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from halfmask.data import clocks
-from halfmask.data.columns import Columns, candidates, choose_columns, listing, present, role_of, split_time, words
-from halfmask.data.dates import is_compact
+from halfmask.data.columns import (
+    FRACTIONS,
+    Columns,
+    candidates,
+    choose_columns,
+    listing,
+    present,
+    role_of,
+    several,
+    split_time,
+    words,
+)
+from halfmask.data.dates import date_format, is_compact
 from halfmask.data.engines.sql import KIND_OF_FILE
 from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
 from halfmask.data.options import ReadOptions
@@ -69,14 +81,24 @@ def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long
 
 
 def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Moments | None:
-    """A row a user: most columns are named by ISO times, and hold values."""
-    times = {name: _instant(name, options.tz) for name in found if is_iso(name)}
-    if len(times) < 3 or 2 * len(times) <= len(found) or options.time or options.value or options.date:
+    """A row a user: most columns are named by times, and hold values."""
+    named = [name for name in found if is_time(name)]
+    if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
+    written = None if all(map(is_iso, named)) else date_format("a name", named, options.date_format, lambda: (0, 0))
+    times = {name: _local(name, written.formats) if written else _instant(name, options.tz) for name in named}
     user, guess = _user(raw, {name: kind for name, kind in found.items() if name not in times}, options)
     first, *_, last = times
     evidence = f"{len(times)} columns from {first} to {last} are named by times"
     return Moments(user, times, (guess, Guess("shape", "a row a user", evidence, "`value`")))
+
+
+def _local(text: str, formats: Sequence[str]) -> int:
+    """Microseconds of the wall clock of a time in the first of some formats that fits."""
+    for form in formats:
+        with suppress(ValueError):
+            return (datetime.strptime(text, form) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are")
 
 
 def _instant(text: str, tz: str | None) -> int:
@@ -158,8 +180,7 @@ def _user(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[st
         return present(found, options.user, "user"), Guess("user", options.user, "`user`", "`user`")
     named = candidates("user", found, {})
     if len(named) > 1:
-        listed = ", ".join(map(repr, named))
-        raise ColumnError(f"{len(named)} columns could be the user: {listed}; name one with `user`")
+        raise several("user", named)
     if named:
         return named[0], Guess("user", named[0], "its name says so", "`user`")
     texts = [name for name, kind in found.items() if kind is Kind.TEXT and not UNIT_NAMES & set(words(name))]
@@ -201,7 +222,9 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
     if options.user is not None or options.value is not None or options.date is not None:
         return None
     times = [options.time] if options.time else [name for name, kind in found.items() if kind in TIMES]
-    if len(times) != 1 or times[0] not in found or candidates("user", found, {}):
+    users = candidates("user", found, {})
+    # An id is no fraction: House 1, House 2 with such in them are sensors.
+    if len(times) != 1 or times[0] not in found or (users and (len(users) < 2 or not _fractions(found, users))):
         return None
     sensors = tuple(n for n, kind in found.items() if n != times[0] and n not in raw.partitions and kind in _VALUES)
     others = [n for n in found if n != times[0] and n not in sensors]
@@ -211,6 +234,10 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
         return None
     evidence = f"{times[0]} is the only time, and no name of the {len(sensors)} columns of numbers is one of a value"
     return Sensors(times[0], sensors, (Guess("shape", "a column a sensor", evidence, "`user`, `value`"),))
+
+
+def _fractions(found: Mapping[str, Kind], names: Sequence[str]) -> bool:
+    return all(found[name] in FRACTIONS for name in names)
 
 
 def _one_of_three(found: Mapping[str, Kind]) -> bool:
@@ -262,7 +289,7 @@ def _telling(raw: Raw, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
     """
     if not raw.files:
         return dict(kinds)
-    dull = {Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER, Kind.EMPTY} | CLOCKS
+    dull = FRACTIONS | {Kind.EMPTY} | CLOCKS
     return {
         name: kind
         for name, kind in kinds.items()
@@ -284,7 +311,7 @@ def _has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str 
     times = [name for name in rest if kinds[name] in TIMES | CLOCKS or role_of(name, kinds[name]) == "time"]
     values = candidates("value", {name: kinds[name] for name in rest}, {})
     left = [name for name in _telling(raw, kinds) if name in rest and name not in times and name not in values]
-    return bool(left) or len(values) != 1
+    return bool(left) or not values
 
 
 def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:
@@ -301,6 +328,5 @@ def _only(role: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> str:
     if len(names) == 1:
         return names[0]
     if names:
-        listed = ", ".join(map(repr, names))
-        raise ColumnError(f"{len(names)} columns could be the {role}: {listed}; name one with `{role}`")
+        raise several(role, names)
     raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfmask.data import shapes, steps
+from halfmask.data import bystanders, shapes, steps
 from halfmask.data.columns import words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
@@ -44,6 +44,10 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     if raw_format(source, chosen.format) == "cer":
         return _cer_panel(raw, chosen)
     found = kinds(raw.sample)
+    named = (chosen.user, chosen.time, chosen.value, chosen.date)
+    numbers = [name for name in bystanders.row_numbers(raw.sample, found) if name not in named]
+    found = {name: kind for name, kind in found.items() if name not in numbers}
+    raw.notes += tuple(f"{name} numbers the rows: left out, `user` takes it" for name in numbers)
     shape = shapes.recognise(raw, found, chosen)
     reader = _Reader(raw, found, chosen)
     if isinstance(shape, shapes.Sensors):
@@ -130,13 +134,16 @@ class _Reader:
         """A reading a row."""
         columns = shape.columns
         unit_column = self._unit_column()
-        named = [c for c in (columns.user, columns.date, columns.time, columns.value, unit_column) if c in self.found]
-        self.raw.keep(list(dict.fromkeys(c for c in named if c is not None)))
+        roles = (columns.user, columns.date, columns.time, columns.value, unit_column)
+        named = [name for name in roles if name is not None and name in self.found]
         user = self._user(columns.user)
         if columns.user.startswith("@"):
             self.notes += [
                 f"user = {guess.choice}: {guess.evidence}" for guess in shape.guesses if guess.what == "user"
             ]
+        if self.options.value is None:
+            bystanders.check_sorts(self.raw, self.found, user.sql, columns.value, frozenset(named))
+        self.raw.keep(list(dict.fromkeys(named)))
         clock, time = self._time(columns.date or columns.time, columns.time if columns.date else None)
         form = self._numbers([columns.value])
         by, unit = self._unit(columns.value, unit_column, [user, *time], form)
@@ -145,6 +152,7 @@ class _Reader:
         )
         others = [c for c, kind in self.found.items() if kind in _FRACTIONS and c not in named]
         self.notes += [f"columns of numbers left out: {', '.join(others)}"] if others else []
+        self.notes += bystanders.flagged(self.raw.sample, self.found, frozenset(named))
         notes = (columns.note(), *self.notes)
         return _panel(self.raw, [user, *time, value], clock, notes, (*shape.guesses, *self.guesses), unit)
 
@@ -162,8 +170,12 @@ class _Reader:
     def days(self, shape: shapes.Days) -> Panel:
         """A row a day, a column for each part of it."""
         names = tuple(shape.slots)
-        self.raw.keep([c for c in (shape.user, shape.date, *names) if c in self.found])
         user = self._user(shape.user)
+        used = {shape.user, shape.date, *names}
+        bystanders.check_sorts(self.raw, self.found, user.sql, None, frozenset(used))
+        others = [c for c, kind in self.found.items() if kind in _FRACTIONS and c not in used]
+        self.notes += [f"columns of numbers left out: {', '.join(others)}"] if others else []
+        self.raw.keep([c for c in (shape.user, shape.date, *names) if c in self.found])
         tz = self.options.tz if shape.running else None
         clock, (moment, *_) = self._time(shape.date, None, running=shape.running)
         values, unit = self._values(names)

@@ -143,11 +143,11 @@ class TimeRule:
             return "a number of days since 1899-12-30, as the others are"
         if self.unit is not None:
             return f"an epoch number in {self.unit}"
+        one = " with a zone, such as 2026-01-31T23:30:00Z" if self.zoned else ", such as 2026-01-31 23:30:00"
         return (
-            "an ISO time with a zone, such as 2026-01-31T23:30:00Z"
-            if self.zoned
-            else "an ISO time, such as 2026-01-31 23:30:00"
-        ) + "; `date_format` says how times are written otherwise, such as '%d/%m/%Y %H:%M'"
+            f"an ISO time{one}; `date_format` says how times are written otherwise, such as '%d/%m/%Y %H:%M' "
+            "(names of days are not read, nor those of months but in English)"
+        )
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?)?")

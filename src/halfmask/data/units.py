@@ -18,12 +18,19 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6, "GW": 1e9, "mW": 1e-3},
     "volume": {"l": 1e-3, "m3": 1.0},
     "temperature": {"°C": 1.0},
+    # What stands in tables beside readings, and converts into nothing.
+    **{unit: {unit: 1.0} for unit in ("EUR", "USD", "GBP", "CHF", "DKK", "NOK", "SEK", "kvar", "kvarh", "kVA", "Hz")},
 }
 _SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"}
 # Energy by the hour is power; energy by the interval that a reading covers is energy.
 _SPELLED |= {f"{p}wh/h": f"{p.upper() if p == 'm' else p}W" for p in ("", "k", "m")}
 _SPELLED |= {
     f"{p}wh/{part}": f"{p.upper() if p == 'm' else p}Wh" for p in ("", "k", "m") for part in ("hh", "interval")
+}
+_SPELLED |= {
+    f"{long}watt{gap}hours": f"{short}Wh"
+    for long, short in (("", ""), ("kilo", "k"), ("mega", "M"))
+    for gap in ("", "-")
 }
 _EXACT = {unit: (kind, unit) for kind, units in FACTORS.items() for unit in units}
 _KNOWN = {unit.lower(): found for unit, found in _EXACT.items() if unit not in ("mW", "mWh")}
@@ -85,7 +92,7 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """The unit that a column's name ends with or has in brackets: ``Consumption (kWh)``, ``energy_wh``, ``kWh/hh``."""
+    """The unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``."""
     for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
         for part in (inner, inner.split()[0] if inner.split() else ""):
             if is_unit(part):
@@ -96,7 +103,10 @@ def unit_in_name(name: str) -> str | None:
     if is_unit(last):
         # A single letter may be anything.
         return canonical(last) if len(last) > 1 or last == "W" else None
-    return canonical(glued[0]) if glued else None
+    if glued:
+        return canonical(glued[0])
+    named = {canonical(word) for word in re.split(r"[^A-Za-z0-9³°/]+", plain) if len(word) > 1 and is_unit(word)}
+    return named.pop() if len(named) == 1 else None
 
 
 def is_unit(text: str) -> bool:

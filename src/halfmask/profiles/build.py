@@ -13,7 +13,15 @@ from halfmask.data.panel import Panel
 from halfmask.data.steps import head, step_of
 from halfmask.errors import OptionError, ReadingError, SourceError
 from halfmask.profiles import expressions
-from halfmask.profiles.doubts import better_step, check_duplicates, check_far, check_late_registers, check_register
+from halfmask.profiles.doubts import (
+    better_step,
+    check_duplicates,
+    check_far,
+    check_late_registers,
+    check_register,
+    check_total,
+    check_unplaced,
+)
 from halfmask.profiles.engines import Frame, keep
 from halfmask.profiles.fold import fold
 from halfmask.profiles.kernel import NO_TIME, TooLargeError, count
@@ -225,6 +233,8 @@ def _check(profile: Profile, panel: Panel, policies: Policies) -> None:
         )
     if not profile.readings:
         raise SourceError(f"{panel.source}: no usable reading among {int(profile.rows['rows'].sum())} rows")
+    check_unplaced(panel, profile)
+    check_total(panel, profile)
     if policies.low is None and policies.high is None:
         check_far(profile, panel)
 

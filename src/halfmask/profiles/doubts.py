@@ -24,6 +24,8 @@ CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 6553
 """Sizes of numbers that loggers write where they have no reading."""
 APART = 10.0
 """How many times the next smaller reading a code is, at least."""
+TOTAL = 2e-3
+"""How far, of a sum, a total may be off it."""
 ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 
@@ -142,6 +144,36 @@ def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
         f"all {surplus:,} duplicates lie in the night of {days[0]}, when clocks go back: times without a zone name "
         "that hour twice; an export in UTC, read with `tz`, keeps both"
     ]
+
+
+def check_total(panel: Panel, profile: Profile) -> None:
+    """Stop where one user is the sum of all others in every period: a total, which would be counted twice."""
+    sums = profile.cells[..., 1]
+    if profile.buckets or len(profile) < 3 or len(profile.periods) < 3:
+        return
+    largest = int(np.argmax(sums.sum(axis=1)))
+    whole = sums.sum(axis=0)
+    if not (np.isfinite(whole) & (whole != 0) & (np.abs(2 * sums[largest] - whole) <= TOTAL * np.abs(whole))).all():
+        return
+    name = profile.labels[largest]
+    raise ReadingError(
+        f"{panel.source}: user {name} is the sum of the {len(profile) - 1} others in every period, a total and no "
+        f"producer; leave its column or its rows out with a query, `sql`: select * exclude (\"{name}\") from 'x.csv', "
+        f"or select * from 'x.csv' where meter <> '{name}'; with `db=:memory:` it reads files"
+    )
+
+
+def check_unplaced(panel: Panel, profile: Profile) -> None:
+    """Stop where most rows have no user or no time."""
+    unplaced = int(profile.about.get("unplaced", 0))
+    rows = int(profile.rows["rows"].sum()) + unplaced
+    if 2 * unplaced > rows:
+        raise ReadingError(
+            f"{panel.source}: {unplaced:,} of {rows:,} rows have no user or no time; check them ('halfmask look' shows "
+            "the first), or, where a name stands for the rows below it, fill it down with a query, `sql`, such as "
+            "select last_value(meter ignore nulls) over (rows unbounded preceding) as meter, time, kwh from 'x.csv'; "
+            "with `db=:memory:` it reads files"
+        )
 
 
 def check_far(profile: Profile, panel: Panel) -> None:

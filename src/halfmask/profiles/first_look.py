@@ -25,6 +25,8 @@ _SETTLING = (
     "high",
     "low",
     "user",
+    "time",
+    "value",
     "format",
     "wide",
     "unit",

@@ -188,7 +188,10 @@ class DuckDBRaw(Raw):
             return SourceError(f"{where}: not UTF-8; name the encoding: `encoding=cp1252` (or latin-1, utf-16)")
         count = re.search(r"Expected Number of Columns: (\d+)", message)
         if count:
-            return ReadingError(f"{where}: not {count[1]} columns as in the others; mend or drop that line")
+            return ReadingError(
+                f"{where}: not {count[1]} columns as in the others; mend or drop that line, give a second table "
+                "a file of its own, and squeeze blanks between columns (tr -s ' ' < x.txt > y.txt)"
+            )
         return ReadingError(f"{where}: cannot be split into columns (a quote left open?); mend or drop that line")
 
     def _broken_file(self) -> HalfmaskError | None:

@@ -11,15 +11,19 @@ from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats.text import glob_free
+from halfmask.data.kinds import is_time
 from halfmask.data.places import Place
 from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.times import counts_from_1970
 from halfmask.errors import RunError, SourceError
 
 _SQL = DuckDBDialect()
 _ROWS = 50_000
 From = Callable[[Sequence[str]], str]
 """The FROM clause of some files."""
-PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset"))
+ROW = "json"
+"""What an object or a list is called that stands for a row; DuckDB calls those of the outermost list so."""
+PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset", "statement_id"))
 """What stands beside a list of readings in a page of an interface, and is about the page."""
 
 
@@ -34,51 +38,78 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
         never = "timestampformat = 'time %Y', dateformat = 'date %Y'"
         return f"read_json([{paths}], union_by_name = true, {never}, maximum_object_size = 1073741824)"
 
-    raw, table = _unwrapped(DuckDBRaw(connection, place.source, read, place.files), read)
-    if raw.sample.column_names == ["json"] and (width := _width(raw.sample.column("json"))):
-        # A list of lists, [[time, value], ...]: cells without names.
-        cells = ", ".join(f'"json"[{i + 1}] AS "{i}"' for i in range(width))
-        listed = f"(SELECT {cells}, filename FROM {{}})"
-        raw = DuckDBRaw(connection, place.source, lambda files: listed.format(table(files)), place.files)
+    raw = DuckDBRaw(connection, place.source, read, place.files)
+    table: From = read
+    notes: tuple[str, ...] = ()
+    while inner := _inner(raw):
+        selected, note = inner
+        # The first table has the file's name only where it is asked for; later ones hold it.
+        held = table is not read and selected.startswith("*")
+        table = _within(selected if held else f"{selected}, filename", table)
+        raw = DuckDBRaw(connection, place.source, table, place.files)
         raw.sample = raw.sample.drop_columns(["filename"])
-        return raw
-    lists = [field.name for field in raw.sample.schema if _is_rows(field.type)]
-    if len(lists) != 1:
-        return raw
-    page = [name for name in raw.sample.column_names if name in PAGE]
-    left_out = ", ".join(map(_SQL.quote, [lists[0], *page]))
-    inner = f"* EXCLUDE ({left_out}), unnest({_SQL.quote(lists[0])}, recursive := true), filename"
-    raw = DuckDBRaw(connection, place.source, lambda files: f"(SELECT {inner} FROM {table(files)})", place.files)
-    raw.sample = raw.sample.drop_columns(["filename"])
-    raw.notes = (f"readings are in the list {lists[0]} of each object",)
+        notes += (note,) if note else ()
+    raw.notes = notes
     return raw
 
 
-def _unwrapped(raw: DuckDBRaw, table: From) -> tuple[DuckDBRaw, From]:
-    """The table inside an object that holds one object and nothing else, however deep."""
+def _within(selected: str, table: From) -> From:
+    return lambda files: f"(SELECT {selected} FROM {table(files)})"
+
+
+def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
+    """What to select to come one object or one list nearer to the readings, and what to say of it; None: they are here.
+
+    Objects give their fields. The only list of objects, or of lists, gives a row for each; what stands beside it, such
+    as a meter's name, stands beside each of these rows.
+    """
     fields = [field for field in raw.sample.schema if field.name != "filename"]
-    if len(fields) != 1 or not pa.types.is_struct(fields[0].type):
-        return raw, table
-    inner = f"(SELECT unnest({_SQL.quote(fields[0].name)}), filename FROM {{}})"
+    objects = [field.name for field in fields if pa.types.is_struct(field.type)]
+    lists = [field for field in fields if _is_list(field.type) and _is_many(field.type.value_type)]
+    cells = [field for field in fields if _is_list(field.type) and field not in lists]
+    rows = [field for field in cells if field.name == ROW or _is_number(field.type.value_type)]
+    if objects:
+        one = _SQL.quote(objects[0])
+        return f"* EXCLUDE ({one}), unnest({one})" if len(fields) > 1 else f"unnest({one})", ""
+    if len(lists) == 1:
+        page = [field.name for field in fields if field.name in PAGE]
+        left_out = ", ".join(map(_SQL.quote, [lists[0].name, *page, *(each.name for each in cells)]))
+        rest = "" if len(fields) == 1 + len(page) + len(cells) else f"* EXCLUDE ({left_out}), "
+        return f"{rest}unnest({_SQL.quote(lists[0].name)}) AS {ROW}", f"readings are in the list {lists[0].name}"
+    if not lists and len(rows) == 1 and (names := _cell_names(raw.sample.column(rows[0].name))):
+        column = _SQL.quote(rows[0].name)
+        # Cells of several types come as they stand in the file, with the quotes around texts.
+        cell = "{}[{}]" if _is_number(rows[0].type.value_type) else "trim(CAST({}[{}] AS VARCHAR), '\"')"
+        each = [f"{cell.format(column, i + 1)} AS {_SQL.quote(name)}" for i, name in enumerate(names)]
+        rest = f"* EXCLUDE ({column}), " if len(fields) > 1 else ""
+        return rest + ", ".join(each), ""
+    return None
 
-    def inside(files: Sequence[str]) -> str:
-        return inner.format(table(files))
 
-    made = DuckDBRaw(raw.connection, raw.source, inside, raw.files)
-    made.sample = made.sample.drop_columns(["filename"])
-    return _unwrapped(made, inside)
-
-
-def _width(column: pa.ChunkedArray) -> int:
-    """How many cells every list of a column has; 0 where it holds no lists, or such of several lengths."""
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        return 0
-    lengths = {len(cells) for cells in column.to_pylist() if cells is not None}
-    return lengths.pop() if len(lengths) == 1 else 0
+def _cell_names(column: pa.ChunkedArray) -> list[str]:
+    """Names for the cells of a list that is a row, [time, value]; none where lists are of several lengths."""
+    rows = [cells for cells in column.to_pylist() if cells is not None]
+    width = len(rows[0]) if rows else 0
+    if any(len(cells) != width for cells in rows):
+        return []
+    texts = [[str(cells[i]).strip('"') for cells in rows] for i in range(width)]
+    times = [i for i in range(width) if all(map(is_time, texts[i])) or counts_from_1970(pa.chunked_array([texts[i]]))]
+    if width == 2 and len(times) == 1:
+        return ["time", "value"] if times[0] == 0 else ["value", "time"]
+    return [str(i) for i in range(width)]
 
 
-def _is_rows(t: pa.DataType) -> bool:
-    return bool((pa.types.is_list(t) or pa.types.is_large_list(t)) and pa.types.is_struct(t.value_type))
+def _is_list(t: pa.DataType) -> bool:
+    return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
+
+
+def _is_many(t: pa.DataType) -> bool:
+    """Whether each of a list is an object or a list itself."""
+    return bool(pa.types.is_struct(t) or _is_list(t))
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(t) or pa.types.is_integer(t))
 
 
 def open_arrow(connection: duckdb.DuckDBPyConnection, place: Place) -> StreamRaw:

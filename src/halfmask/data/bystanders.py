@@ -1,0 +1,81 @@
+"""Columns beside user, time and value that change what a row means: numbers of rows, and kinds of readings."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pyarrow as pa
+
+from halfmask.data.columns import HOURS, role_of, words
+from halfmask.data.kinds import CLOCKS, TIMES, Kind, texts
+from halfmask.data.raw import Raw
+from halfmask.data.times import counts_from_1970
+from halfmask.errors import ColumnError
+
+_WHOLE = frozenset({Kind.INTEGER, Kind.TEXT_INTEGER})
+_ENOUGH = 24
+"""Rows that must have been seen before their numbers are told from ids."""
+_SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
+_SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
+_SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
+"""Words for a column that says what a reading is of."""
+_BETWEEN = "\x1f"
+
+
+def row_numbers(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
+    """The columns that go up by one with every row while times change: numbers of rows, which name nobody."""
+    if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be those of values
+        return []
+    times = [name for name, kind in found.items() if kind in TIMES | CLOCKS or role_of(name, kind) == "time"]
+    if not any(len(set(sample.column(name).to_pylist())) > 1 for name in times):
+        return []
+    return [name for name, kind in found.items() if kind in _WHOLE and _counts_rows(name, kind, sample.column(name))]
+
+
+def _counts_rows(name: str, kind: Kind, column: pa.ChunkedArray) -> bool:
+    if role_of(name, kind) not in (None, "user") or HOURS & {*words(name), "".join(words(name))}:
+        return False
+    numbers = [int(cell) for cell in (texts(column) if kind is Kind.TEXT_INTEGER else column.to_pylist()) if cell]
+    return len(numbers) >= _ENOUGH and all(b - a == 1 for a, b in pairwise(numbers)) and not counts_from_1970(column)
+
+
+_FLAGS = frozenset(("quality", "status", "flag", "validity", "qualität", "qualitaet", "kvalitet", "estado", "qualité"))
+_BAD = frozenset(("bad", "invalid", "error", "fault", "faulty", "questionable", "suspect", "ungültig", "fehler"))
+
+
+def flagged(sample: pa.Table, found: Mapping[str, Kind], used: frozenset[str]) -> list[str]:
+    """What to say of columns by which some readings are bad: they are used, unless a query leaves them out."""
+    flags = [n for n, kind in found.items() if n not in used and kind is Kind.TEXT and _FLAGS & set(words(n))]
+    bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
+    return [
+        f"{name} calls {count:,} of the first {sample.num_rows:,} rows bad; they are used, `sql` could leave them out"
+        for name, count in bad.items()
+        if count
+    ]
+
+
+def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | None, used: frozenset[str]) -> None:
+    """Stop where one user has readings of several kinds, told apart by a column that nobody asks.
+
+    ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
+    """
+    dialect = raw.dialect
+    sorts = [
+        name
+        for name, kind in found.items()
+        if name not in used and kind in _WHOLE | {Kind.TEXT} and words(name) and words(name)[-1] in _SORTS
+    ]
+    for name in sorts:
+        sort = f"CAST({dialect.quote(name)} AS {dialect.text})"
+        pairs = raw.distinct(f"concat(CAST({user} AS {dialect.text}), {dialect.literal(_BETWEEN)}, {sort})")
+        kinds: dict[str, list[str]] = {}
+        for pair in pairs:
+            whose, _, what = pair.partition(_BETWEEN)
+            kinds.setdefault(whose, []).append(what.strip())
+        mixed = next((sorted(filter(None, each)) for each in kinds.values() if len(set(filter(None, each))) > 1), None)
+        if mixed:
+            chosen = f"select * from '{raw.source}' where {dialect.quote(name)} = {dialect.literal(mixed[0])}"
+            raise ColumnError(
+                f"{raw.source}: a user has readings of several kinds, {', '.join(mixed[:4])}, by the column {name!r}; "
+                f"read one of them with a query, `sql` (with `db=:memory:` it reads files: {chosen})"
+                + (f", or say `value={value!r}` where they belong together" if value else "")
+            )
