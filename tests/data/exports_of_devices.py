@@ -319,15 +319,6 @@ def codes_for_nothing(folder: Path) -> Export:
 
 
 @export
-def columns_of_houses_with_a_temperature(folder: Path) -> Export:
-    moments = sorted({t for _, t in TRUTH})
-    rows = [",".join([f"{t}", *(f"{TRUTH[m, t]}" for m in METERS), "18.5"]) for t in moments]
-    text = "\n".join([",".join(["timestamp", *(f"house{m[1:]}" for m in METERS), "temperature"]), *rows])
-    truth = {("x", t): v for (m, t), v in TRUTH.items() if m == "M1001"}
-    return Export(write(folder / "x.csv", text), truth, {"user": "@file"}, mend="--value 'house1001'")
-
-
-@export
 def columns_of_houses(folder: Path) -> Export:
     moments = sorted({t for _, t in TRUTH})
     rows = [",".join([f"{t}", *(f"{TRUTH[m, t]}" for m in METERS)]) for t in moments]

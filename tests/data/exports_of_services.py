@@ -179,11 +179,18 @@ def queries(folder: Path) -> dict[str, Query]:
     )
     cells = [",".join([f"{t}", *(str(SMALL[m, t]) for m in METERS), f"{sums[t]:.3f}"]) for t in moments]
     wide = write(folder / "wide.csv", "\n".join([",".join(["time", *METERS, "Total"]), *cells]))
+    warm = [",".join([f"{t}", *(str(SMALL[m, t]) for m in METERS), "18.5"]) for t in moments]
+    houses = write(folder / "houses.csv", "\n".join(["time,house M1001,house M1002,house M1003,temperature", *warm]))
     first = [f"{m if t == moments[0] else ''},{t},{SMALL[m, t]}" for m in METERS for t in moments]
     down = write(folder / "down.csv", "\n".join(["meter,time,kwh", *first]))
     starred = write(folder / "star.csv", "\n".join(["meter,time,kWh", *(f"{line}*" for line in long)]))
     truth = {(m, t): SMALL[m, t] for m in METERS for t in moments}
     return {
+        "a temperature beside houses": (
+            str(houses),
+            "select * exclude",
+            {(f"house {m}", t): v for (m, t), v in truth.items()},
+        ),
         "two kinds of readings": (str(kinds), "select * from", dict(SMALL)),
         "a total among users": (str(total), "select * from 'x.csv' where meter", truth),
         "a total among columns": (str(wide), "select * exclude", truth),

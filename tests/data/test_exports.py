@@ -64,9 +64,8 @@ def test_what_no_option_mends_is_mended_by_the_query_that_is_offered(tmp_path: P
             read(source, {})
         said = str(refused.value)
         assert "`db=:memory:`" in said
-        query = re.split(r"; with|\), or|, or select|$", said[said.index(begins) :])[0]
-        query = query.replace("'x.csv'", f"'{source}'")
-        panel, profile = read(":memory:", {"sql": query.removesuffix(")") if "(" not in query else query})
+        query = re.split(r"; with|\), or|, or select|$", said[said.index(begins) :])[0].replace("x.csv", source)
+        panel, profile = read(":memory:", {"sql": query})
         found = held(panel, float("-inf"), float("inf"))
         assert found.keys() == truth.keys()
         assert [found[key] for key in truth] == pytest.approx(list(truth.values()), rel=1e-9)

@@ -228,7 +228,15 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
         return None
     sensors = tuple(n for n, kind in found.items() if n != times[0] and n not in raw.partitions and kind in _VALUES)
     others = [n for n in found if n != times[0] and n not in sensors]
-    values = any(role_of(n, found[n]) == "value" for n in sensors)
+    named = [n for n in sensors if role_of(n, found[n]) == "value"]
+    values = bool(named)
+    if users and values:
+        query = f"select * exclude ({', '.join(map(raw.dialect.quote, named))}) from '{raw.source}'"
+        raise ColumnError(
+            f"{', '.join(users[:3])} ... are columns of users by their names, and {', '.join(named)} of a value; leave "
+            f"out what is no user with a query, `sql` (with `db=:memory:` it reads files: {query}), or take all as "
+            "users with `wide`"
+        )
     alike = len({re.sub(r"\d+", "", n) for n in sensors}) == 1
     if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):
         return None
