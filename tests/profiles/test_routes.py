@@ -40,7 +40,7 @@ def test_every_number_of_an_awkward_panel(route: Route, period: str) -> None:
     assert differences(profile_of(readings, route, period), expected) == []
 
 
-@pytest.mark.slow  # with duplicates in it, the awkward panel is among the quick tests of `test_duplicates`
+@pytest.mark.slow  # the quick test of Spark against the kernel is in `test_merging`
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("period", ["week", "30m", "month"])
