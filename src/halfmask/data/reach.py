@@ -200,14 +200,17 @@ def _as_utf8(place: Place, options: ReadOptions, folder: Path) -> tuple[dict[str
         copies[file] = file
         zeros = 0 if encoding.startswith("utf-16") else encodings.zero_bytes(file)
         mixed = not encoding.startswith("utf-16") and encodings.ends_differ(file)
-        if zeros or mixed or places.compression(file) not in encodings.STREAMED:
+        packed = places.compression(file)
+        if zeros or mixed or packed not in encodings.STREAMED:
             encodings.copy_as_utf8(file, encoding, target)
             copies[file] = str(target)
             notes |= {f"{zeros:,} zero bytes are left out of {Path(file).name}": None} if zeros else {}
+            why = "lines end in two ways" if mixed else f"packed as {packed}"
+            notes |= {f"{why}: copied into the temporary folder, and read there": None} if not zeros else {}
         if encoding != "utf-8":
             encodings.copy_as_utf8(file, encoding, target)
             copies[file] = str(target)
-            notes[f"encoding = {encoding}: {evidence}"] = None
+            notes[f"encoding = {encoding}: {evidence}; copied into the temporary folder, and read there"] = None
             guesses[encoding] = Guess("encoding", encoding, evidence, "`encoding`")
     return copies, list(notes), list(guesses.values())
 
