@@ -1,5 +1,7 @@
 """Quiet days: always told where nothing hides them, as a coin would where all is noise, and from masked days alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_whole_days_begin_at_midnight_and_have_few_gaps() -> None:
     series[7, -48:] = np.nan
     series[8, -3:] = np.nan
     late = evidence_of(series[:, 5:])
-    late = type(late)(**{**vars(late), "times": late.times + 5 * late.step})
+    late = replace(late, times=late.times + 5 * late.step)
     some = whole_days(late)
     assert some is not None
     assert some.times[0] % (48 * some.step) == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfmask.protection.attacks.smoothing import covariance, smooth, smooth_measured, smoothing
+from halfmask.protection.attacks.smoothing import covariance, habits_of, smooth, smooth_measured, smoothing
 from halfmask.protection.evidence import evidence_from_profile
 from tests.evaluation.direct_cases import household
 from tests.protection.attack_cases import autoregression, evidence_of, homes, setting
@@ -36,7 +36,8 @@ def test_without_memory_only_the_prior_helps() -> None:
 def test_a_wrong_noise_variance_smooths_worse() -> None:
     series = autoregression(100, 300, 0.95, 9)
     seen = series[50:] + np.random.default_rng(1).standard_normal((50, 300))
-    errors = [np.mean((smooth(series[:50], seen, np.full(50, v)) - series[50:]) ** 2) for v in (1.0, 0.1, 10.0)]
+    known = habits_of(series[:50])
+    errors = [np.mean((smooth(known, seen, np.full(50, v)) - series[50:]) ** 2) for v in (1.0, 0.1, 10.0)]
     assert errors[0] < 0.9 * min(errors[1:])
 
 
@@ -46,7 +47,7 @@ def test_sizes_are_learned_from_the_reports() -> None:
     order = np.random.default_rng(1).permutation(120)
     known, attacked = order[:60], order[60:]
     seen = series[attacked] + np.random.default_rng(2).standard_normal((60, 300))
-    error = np.mean((smooth(series[known], seen, np.ones(60)) - series[attacked]) ** 2, axis=1)
+    error = np.mean((smooth(habits_of(series[known]), seen, np.ones(60)) - series[attacked]) ** 2, axis=1)
     small = size[attacked, 0] < 1
     assert error[small].mean() == pytest.approx(wiener_share(0.9, 1 / 0.04), rel=0.15)
     assert error[~small].mean() == pytest.approx(wiener_share(0.9, 1 / 25), rel=0.05)
@@ -55,7 +56,7 @@ def test_sizes_are_learned_from_the_reports() -> None:
 def test_measured_covariances_do_for_noise_what_its_law_does() -> None:
     series = autoregression(200, 200, 0.9, 11)
     noise = np.random.default_rng(3).standard_normal(series.shape)
-    by_law = smooth(series[:100], (series + noise)[100:], np.ones(100))
+    by_law = smooth(habits_of(series[:100]), (series + noise)[100:], np.ones(100))
     measured = smooth_measured(series[:100], (series + noise)[:100], (series + noise)[100:])
     by_law, measured = (np.mean((each - series[100:]) ** 2) for each in (by_law, measured))
     assert measured == pytest.approx(by_law, rel=0.1)

@@ -1,8 +1,9 @@
 """The audit of a menu: a card for each setting, its guarantees, the device's sampler and every attack."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 
@@ -10,7 +11,7 @@ from halfmask import __version__
 from halfmask.audits.card import CURVE, BestScore, CardAbout, ChangeAudited, ReportCard, SettingCard, StepAudited
 from halfmask.audits.device import audit_device, refused
 from halfmask.audits.families import noise_at_equal_utility
-from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces
+from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces, has_limit
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
@@ -52,7 +53,6 @@ def audit_menu(
     """
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
-    evidence = evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
     if window is not None and window < 1:
         raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
     reports = reports_of(profile)
@@ -61,18 +61,22 @@ def audit_menu(
     drawn, drawn_by = _step(step, menu)
     scale = AllReadings(profile, menu)
     unit = profile.unit or (menu.question.unit if menu.question else "")
-    bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
     done = count(1)
 
     def heard(_: int, __: int) -> None:
         if advance:
             advance(next(done), len(menu.settings) * len(ATTACKS))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # every attack has a stream of its own, so order changes nothing
-        near = {each.id: each for each in pool.map(lambda entry: closeness(entry, scale), menu.settings)}
-        known = pool.submit(noise_at_equal_utility, menu, profile)
-        best = pool.submit(bench.best_score, menu.settings, near)
-        cards = tuple(pool.map(lambda entry: bench.card(entry, near[entry.id], heard), menu.settings))
+    # every attack has a stream of its own, so order changes nothing; the longest waits are begun first
+    with ThreadPoolExecutor(os.cpu_count()) as pool, ThreadPoolExecutor(1) as beside, _stopping(pool):
+        seen = pool.submit(_evidence, panel, profile)
+        near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
+        known = beside.submit(noise_at_equal_utility, menu, profile, scale, pool)
+        evidence = seen.result()
+        bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
+        best = pool.submit(bench.best_score, menu.settings)
+        made = [pool.submit(bench.card, each, near[each.id], heard) for each in menu.settings]
+        cards = tuple(each.result() for each in made)
     about = CardAbout(
         halfmask=__version__,
         fingerprint=profile.fingerprint(),
@@ -109,8 +113,9 @@ class AuditBench:
         """Of the noise that a device draws on the lattice, or on the setting's own."""
         return drawn_guarantee(setting, change, counts, self.step, self.unit)
 
-    def card(self, entry: MenuSetting, near: Closeness, advance: Callable[[int, int], None]) -> SettingCard:
+    def card(self, entry: MenuSetting, limit: "Future[Closeness]", advance: Callable[[int, int], None]) -> SettingCard:
         """Guarantees, sampler and attacks of one setting."""
+        near = limit.result()
         counts = tuple(self.reports.values())
         whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
         instead = None if typical.epsilon is not None else self.instead(near)
@@ -150,9 +155,9 @@ class AuditBench:
             other, self.typical, found.epsilon, day, self.scale.privacy(other), near.privacy, self.curve(found)
         )
 
-    def best_score(self, entries: Sequence[MenuSetting], near: Mapping[str, Closeness]) -> BestScore | None:
+    def best_score(self, entries: Sequence[MenuSetting]) -> BestScore | None:
         """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
-        noisy = [(near[each.id].noise_std or 0.0, each) for each in entries if near[each.id].share is not None]
+        noisy = [(each.noise_std or 0.0, each) for each in entries if has_limit(each)]
         if not noisy:
             return None
         deviation, like = max(noisy, key=lambda each: each[0])
@@ -162,6 +167,20 @@ class AuditBench:
     def curve(self, found: Guarantee) -> dict[int, tuple[float, ...]]:
         """delta at `CURVE` for one report and for a day of them."""
         return {number: delta_curve(found, number) for number in (1, self.reports["day"])}
+
+
+@contextmanager
+def _stopping(pool: ThreadPoolExecutor) -> Iterator[None]:
+    """After an error nothing more is begun."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _evidence(panel: Panel | None, profile: Profile) -> Evidence:
+    return evidence_from_profile(profile) if panel is None else evidence_from_panel(panel, profile)
 
 
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:

@@ -1,21 +1,22 @@
 """The limit beside well-known noise: how close Laplace, sine and Gaussian noise come, and what a best guess leaves."""
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.audits.limit import AllReadings, LimitLaw, few_pieces
+from halfmask.audits.limit import AllReadings, LimitLaw, few_pieces, has_limit
 from halfmask.errors import OptionError
 from halfmask.evaluation.scores import privacy, utility
 from halfmask.mechanisms.grid import WELL_KNOWN, Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.protection.attacks.reconstruction import lattice_errors
-from halfmask.protection.evidence import population_of
+from halfmask.protection.attacks.reconstruction import share_left
+from halfmask.protection.evidence import Population, population_of
 
 POINTS = 9
 DECADES = 2.5
@@ -74,37 +75,52 @@ def family(name: str, deviation: float) -> PrivacySetting:
     return PrivacySetting.of_deviation(name, deviation)
 
 
-def noise_at_equal_utility(menu: Menu, profile: Profile, points: int = POINTS) -> NoiseAtEqualUtility | None:
-    """From the menu's largest deviation down by `DECADES`; None where the menu has no additive noise to go by."""
-    sizes = sorted(
-        each.noise_std
-        for each in menu.settings
-        if each.noise_std and each.setting.kind == "additive" and each.setting.inner is None
-    )
+@dataclass(frozen=True, eq=False)
+class AtDeviation:
+    """The limit and the families at one deviation: settings, scores and errors of the best guess, by name."""
+
+    limit: LimitLaw
+    settings: dict[str, PrivacySetting]
+    scores: dict[str, float]
+    errors: dict[str, float]
+
+
+def noise_at_equal_utility(
+    menu: Menu, profile: Profile, scale: AllReadings | None = None, pool: Executor | None = None
+) -> NoiseAtEqualUtility | None:
+    """From the menu's largest deviation down by `DECADES`; None where the menu has no additive noise to go by.
+
+    ``scale`` is that of this menu and profile, where there is one already; ``pool`` does the deviations side by side.
+    """
+    sizes = sorted(each.noise_std for each in menu.settings if each.noise_std and has_limit(each))
     if not sizes:
         return None
-    deviation = np.geomspace(sizes[-1] / 10**DECADES, sizes[-1], points)
+    deviation = np.geomspace(sizes[-1] / 10**DECADES, sizes[-1], POINTS)
     middle = int(np.argmin(np.abs(np.log(deviation / sizes[len(sizes) // 2]))))
-    scale, population = AllReadings(profile, menu), population_of(profile)
-    limits = [scale.limit(each**2) for each in deviation]
-    settings = {name: [family(name, each) for each in deviation.tolist()] for name in FAMILIES}
-    settings[LIMIT] = [few_pieces(scale, each) for each in limits]
-    found = [lattice_errors(each, population) for name in settings for each in settings[name]]
-    error = np.array([each.best / each.prior if each.prior else 0.0 for each in found]).reshape(-1, points)
-    q, u = _medians(settings[LIMIT], menu, profile)
-    bounds = np.array([each.upper_bound for each in limits])
+    scale, population = scale or AllReadings(profile, menu), population_of(profile)
+    every = (pool.map if pool else map)(lambda each: at_deviation(each, scale, population), deviation.tolist())
+    found = list(every)
+    q, u = _medians([each.settings[LIMIT] for each in found], menu, profile)
     at = np.linspace(0, SHOWN, STEPS + 1)
-    laws = {name: _density(settings[name][middle], at, deviation[middle]) for name in FAMILIES}
+    laws = {name: _density(found[middle].settings[name], at, deviation[middle]) for name in FAMILIES}
     return NoiseAtEqualUtility(
         deviation=deviation,
         chosen=float(deviation[middle]),
         privacy=q,
         utility=u,
-        shares={name: np.array([scale.privacy(each) for each in settings[name]]) / bounds for name in FAMILIES},
-        errors=dict(zip(settings, error, strict=True)),
+        shares={name: np.array([each.scores[name] / each.limit.upper_bound for each in found]) for name in FAMILIES},
+        errors={name: np.array([each.errors[name] for each in found]) for name in (*FAMILIES, LIMIT)},
         at=(at[1:] + at[:-1]) / 2,
-        laws=laws | {LIMIT: _smooth((at[1:] + at[:-1]) / 2, limits[middle])},
+        laws=laws | {LIMIT: _smooth((at[1:] + at[:-1]) / 2, found[middle].limit)},
     )
+
+
+def at_deviation(deviation: float, scale: AllReadings, population: Population) -> AtDeviation:
+    """Noise of one deviation."""
+    limit = scale.limit(deviation**2)
+    settings = {name: family(name, deviation) for name in FAMILIES} | {LIMIT: few_pieces(scale, limit)}
+    scores = {name: scale.privacy(settings[name]) for name in FAMILIES}
+    return AtDeviation(limit, settings, scores, {name: share_left(each, population) for name, each in settings.items()})
 
 
 def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.floor import Floor
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.attacks.reconstruction import share_left
 from halfmask.protection.best_law import inside, newton
 from halfmask.protection.evidence import Population, population_of
 
@@ -123,7 +123,7 @@ def least_noise(
         bound = max(bound, float(cost @ p + slope @ p - slope.max()) - mu * len(demands))
         if cost @ p - bound <= CERTAIN * bound or mu < LAST_BARRIER:
             break
-        step, decrement = newton(p, slope, bend, rim, mu)
+        step, decrement = newton(p, slope, bend, rim, mu, mu)
         length, here = inside(p, step), height(p)
         while length > 1e-9 and height(p + length * step) < here:
             length /= 2
@@ -195,7 +195,6 @@ def reconstruction_floor(profile: Profile, menu: Menu, least: float) -> Floor:
     quietest = Quietest(profile, menu)
 
     def error(setting: PrivacySetting) -> float:
-        found = lattice_errors(setting, quietest.population)
-        return found.best / found.prior if found.prior else 0.0
+        return share_left(setting, quietest.population)
 
     return Floor("reconstruction", least, error, quietest.setting)

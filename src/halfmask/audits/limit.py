@@ -9,7 +9,8 @@ The score alone must not decide: the best law has nearly constant magnitude, and
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 
 if TYPE_CHECKING:
+    from halfmask.evaluation.analytic.fine import FineGrid
     from halfmask.evaluation.analytic.log_grid import LogGrid
 
 PER_OCTAVE = 16
@@ -84,28 +86,52 @@ class AllReadings:
         self.z: Denominators = denominators(profile, [Subset(people, 0, rows, people)], "additive", error)
         mean, std, entropy = (float(each) for each in np.array(menu.weights.privacy) / menu.largest[LOCAL])
         self.weights = (mean, std, entropy)
+        self._limits: dict[tuple[float, float], LimitLaw] = {}
         if not np.isfinite(self.z.inverse[0, :2]).all():
             raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
 
     def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> LimitLaw:
-        """The best law of a variance, on the given pieces or on those of the logarithmic grid."""
-        edges = pieces(variance) if edges is None else edges
+        """The best law of a variance, on the given pieces or on those of the logarithmic grid, which is kept."""
+        if edges is not None:
+            return self._limit(variance, edges, tolerance)
+        asked = (float(variance), tolerance)
+        if asked not in self._limits:
+            self._limits[asked] = self._limit(variance, pieces(variance), tolerance)
+        return self._limits[asked]
+
+    def _limit(self, variance: float, edges: FloatArray, tolerance: float) -> LimitLaw:
         law: BestLaw = best_law(self.score(edges), variance, tolerance)
         fine = finer(edges)
         width = np.diff(fine).reshape(-1, FINER)
         masses = (law.masses[:, None] * width / width.sum(axis=1, keepdims=True)).ravel()
-        bound = self.score(fine, PER_OCTAVE * FINER).bound(masses, variance)
+        cells = PieceCells(self._grid(fine, PER_OCTAVE * FINER), fine)
+        bound = self._score(cells, cells).bound(masses, variance)  # by products alone, since the matrix is large
         return LimitLaw(variance, law.privacy, max(bound, law.upper_bound), edges, law.masses)
 
-    def score(self, edges: FloatArray, per_octave: int = PER_OCTAVE) -> PrivacyScore:
+    def score(self, edges: FloatArray) -> PrivacyScore:
         """The score of laws on pieces between the edges."""
-        low, high = edges[:-1], edges[1:]
-        grid = self._grid(edges[-1], per_octave)
-        reached = np.clip((grid.y - low[:, None]) / (high - low)[:, None], 0, 1)
-        return self._score(grid, reached, (low + high) / 2, (low**2 + low * high + high**2) / 3)
+        cells = PieceCells(self._grid(edges, PER_OCTAVE), edges)
+        return self._score(cells, cells.matrix())
+
+    def _grid(self, edges: FloatArray, per_octave: int) -> "LogGrid":
+        from halfmask.evaluation.analytic.log_grid import make_grid  # here, because SciPy takes long to import
+
+        return make_grid(self.z, self.z.share, float(edges[-1]), per_octave)
+
+    def _score(self, pieces: "PieceCells", cells: "FloatArray | PieceCells") -> PrivacyScore:
+        low, high, grid = pieces.edges[:-1], pieces.edges[1:], pieces.grid
+        return PrivacyScore(
+            cells=cells,
+            holds=np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]]),
+            readings=float(self.z.n[0]),
+            mean=(low + high) / 2,
+            square=(low**2 + low * high + high**2) / 3,
+            inverse=(float(self.z.inverse[0, 0]), float(self.z.inverse[0, 1])),
+            weights=self.weights,
+        )
 
     def privacy(self, setting: PrivacySetting) -> float:
-        """q of an additive setting over all readings, by the limit's formula but at full resolution.
+        """q of an additive setting over all readings, with the entropy at full resolution.
 
         The limit's grid takes the errors of a cell as evenly spread, which those of a narrow law on rounded readings
         are not.
@@ -116,42 +142,78 @@ class AllReadings:
         moments = setting.law.moments(parameters)[0]
         if moments[1] == 0:
             return 0.0
-        grid = self._grid(float(np.sqrt(moments[1])) * 2**ABOVE)
-        score = self._score(grid, setting.law.cdf(parameters, grid.y), moments[:1], moments[1:2])
-        mean, std, _ = score.parts(np.ones(1))
+        mean = float(self.z.inverse[0, 0] * moments[0])
+        std = float(np.sqrt(max(self.z.inverse[0, 1] * moments[1] - mean**2, 0.0)))
         from halfmask.evaluation.analytic.fine import all_at_full_resolution  # here, because numba takes long to import
 
-        return float(np.dot(self.weights, (mean, std, all_at_full_resolution(self.z, setting.law, parameters))))
+        entropy = all_at_full_resolution(self.z, setting.law, parameters, self._fine)
+        return float(np.dot(self.weights, (mean, std, entropy)))
 
-    def _grid(self, largest: float, per_octave: int = PER_OCTAVE) -> "LogGrid":
-        from halfmask.evaluation.analytic.log_grid import make_grid  # here, because SciPy takes long to import
+    @cached_property
+    def _fine(self) -> "FineGrid":
+        from halfmask.evaluation.analytic.fine import FineGrid
 
-        return make_grid(self.z, self.z.share, largest, per_octave)
-
-    def _score(self, grid: "LogGrid", cdf: FloatArray, mean: FloatArray, square: FloatArray) -> PrivacyScore:
-        holds = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
-        inverse = float(self.z.inverse[0, 0]), float(self.z.inverse[0, 1])
-        return PrivacyScore(error_cells(grid, cdf).T, holds, float(self.z.n[0]), mean, square, inverse, self.weights)
+        return FineGrid(self.z.size, self.z.share[0])
 
 
-def error_cells(grid: "LogGrid", cdf: FloatArray) -> FloatArray:
-    """P(local error in each bin, then in each wider cell) of laws with distribution function (laws, Y) on the grid.
+@dataclass(frozen=True, eq=False)
+class PieceCells:
+    """The matrix A of `best_law`: P(local error in each bin, then in each wider cell) of a law on one piece.
 
-    A cross-correlation by Fourier transform, then the narrow cells spread over the 0.001-wide bins: linear in the law.
+    A law's distribution function is cross-correlated with that of z by Fourier transform, then narrow cells are spread
+    over the 0.001-wide bins. Both are linear in the law, so the way back gives v'A.
     """
-    from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
-    from scipy.sparse import coo_array
 
-    share, cells = grid.share[0], len(grid.multiple)
-    size = next_fast_len(cdf.shape[1] + len(share), real=True)
-    of_cell = irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:, :cells]
-    of_cell = np.maximum(of_cell, 0)
-    bins = grid.first_bin[:, None] + np.arange(grid.part.shape[1])
-    cell = np.broadcast_to(np.arange(grid.dense)[:, None], bins.shape)
-    parts = coo_array((grid.part.ravel(), (bins.ravel(), cell.ravel())), (grid.bins, grid.dense)).tocsr()
-    spread = (parts @ of_cell[:, : grid.dense].T).T
-    spread[:, 0] += cdf[:, : len(share)] @ share
-    return np.hstack([spread, of_cell[:, grid.dense :]])
+    grid: "LogGrid"
+    edges: FloatArray
+    __array_ufunc__ = None  # so that an array on the left leaves the product to this class
+
+    def matrix(self) -> FloatArray:
+        """A itself, (cells, pieces)."""
+        low, high = self.edges[:-1, None], self.edges[1:, None]
+        return self._errors(np.clip((self.grid.y - low) / (high - low), 0, 1)).T
+
+    def __matmul__(self, masses: FloatArray) -> FloatArray:
+        below = np.append(0.0, np.cumsum(masses))
+        return np.asarray(self._errors(np.interp(self.grid.y, self.edges, below)[None])[0])
+
+    def __rmatmul__(self, scores: FloatArray) -> FloatArray:
+        """The mean score of each piece: with the value of the distribution function at y weighing c(y), that is the
+        piece's mean of the sum of c from there on, which is constant from one y to the next.
+        """
+        from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
+
+        grid, share = self.grid, self.grid.share[0]
+        of_cell = np.concatenate([self._parts.T @ scores[: grid.bins], scores[grid.bins :]])
+        size = next_fast_len(len(grid.y), real=True)
+        of_step = irfft(rfft(share, size) * rfft(of_cell, size), size)[: len(grid.y) - 1]
+        weight = np.append(0.0, of_step) - np.append(of_step, 0.0)
+        weight[: len(share)] += scores[0] * share
+        from_here = np.cumsum(weight[::-1])[::-1]
+        whole = np.append(0.0, np.cumsum(from_here * np.diff(grid.y, prepend=0.0)))
+        return np.asarray(np.diff(np.interp(self.edges, np.append(0.0, grid.y), whole)) / np.diff(self.edges))
+
+    def _errors(self, cdf: FloatArray) -> FloatArray:
+        """Of laws with these distribution functions (laws, Y)."""
+        from scipy.fft import irfft, next_fast_len, rfft  # here, because SciPy takes long to import
+
+        grid, share = self.grid, self.grid.share[0]
+        size = next_fast_len(cdf.shape[1] + len(share), real=True)
+        of_cell = irfft(rfft(np.diff(cdf), size) * np.conj(rfft(share, size)), size)[:, : len(grid.multiple)]
+        of_cell = np.maximum(of_cell, 0)
+        spread = (self._parts @ of_cell[:, : grid.dense].T).T
+        spread[:, 0] += cdf[:, : len(share)] @ share
+        return np.hstack([spread, of_cell[:, grid.dense :]])
+
+    @cached_property
+    def _parts(self) -> Any:
+        """How cells are spread over bins, a sparse matrix (bins, cells)."""
+        from scipy.sparse import coo_array
+
+        grid = self.grid
+        bins = grid.first_bin[:, None] + np.arange(grid.part.shape[1])
+        cell = np.broadcast_to(np.arange(grid.dense)[:, None], bins.shape)
+        return coo_array((grid.part.ravel(), (bins.ravel(), cell.ravel())), (grid.bins, grid.dense)).tocsr()
 
 
 def pieces(variance: float, above: int = ABOVE) -> FloatArray:
@@ -172,10 +234,15 @@ def finer(edges: FloatArray) -> FloatArray:
     return np.append(parts.ravel(), edges[-1])
 
 
+def has_limit(entry: MenuSetting) -> bool:
+    """Whether a setting adds noise of its own to every reading."""
+    return entry.setting.kind == "additive" and entry.setting.inner is None and bool(entry.noise_std)
+
+
 def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
     """A setting of a menu against the limit of its own variance."""
     found, most = None, None
-    if entry.setting.kind == "additive" and entry.setting.inner is None and entry.noise_std:
+    if has_limit(entry) and entry.noise_std:
         found, most = scale.privacy(entry.setting), scale.limit(entry.noise_std**2).upper_bound
     return Closeness(entry.id, entry.setting, entry.noise_std, entry.privacy.median, found, most)
 

@@ -4,9 +4,11 @@ A profile gives both: the histogram of readings, and each user's totals by perio
 resolution of the readings themselves, of a bounded sample of users over a bounded stretch of time.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from halfmask.data.panel import Panel
+
+T = TypeVar("T")
 
 MOST_USERS = 500
 MOST_TIMES = 4096
@@ -107,6 +111,16 @@ class Evidence:
     step: int
     resolution: Literal["readings", "totals"]
     single: bool
+    _known: "dict[Any, Any]" = field(default_factory=dict, init=False, repr=False)
+    _one_at_a_time: Any = field(default_factory=RLock, init=False, repr=False)
+
+    def once(self, found: "Callable[[Evidence], T]") -> T:
+        """What an attack finds in the evidence alone, whatever the setting: worked out for the first that asks."""
+        with self._one_at_a_time:
+            if found not in self._known:
+                self._known[found] = found(self)
+            known: T = self._known[found]
+            return known
 
     @property
     def what(self) -> str:

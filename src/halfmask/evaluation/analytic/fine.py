@@ -143,13 +143,13 @@ def fine_entropy(
         return np.array(list(pool.map(one, parameters)))
 
 
-def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
-    """Expected entropy of one setting (1, parameters) on the first subset."""
+def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray, grid: "FineGrid") -> float:
+    """Expected entropy of one setting (1, parameters) on the first subset, whose fine grid is given."""
     if countable(z, law, setting):
         return float(counted(z, 1 - z.zero, law, setting)[0][0, 0])
     if len(z.size) <= HANDFUL:
         return float(exactly(z, 1 - z.zero, law, setting, _reach(law, setting))[0][0, 0])
-    return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting)[0, 0])
+    return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting, grid)[0, 0])
 
 
 class FineGrid:

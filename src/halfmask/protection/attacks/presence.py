@@ -39,7 +39,7 @@ def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generat
     """How often a masked day tells a quiet day from another one of the same user, against tossing a coin."""
     if not evidence.single:
         return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
-    some = whole_days(evidence)
+    some = evidence.once(whole_days)
     if some is None:
         return not_applicable(
             NAME, METRIC, f"Not measured: it takes {FEWEST_USERS} users with readings or totals of {FEWEST_DAYS} days."

@@ -66,40 +66,76 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     )
 
 
+@dataclass(frozen=True, eq=False)
+class OnLattice:
+    """Readings ``s`` and their probabilities ``p``, those ``f`` of the noise, and of reports: chance and best guess."""
+
+    s: FloatArray
+    p: FloatArray
+    f: FloatArray
+    chance: FloatArray
+    guess: FloatArray
+
+    def deviations(self) -> tuple[float, float]:
+        """Root mean square errors of the best guess and of the best without a report."""
+        mean = float(self.s @ self.p)
+        variance = float(((self.s - mean) ** 2) @ self.p)
+        best = max(variance - float((self.guess - mean) ** 2 @ self.chance), 0.0)
+        return float(np.sqrt(best)), float(np.sqrt(variance))
+
+
 def lattice_errors(setting: PrivacySetting, population: Population) -> Errors:
     """The errors of additive noise, exact but for the lattice: its step is a twelfth of the noise's deviation.
 
     Noise too small for the largest lattice changes less than a bin tells, so the report is the best guess; readings too
     small for it beside the noise leave the prior's mean the best guess.
     """
-    sigma, spread = noise_std(setting), float(np.sqrt(population.variance))
-    reach = _reach(setting)
-    low, high = float(population.low[0]), float(population.high[-1])
-    span = max(high, 0.0) - min(low, 0.0)
-    step = min(sigma, population.typical) / FINENESS
-    first = float(setting.law.moments(np.array(setting.parameters)[None])[0, 0])
-    prior_absolute = population.prior_absolute
-    if sigma == 0 or span / step > MOST_STEPS:
+    sigma, first = noise_std(setting), float(setting.law.moments(np.array(setting.parameters)[None])[0, 0])
+    spread, prior_absolute = float(np.sqrt(population.variance)), population.prior_absolute
+    if _too_small(sigma, population):
         return Errors(sigma, sigma, spread, first, first, prior_absolute)
-    if reach / step > MOST_STEPS:
+    if (found := _on_lattice(setting, population)) is None:
         return Errors(spread, sigma, spread, prior_absolute, first, prior_absolute)
-    s = np.arange(np.floor(min(low, 0) / step), np.ceil(max(high, 0) / step) + 1) * step
+    best, prior = found.deviations()
+    best_absolute = median_error(found.s, found.p, found.f, found.chance)
+    return Errors(best, sigma, prior, best_absolute, first, prior_absolute)
+
+
+def share_left(setting: PrivacySetting, population: Population) -> float:
+    """The root mean square error of `lattice_errors`' best guess over that without a report, for less work."""
+    sigma, spread = noise_std(setting), float(np.sqrt(population.variance))
+    if _too_small(sigma, population):
+        return sigma / spread if spread else 0.0
+    if (found := _on_lattice(setting, population)) is None:
+        return 1.0 if spread else 0.0
+    best, prior = found.deviations()
+    return best / prior if prior else 0.0
+
+
+def _too_small(sigma: float, population: Population) -> bool:
+    low, high = _span(population)
+    return sigma == 0 or (high - low) / _step(sigma, population) > MOST_STEPS
+
+
+def _span(population: Population) -> tuple[float, float]:
+    return min(float(population.low[0]), 0.0), max(float(population.high[-1]), 0.0)
+
+
+def _step(sigma: float, population: Population) -> float:
+    return min(sigma, population.typical) / FINENESS
+
+
+def _on_lattice(setting: PrivacySetting, population: Population) -> OnLattice | None:
+    """Readings, noise and reports; None where the noise is too large for it beside the readings."""
+    (low, high), step, reach = _span(population), _step(noise_std(setting), population), _reach(setting)
+    if reach / step > MOST_STEPS:
+        return None
+    s = np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step
     p = np.diff(population.cdf(np.append(s, s[-1] + step) - step / 2))
     psi = np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1) * step
     f = np.diff(noise_cdf(setting, np.append(psi, psi[-1] + step) - step / 2))
     p, f = p / p.sum(), f / f.sum()
-    chance, guess = posterior_mean(s, p, f)
-    mean = float(s @ p)
-    variance = float(((s - mean) ** 2) @ p)
-    best = max(variance - float((guess - mean) ** 2 @ chance), 0.0)
-    return Errors(
-        best=float(np.sqrt(best)),
-        naive=sigma,
-        prior=float(np.sqrt(variance)),
-        best_absolute=median_error(s, p, f, chance),
-        naive_absolute=first,
-        prior_absolute=prior_absolute,
-    )
+    return OnLattice(s, p, f, *posterior_mean(s, p, f))
 
 
 def posterior_mean(s: FloatArray, p: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -43,6 +43,23 @@ class Shape:
     variance: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The first half of the time, which the attacker knows, whatever the setting.
+
+    ``parts`` and their ``name``: what means are by; ``half`` the column at which the second half begins; ``known`` the
+    means before it; ``unmasked`` the ranks of users by their true readings after it; ``floor`` the least variance.
+    """
+
+    rows: IntArray
+    parts: IntArray
+    name: str
+    half: int
+    known: Shape
+    unmasked: IntArray
+    floor: float
+
+
 def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
     """Top-1 and top-5 rates among N users, against 1/N and against the same attack on unmasked readings."""
     if not evidence.single:
@@ -50,21 +67,28 @@ def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
-    rows = evidence.complete(PRESENT)
-    truth, seen = evidence.series[rows], masked[rows]
-    error = error_variance(setting, evidence, masked)[rows]
-    if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES or not np.isfinite(error).all():
+    past = evidence.once(past_of)
+    if past is None or not np.isfinite(error := error_variance(setting, evidence, masked)[past.rows]).all():
         return not_applicable(
             NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST_TIMES} {evidence.what}."
         )
-    floor = (1e-3 * evidence.population.typical) ** 2
-    parts, name = parts_of(evidence)
-    half = truth.shape[1] // 2
+    seen, half, parts = masked[past.rows], past.half, past.parts
     ruled = noise_part(setting) is not setting  # a rule shifts readings, so the attacker applies it to what he knows
-    known, bare = (shape(series[:, :half], parts[:half]) for series in (seen if ruled else truth, truth))
-    later, after = (shape(series[:, half:], parts[half:]) for series in (seen, truth))
-    rank = ranks(known, later, error * (not ruled), floor)
-    return _finding(rank, ranks(bare, after, 0 * error, floor), f"{evidence.what}, averaged {name}")
+    known = shape(seen[:, :half], parts[:half]) if ruled else past.known
+    rank = ranks(known, shape(seen[:, half:], parts[half:]), error * (not ruled), past.floor)
+    return _finding(rank, past.unmasked, f"{evidence.what}, averaged {past.name}")
+
+
+def past_of(evidence: Evidence) -> Past | None:
+    """What is known of users with few gaps; None where there are too few of them, or too short a time."""
+    rows = evidence.complete(PRESENT)
+    truth = evidence.series[rows]
+    if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES:
+        return None
+    parts, name = parts_of(evidence)
+    half, floor = truth.shape[1] // 2, (1e-3 * evidence.population.typical) ** 2
+    known, later = shape(truth[:, :half], parts[:half]), shape(truth[:, half:], parts[half:])
+    return Past(rows, parts, name, half, known, ranks(known, later, np.zeros(len(rows)), floor), floor)
 
 
 def parts_of(evidence: Evidence) -> tuple[IntArray, str]:

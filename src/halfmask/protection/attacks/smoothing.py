@@ -11,9 +11,12 @@ of the users, whose readings the attacker is taken to know (consented, bought, o
 A user unlike all others, or one whose habits change, is smoothed less well.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
 from halfmask.protection.attacks.masked import error_variance, masked_series, noise_part
@@ -24,8 +27,40 @@ METRIC = "share of the noise's variance that survives a Wiener smoother, of the 
 MOST_TIMES = 672  # two weeks of half-hours: the matrix to be solved has this side
 PRESENT = 0.8
 FEWEST = 8
+KNOWN, ATTACKED = slice(0, None, 2), slice(1, None, 2)
 SIZES = 16  # sizes of user that the prior tells apart
 LARGER = 4.0 ** np.arange(1, 7)  # and users larger than any known, each a hundred times less likely
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Users with few gaps, in order of size, over the last stretch of time; every other one is known, or attacked.
+
+    ``truth`` (users, times) their readings, ``centre`` (times,) the median of the known ones.
+    """
+
+    rows: IntArray
+    times: slice
+    truth: FloatArray
+    centre: FloatArray
+
+    @cached_property
+    def habits(self) -> "Habits | None":
+        """Of the known users."""
+        return habits_of(np.nan_to_num(self.truth[KNOWN] - self.centre))
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """What users have in common: eigenvalues and -vectors of one correlation matrix, and sizes of user.
+
+    ``chance`` (sizes,) is the logarithm of each size's prior, but for a constant.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    sizes: FloatArray
+    chance: FloatArray
 
 
 def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
@@ -33,53 +68,68 @@ def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
-    times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
-    rows = np.flatnonzero(np.isfinite(evidence.series[:, times]).mean(axis=1) >= PRESENT)
-    if len(rows) < FEWEST or evidence.series[:, times].shape[1] < FEWEST:
+    halves = evidence.once(halves_of)
+    if halves is None:
         return not_applicable(
             NAME, METRIC, f"Not measured: it takes {FEWEST} users with {FEWEST} {evidence.what} with few gaps."
         )
-    rows = rows[np.argsort(np.nanmean(np.abs(evidence.series[rows]), axis=1), kind="stable")]
-    truth, seen = evidence.series[rows][:, times], masked[rows][:, times]
+    truth, seen, centre = halves.truth, masked[halves.rows][:, halves.times], halves.centre
     present = np.isfinite(truth)
     naive = float(np.mean((seen - truth)[present] ** 2))
     if naive == 0 or not np.isfinite(naive):
         return not_applicable(NAME, METRIC, "Does not apply: there is no noise of finite size to smooth away.")
-    known, attacked = slice(0, None, 2), slice(1, None, 2)  # alternately by size, so that both halves are alike
-    centre = np.zeros(truth.shape[1])
-    held = present[known].any(axis=0)
-    centre[held] = np.nanmedian(truth[known][:, held], axis=0)
-    deviations = [np.nan_to_num(series - centre) for series in (truth[known], seen[known], seen[attacked])]
+    reports = np.nan_to_num(seen[ATTACKED] - centre)
     if noise_part(setting) is setting:
-        variance = error_variance(setting, evidence, masked)[rows][attacked]
-        estimate = smooth(deviations[0], deviations[2], variance)
+        variance = error_variance(setting, evidence, masked)[halves.rows][ATTACKED]
+        estimate = smooth(halves.habits, reports, variance)
     else:
-        estimate = smooth_measured(*deviations)
+        known, known_masked = (np.nan_to_num(series - centre) for series in (truth[KNOWN], seen[KNOWN]))
+        estimate = smooth_measured(known, known_masked, reports)
     return _finding(
-        truth[attacked] - centre, seen[attacked] - centre, estimate, evidence.what, evidence.population.unit
+        truth[ATTACKED] - centre, seen[ATTACKED] - centre, estimate, evidence.what, evidence.population.unit
     )
 
 
-def smooth(known: FloatArray, seen: FloatArray, variance: FloatArray) -> FloatArray:
-    """Estimates of the deviations behind ``seen`` (U, T) with independent noise of each user's ``variance`` (U,)."""
+def halves_of(evidence: Evidence) -> Halves | None:
+    """Known and attacked users alternately by size, so that both halves are alike; None where there are too few."""
+    times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
+    rows = np.flatnonzero(np.isfinite(evidence.series[:, times]).mean(axis=1) >= PRESENT)
+    if len(rows) < FEWEST or evidence.series[:, times].shape[1] < FEWEST:
+        return None
+    rows = rows[np.argsort(np.nanmean(np.abs(evidence.series[rows]), axis=1), kind="stable")]
+    truth = evidence.series[rows][:, times]
+    centre = np.zeros(truth.shape[1])
+    held = np.isfinite(truth[KNOWN]).any(axis=0)
+    centre[held] = np.nanmedian(truth[KNOWN][:, held], axis=0)
+    return Halves(rows, times, truth, centre)
+
+
+def habits_of(known: FloatArray) -> Habits | None:
+    """Correlation and sizes of users whose deviations (U, T) are known; None where nobody's readings ever move."""
     power = np.mean(known**2, axis=1)
     moving = known[power > 0]
     if not len(moving):
-        return np.zeros_like(seen)
+        return None
     alike = covariance(*2 * (moving / np.sqrt(power[power > 0])[:, None],))
     values, vectors = np.linalg.eigh(_toeplitz(alike))
     usual = np.quantile(power[power > 0], (np.arange(SIZES) + 0.5) / SIZES)
-    sizes = np.append(usual, usual[-1] * LARGER)
-    prior = np.append(np.zeros(SIZES), np.full(len(LARGER), -np.log(100)))
-    signals = sizes[:, None] * np.maximum(values, 0)
-    noise = np.maximum(variance, 1e-12 * sizes[0])[:, None]
-    turned = seen @ vectors
+    chance = np.append(np.zeros(SIZES), np.full(len(LARGER), -np.log(100)))
+    return Habits(np.maximum(values, 0), vectors, np.append(usual, usual[-1] * LARGER), chance)
+
+
+def smooth(habits: Habits | None, seen: FloatArray, variance: FloatArray) -> FloatArray:
+    """Estimates of the deviations behind ``seen`` (U, T) with independent noise of each user's ``variance`` (U,)."""
+    if habits is None:
+        return np.zeros_like(seen)
+    noise = np.maximum(variance, 1e-12 * habits.sizes[0])[:, None]
+    turned = seen @ habits.vectors
+    signals = habits.sizes[:, None] * habits.values
     likelihood = np.stack([-np.sum(np.log(s + noise) + turned**2 / (s + noise), axis=1) / 2 for s in signals])
-    likelihood += prior[:, None]
+    likelihood += habits.chance[:, None]
     weights = np.exp(likelihood - likelihood.max(axis=0))
     weights /= weights.sum(axis=0)
     gain = sum(weight[:, None] * s / (s + noise) for weight, s in zip(weights, signals, strict=True))
-    return np.asarray((turned * gain) @ vectors.T)
+    return np.asarray((turned * gain) @ habits.vectors.T)
 
 
 def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArray) -> FloatArray:
