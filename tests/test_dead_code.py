@@ -18,6 +18,8 @@ CALLED = {
     "__getattr__": "Python, for names of the package that load what they need",
     "__dir__": "Python, for the same names",
     "__signature__": "inspect, for the arguments of a command",
+    "__rmatmul__": "Python, for a product with an array on the left",
+    "__array_ufunc__": "numpy, for the same product",
     "_": "singledispatch",
     "Axes": "annotations in quotes",
     "MQTTMessage": "annotations in quotes",

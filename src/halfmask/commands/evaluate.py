@@ -1,5 +1,6 @@
 """Privacy settings to a study."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -113,13 +114,17 @@ class Evaluate(Options):
 @command(Evaluate)
 def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
-    from halfmask.evaluation.error_kind import error_function
-    from halfmask.evaluation.evaluate import evaluate_grid
-    from halfmask.evaluation.experiment import Experiment
-    from halfmask.evaluation.study import write_summary
+    from halfmask.profiles import store  # noqa: F401  (so that reading imports nothing of its own)
     from halfmask.profiles.profile import Profile
 
-    made = held(Profile, options.profile)
+    with ThreadPoolExecutor(1) as beside:  # reading hardly takes Python's time, and importing nothing else
+        reading = beside.submit(held, Profile, options.profile)
+        from halfmask.evaluation.error_kind import error_function
+        from halfmask.evaluation.evaluate import evaluate_grid
+        from halfmask.evaluation.experiment import Experiment
+        from halfmask.evaluation.study import write_summary
+
+        made = reading.result()
     wanted, readings = _settings(options), None
     if options.method == "direct":
         if options.panel is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -73,23 +74,26 @@ def evaluate_analytic(
             part = out[start : start + len(block)]
             if kind not in laws_of_z:
                 laws_of_z[kind] = denominators(profile, subsets, kind, error)
-            local = local_errors(laws_of_z[kind], subsets, law, block)
             totals = [
                 subset_totals(s, part_sums, aggregate, kind, error) for s, part_sums in zip(subsets, sums, strict=True)
             ]
             notes.excluded_periods = max(notes.excluded_periods, sum(t.excluded for t in totals))
             moments = law.moments(block.parameters)
-            _all_of(
+            by_period = [
                 pool.submit(_global_part, law, block, moments, t, index, aggregate, seed, part)
                 for index, t in enumerate(totals)
-            )
+            ]
+            with _stopping(by_period):  # the local errors are prepared while these run
+                local = local_errors(laws_of_z[kind], subsets, law, block)
+                early = local.source(law, block.parameters) if within is None else None
+                _all_of(by_period)
             rows = np.arange(len(block)) if within is None else np.flatnonzero(passing(part, within))
             part[..., LOCAL] = np.nan
             if advance and len(rows) < len(block):
                 advance(len(block) - len(rows))
             if len(rows):
                 chosen = block.parameters[rows]
-                source = local.source(law, chosen)
+                source = early or local.source(law, chosen)
                 _all_of(
                     (
                         pool.submit(_local_part, local, law, chosen, some, source, subsets, seed, part, rows[some])
@@ -104,13 +108,20 @@ def evaluate_analytic(
 def _all_of(jobs: Iterable["Future[int]"], advance: Callable[[int], None] | None = None) -> None:
     """Wait for all jobs; the first error stops them."""
     started = list(jobs)
-    try:
+    with _stopping(started):
         for job in started:
             done = job.result()
             if advance and done:
                 advance(done)
+
+
+@contextmanager
+def _stopping(jobs: Sequence["Future[int]"]) -> Iterator[None]:
+    """Jobs that have not begun are cancelled on an error."""
+    try:
+        yield
     except BaseException:
-        for job in started:
+        for job in jobs:
             job.cancel()
         raise
 
