@@ -15,6 +15,8 @@ PROGRAM = [sys.executable, "-m", "halfmask.cli"]
 DATA = Path(__file__).parents[3] / "shared" / "data"
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1"}
 
+STREAMS = ("stdin", "stdout", "stderr")
+
 Ended = subprocess.CompletedProcess[str]
 
 
@@ -46,6 +48,25 @@ def halfmask(*arguments: object, cwd: Path | None = None) -> Ended:
         except SystemExit as end:
             code = int(end.code or 0)
     return subprocess.CompletedProcess([], code, out.getvalue(), complaint.getvalue())
+
+
+def piped(*arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """The same between pipes of bytes."""
+    pipes = {name: io.TextIOWrapper(io.BytesIO(given if name == "stdin" else b"")) for name in STREAMS}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(sys, "argv", ["halfmask", *map(str, arguments)]))
+        stack.enter_context(patch.dict(os.environ, TERMINAL))
+        for name, pipe in pipes.items():
+            stack.enter_context(patch.object(sys, name, pipe))
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        for pipe in (sys.stdout, sys.stderr):
+            pipe.flush()
+    out, complaint = (pipes[name].buffer.getvalue() for name in STREAMS[1:])  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess([], code, out, complaint)
 
 
 def refused(*arguments: object, cwd: Path | None = None, run: Callable[..., Ended] = halfmask) -> str:

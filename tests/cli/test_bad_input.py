@@ -66,7 +66,12 @@ def test_a_bad_source_is_refused(case: str, tmp_path: Path) -> None:
     assert not (tmp_path / "x.profile").exists()
 
 
-@pytest.mark.parametrize("case", ["missing file", "unparsable number", "one broken file"])
+SLOW = pytest.mark.slow  # a process of its own takes seconds to start, and one shows what it adds
+
+
+@pytest.mark.parametrize(
+    "case", ["unparsable number", *(pytest.param(name, marks=SLOW) for name in ("missing file", "one broken file"))]
+)
 def test_a_bad_source_is_refused_by_the_program_itself(case: str, tmp_path: Path) -> None:
     make, word = BAD[case]
     assert word in refused("profile", make(tmp_path), "-o", tmp_path / "x.profile", run=process)
@@ -155,7 +160,7 @@ def test_a_picture_of_a_kind_that_is_not_drawn(tmp_path: Path) -> None:
     assert "png, svg, pdf" in ended.stderr
 
 
-@pytest.mark.parametrize("command", ["profile", "synth"])
+@pytest.mark.parametrize("command", ["profile", pytest.param("synth", marks=SLOW)])
 def test_a_full_disk_is_a_failure_and_leaves_the_old_file(command: str, tmp_path: Path) -> None:
     """A limit on the size of files fails a write as a full disk does."""
     source = tmp_path / "source.parquet"

@@ -74,7 +74,7 @@ def test_the_picture_is_printed_and_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not beside this checkout")
 def test_swiss_households_with_nothing_but_the_path(tmp_path: Path) -> None:
-    ended = process("profile", DATA / "ch_households_halfhourly.parquet", "-o", tmp_path / "x.profile")
+    ended = halfmask("profile", DATA / "ch_households_halfhourly.parquet", "-o", tmp_path / "x.profile")
     assert ended.returncode == 0, ended.stderr
     assert "6 more have only zeros" in ended.stdout
     assert "(3.5%)" in ended.stdout
@@ -86,7 +86,7 @@ def test_swiss_households_with_nothing_but_the_path(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not beside this checkout")
 def test_melbourne_pedestrians_with_nothing_but_the_path(tmp_path: Path) -> None:
-    ended = process("profile", DATA / "melbourne_pedestrians_hourly.parquet", "-o", tmp_path / "x.profile")
+    ended = halfmask("profile", DATA / "melbourne_pedestrians_hourly.parquet", "-o", tmp_path / "x.profile")
     assert ended.returncode == 0, ended.stderr
     found, expected = shown(tmp_path / "x.profile"), counted("melbourne_pedestrians_hourly.parquet")
     assert found["step"] == "1 h"
@@ -135,8 +135,15 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "p.csv"
 
 
-@pytest.mark.parametrize("after", [0.0, 0.3, pytest.param(1.0, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("command", ["profile", "synth"])
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        ("profile", 0.0),
+        ("synth", 0.3),
+        *(pytest.param("profile", after, marks=pytest.mark.slow) for after in (0.3, 1.0)),
+        *(pytest.param("synth", after, marks=pytest.mark.slow) for after in (0.0, 1.0)),
+    ],
+)
 def test_an_interrupt_leaves_no_file(command: str, after: float, larger: Path, tmp_path: Path) -> None:
     """Wherever the work stands. Should it be done before the signal, the file is whole and the code 0."""
     what = {"profile": ["profile", str(larger)], "synth": ["synth", "--users", "6435"]}[command]

@@ -49,7 +49,7 @@ def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list
 
 
 @pytest.mark.parametrize(
-    ("optimize", "evaluate"),
+    ("optimize", "evaluate", "drawn"),
     [
         (
             (
@@ -65,17 +65,26 @@ def made(at: Path, optimize: tuple[str, ...], evaluate: tuple[str, ...]) -> list
                 "0.4",
             ),
             ("--grid", GRID, "--sizes", "12,all", "--seed", "5", "--error", "scaled"),
+            False,
         ),
         pytest.param(
             ("--profile", "homes/homes.profile", "--colour", "0.5", "--max-mean", "1", "--max-std", "1"),
             ("--setting", "laplace:0.3", "--setting", "gaussian:0.2", "--setting", "sine:0,0.6"),
+            True,
             marks=pytest.mark.slow,
         ),
     ],
 )
 def test_what_the_report_prints_gives_the_same_bytes(
-    optimize: tuple[str, ...], evaluate: tuple[str, ...], tmp_path: Path
+    optimize: tuple[str, ...],
+    evaluate: tuple[str, ...],
+    drawn: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Figures take longest: that they repeat is seen in the slow case, and of single ones in tests/pages."""
+    if not drawn:
+        monkeypatch.setattr("halfmask.pages.report.drawings", lambda _: [])
     here, there = tmp_path / "here", tmp_path / "there"
     there.mkdir()
     here.mkdir()

@@ -13,7 +13,7 @@ from tests.device.opendp import opendp_noise
 from tests.statistics import share
 
 LATTICE = Lattice("0.01", "0", "10")
-DRAWS = 120_000
+DRAWS = 60_000
 SETTINGS = (
     *("laplace:0.2", "gaussian:0.2", "geometric:0.2,0.01", "uniform:0.237", "staircase:1,0.15,0.3"),
     *("sine:0.5,0.3,0.6,0.2,0.3", "tabulated:0.05,0.25,0.1,0.25,0.333,1"),
@@ -27,7 +27,7 @@ TESTS = 100
 @cache
 def draws(setting: str, backend: str) -> NDArray[np.int64]:
     """Noise of a device in steps, drawn once for all tests."""
-    return np.array(noise(setting, LATTICE, DRAWS) if backend == "own" else opendp_noise(setting, LATTICE, DRAWS // 4))
+    return np.array(noise(setting, LATTICE, DRAWS) if backend == "own" else opendp_noise(setting, LATTICE, DRAWS // 2))
 
 
 def simulated(setting: str, most: int, *, scale: float = 1.0) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting, write_menu
 from halfmask_device import Asked, Lattice, Producer, agree, mask_csv
-from tests.cli.program import PROGRAM
+from tests.cli.program import PROGRAM, piped
 
 HEADER = "meter,time,kwh,note\n"
 ROWS = HEADER + 'a,2026-01-01 00:00,0.512,\na,2026-01-01 00:30,,"two, words"\na,2026-01-01 01:00,12,é\n'
@@ -32,9 +33,8 @@ MENU = {
 
 def run(folder: Path, *options: str, text: str | bytes = ROWS) -> subprocess.CompletedProcess[bytes]:
     """The command with its state in the folder."""
-    command = [*PROGRAM, "mask", "--state", str(folder / "state"), *options]
     given = text if isinstance(text, bytes) else text.encode()
-    return subprocess.run(command, input=given, capture_output=True, check=False, timeout=60)
+    return piped("mask", "--state", folder / "state", *options, given=given)
 
 
 def masked(folder: Path, *options: str, text: str | bytes = ROWS) -> str:
@@ -180,9 +180,11 @@ def test_a_reading_that_cannot_be_read_ends_the_program_with_its_place(tmp_path:
     assert "77" not in line
 
 
-def test_no_reading_is_in_what_a_traceback_or_the_state_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HALFMASK_TRACEBACK", "1")
-    ended = run(tmp_path, *FIRST, text=HEADER + "a,2031-07-01,7.77123,\na,2031-07-02,7.77x23,\n")
+def test_no_reading_is_in_what_a_traceback_shows(tmp_path: Path) -> None:
+    command = [*PROGRAM, "mask", "--state", str(tmp_path / "state"), *FIRST]
+    rows = HEADER + "a,2031-07-01,7.77123,\na,2031-07-02,7.77x23,\n"
+    env = os.environ | {"HALFMASK_TRACEBACK": "1"}
+    ended = subprocess.run(command, input=rows.encode(), capture_output=True, check=False, timeout=60, env=env)
     assert b"Traceback" in ended.stderr
     assert not any(raw in ended.stderr for raw in (b"7.77", b"77123", b"77x23"))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import PROGRAM
+from tests.cli.program import PROGRAM, piped
 from tests.service.test_mqtt import mosquitto
 from tests.service.world import CAMPAIGN
 
@@ -49,7 +49,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *words], input=text, capture_output=True, text=True, check=False, timeout=120)
+    ended = piped(*words, given=(text or "").encode())
+    return subprocess.CompletedProcess([], ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 def done(*words: str, text: str | None = None) -> str:

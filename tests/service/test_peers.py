@@ -92,17 +92,18 @@ class Net:
 
 LINE = [(0, 1), (1, 2), (2, 3), (3, 4)]
 FULL = [(one, two) for one in range(5) for two in range(one)]
+THREE = [(0, 1), (0, 2), (1, 2)]
 NAMES = ("a", "b", "c", "d", "e")
 
 
 @contextmanager
 def started(folder: Path, pairs: list[tuple[int, int]], **more: Any) -> Iterator[tuple[Net, str, str]]:
-    """Five nodes that know a campaign of the first one."""
-    with services(folder, *NAMES) as worlds:
+    """Nodes that know a campaign of the first one: as many as the pairs name."""
+    with services(folder, *NAMES[: 1 + max(max(pair) for pair in pairs)]) as worlds:
         net = Net(worlds, pairs)
         consumer = worlds[0].consumer()
         campaign = worlds[0].campaign(consumer)
-        for _ in range(4):
+        for _ in range(4 if pairs is LINE else 1):
             net.round()
         yield (Net(worlds, pairs, **more) if more else net), campaign, consumer
 
@@ -126,7 +127,7 @@ def test_five_nodes_in_a_line_agree_after_four_rounds_and_close_alike(tmp_path: 
         assert round(seen[0]["sum"]["estimate"] * 1000) == total
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_faults_and_a_cut_change_no_total(tmp_path: Path, seed: int) -> None:
     with started(tmp_path, FULL, rng=random.Random(seed)) as (net, campaign, _):
         total = 0
@@ -144,23 +145,23 @@ def test_faults_and_a_cut_change_no_total(tmp_path: Path, seed: int) -> None:
 
 
 def test_a_node_that_is_cut_off_closes_with_the_others_once_it_hears_them(tmp_path: Path) -> None:
-    with started(tmp_path, FULL) as (net, campaign, consumer):
+    with started(tmp_path, THREE) as (net, campaign, consumer):
         total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
         net.round()
         tokens = [consumer, *net.consumers(campaign)]
-        net.cut = {(one, 4) for one in range(4)}
-        total += shared(net.worlds[4], campaign, 1, 5000)
+        net.cut = {(0, 2), (1, 2)}
+        total += shared(net.worlds[2], campaign, 1, 5000)
         for world in net.worlds:
             world.clock.set(AFTER)
         for _ in range(4):
             net.round()
         states = [w.periods(campaign, token)[DAY]["state"] for w, token in zip(net.worlds, tokens, strict=True)]
-        assert states == ["open"] * 5  # nobody closes without what the fifth took
+        assert states == ["open"] * 3  # nobody closes without what the third took
         net.heal()
         for _ in range(3):
             net.round()
         seen = [w.periods(campaign, token)[DAY] for w, token in zip(net.worlds, tokens, strict=True)]
-        assert seen == [seen[0]] * 5
+        assert seen == [seen[0]] * 3
         assert (seen[0]["state"], round(seen[0]["sum"]["estimate"] * 1000)) == ("closed", total)
 
 
@@ -191,18 +192,18 @@ def test_what_comes_after_a_nodes_last_word_is_not_taken(tmp_path: Path) -> None
 
 
 def test_a_node_that_is_gone_for_good_is_dropped_by_the_operator(tmp_path: Path) -> None:
-    with started(tmp_path, FULL) as (net, campaign, consumer):
+    with started(tmp_path, THREE) as (net, campaign, consumer):
         total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
         net.round()
-        lost = net.worlds[4].service.node
-        net.cut = {(one, 4) for one in range(4)}
+        lost = net.worlds[2].service.node
+        net.cut = {(0, 2), (1, 2)}
         for world in net.worlds:
             world.clock.set(AFTER)
         for _ in range(2):
             net.round()
         path = f"/v1/campaigns/{campaign}/peers/"
-        net.worlds[2].refused(404, "DELETE", path + "0" * 16, net.worlds[2].operator)
-        assert net.worlds[2].ok("DELETE", path + lost, net.worlds[2].operator) == {"periods": ["2026-11-15", DAY]}
+        net.worlds[1].refused(404, "DELETE", path + "0" * 16, net.worlds[1].operator)
+        assert net.worlds[1].ok("DELETE", path + lost, net.worlds[1].operator) == {"periods": ["2026-11-15", DAY]}
         for _ in range(3):
             net.round()
         period = net.worlds[0].periods(campaign, consumer)[DAY]
@@ -210,8 +211,8 @@ def test_a_node_that_is_gone_for_good_is_dropped_by_the_operator(tmp_path: Path)
 
 
 def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path: Path) -> None:
-    with started(tmp_path, FULL) as (net, campaign, _):
-        first, second = net.worlds[0], net.worlds[3]
+    with started(tmp_path, THREE) as (net, campaign, _):
+        first, second = net.worlds[0], net.worlds[2]
         total = sum(shared(world, campaign, 1, 100 * place) for place, world in enumerate(net.worlds))
         reports = [(f"2026-11-16T{hour:02}:30:00Z", 7000 + hour, "N") for hour in range(12)]
         old = first.join(campaign, "N")
@@ -223,7 +224,7 @@ def test_moving_to_another_home_counts_nothing_twice_and_loses_nothing(tmp_path:
         new = second.join(campaign, "N")
         assert {each["status"] for each in second.report(new, *reports)} == {"accepted"}
         net.round()
-        assert net.totals(campaign) == [total + sum(steps for _, steps, _ in reports)] * 5
+        assert net.totals(campaign) == [total + sum(steps for _, steps, _ in reports)] * 3
 
 
 def test_what_peers_say_is_checked(tmp_path: Path) -> None:

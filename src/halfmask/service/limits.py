@@ -42,9 +42,10 @@ class Buckets:
         left = min(self.most, left + (now - since) * self.rate)
         if left < 1:
             self._left[key] = (left, now)
-            wait = (1 - left) / self.rate
-            message = f"more than {self.most:g} {self.name} a {self.unit}: {dropped}; come back in {wait:.2f} seconds"
-            raise Refusal(429, "rate_limited", message, self.name, after=math.ceil(wait))
+            wait = max(1, math.ceil((1 - left) / self.rate))  # as the header says it, in whole seconds
+            when = f"come back in {wait} second{'s' * (wait > 1)}"
+            message = f"more than {self.most:g} {self.name} a {self.unit}: {dropped}; {when}"
+            raise Refusal(429, "rate_limited", message, self.name, after=wait)
         self._left[key] = (left - 1, now)
         if len(self._left) > MOST_BUCKETS:
             self._left.popitem(last=False)
