@@ -16,7 +16,8 @@ _ENOUGH = 24
 """Rows that must have been seen before their numbers are told from ids."""
 _SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
 _SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
-_SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid", "appliance", "circuit", "phase", "plug"}
+_SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
+_SORTS |= {"appliance", "circuit", "phase", "plug"}
 """Words for a column that says what a reading is of."""
 _BETWEEN = "\x1f"
 
