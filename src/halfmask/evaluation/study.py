@@ -194,14 +194,16 @@ def _in_one_order(table: pa.Table, every: IntArray, samples: int) -> IntArray:
 
 def _blocks(named: pa.Table) -> tuple[Block, ...]:
     """Runs of settings of one mechanism, with equally many parameters and the same inner setting."""
-    texts, mechanisms, parameters = (named[name].to_pylist() for name in ("setting", "mechanism", "parameters"))
+    texts, mechanisms = (named[name].to_pylist() for name in ("setting", "mechanism"))
     inner = [text.partition("/")[2] for text in texts]
-    keys = list(zip(mechanisms, map(len, parameters), inner, strict=True))
+    parameters = named["parameters"].combine_chunks()
+    values, ends = np.asarray(parameters.flatten()), np.asarray(parameters.offsets) - parameters.offsets[0].as_py()
+    keys = list(zip(mechanisms, np.diff(ends).tolist(), inner, strict=True))
     starts = [0, *(k for k in range(1, len(keys)) if keys[k] != keys[k - 1]), len(keys)]
     return tuple(
         Block(
             keys[low][0],
-            np.array(parameters[low:high], float).reshape(high - low, keys[low][1]),
+            values[ends[low] : ends[high]].reshape(high - low, keys[low][1]),
             PrivacySetting.parse(keys[low][2]) if keys[low][2] else None,
         )
         for low, high in pairwise(starts)

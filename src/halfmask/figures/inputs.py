@@ -1,7 +1,8 @@
 """What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,18 @@ class Inputs:
     days: SimulatedDays | None = None
     spell: Speller = by_name
 
+    @cached_property
+    def whole(self) -> "Inputs":
+        """The same with the study, whose reading takes longest; itself where it is there, or the folder has none."""
+        study = self.folder / "study.parquet"
+        if self.samples is not None or not study.exists():
+            return self
+        samples = read_samples(study, self.menu)
+        of_menu = menu_samples(samples, self.menu, self.profile) if self.menu and samples.sized else None
+        found = replace(self, samples=samples, of_menu=of_menu)
+        _check_same(found)
+        return found
+
     @property
     def unit(self) -> str:
         """The unit of a reading, as the profile or a menu has it; empty where nobody named one."""
@@ -81,35 +94,28 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> Inputs:
 
     ``spell`` puts the command that makes a part into words.
     """
+    return read_parts(folder, spell).whole
+
+
+def read_parts(folder: str | Path, spell: Speller = by_name) -> Inputs:
+    """The same but for the study, which `Inputs.whole` has."""
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
     menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
     offer = read_menu(folder / "offer.json") if (folder / "offer.json").exists() else None
-    study = folder / "study.parquet"
-    samples = read_samples(study, menu) if study.exists() else None
     mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
     card = ReportCard.read(folder / "card.json") if (folder / "card.json").exists() else None
     schedule = _schedule(folder / "schedule.json") if (folder / "schedule.json").exists() else None
-    found = _profile(folder)
-    name, profile = found or (folder.resolve().name, None)
-    if not (profile or samples or menu):
+    name, profile = _profile(folder) or (folder.resolve().name, None)
+    if not (profile or menu or (folder / "study.parquet").exists()):
         raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
-    marks = {
-        "study.parquet": samples.about.get("fingerprint") if samples else None,
-        "menu.json": menu.provenance.get("fingerprint") if menu else None,
-        "offer.json": offer.provenance.get("fingerprint") if offer else None,
-        "mix.parquet": mix.about.get("fingerprint") if mix else None,
-        "card.json": card.about.fingerprint if card else None,
-        "schedule.json": schedule.about.get("fingerprint") if schedule else None,
-        f"{name}.profile": profile.fingerprint() if profile else None,
-    }
-    _check_same(folder, {file: str(mark) for file, mark in marks.items() if mark is not None})
+    days = read_days(folder / "simulation.csv")
+    found = Inputs(folder, name, profile, None, menu, mix, None, card, offer, schedule, days, spell)
+    _check_same(found)
     if card and menu:
         _check_menu(folder, card, menu)
-    of_menu = menu_samples(samples, menu, profile) if samples and menu and samples.sized else None
-    days = read_days(folder / "simulation.csv")
-    return Inputs(folder, name, profile, samples, menu, mix, of_menu, card, offer, schedule, days, spell)
+    return found
 
 
 def _schedule(path: Path) -> "Schedule":
@@ -138,8 +144,17 @@ def _profile(folder: Path) -> tuple[str, Profile] | None:
     return (found[0].stem, load_profile(found[0])) if found else None
 
 
-def _check_same(folder: Path, marks: dict[str, str]) -> None:
+def _check_same(of: Inputs) -> None:
     """One report is about one dataset."""
-    if len(set(marks.values())) > 1:
-        told = ", ".join(f"{file} {mark}" for file, mark in marks.items())
-        raise OptionError(f"{folder} mixes results of different data ({told}): recreate them from one profile")
+    marks = {
+        "study.parquet": of.samples.about.get("fingerprint") if of.samples else None,
+        "menu.json": of.menu.provenance.get("fingerprint") if of.menu else None,
+        "offer.json": of.offer.provenance.get("fingerprint") if of.offer else None,
+        "mix.parquet": of.mix.about.get("fingerprint") if of.mix else None,
+        "card.json": of.card.about.fingerprint if of.card else None,
+        "schedule.json": of.schedule.about.get("fingerprint") if of.schedule else None,
+        f"{of.name}.profile": of.profile.fingerprint() if of.profile else None,
+    }
+    if len({str(mark) for mark in marks.values() if mark is not None}) > 1:
+        told = ", ".join(f"{file} {mark}" for file, mark in marks.items() if mark is not None)
+        raise OptionError(f"{of.folder} mixes results of different data ({told}): recreate them from one profile")

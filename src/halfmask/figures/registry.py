@@ -64,7 +64,7 @@ class FigureKind:
 
     ``data`` gives None where the folder lacks a part. ``follows_menu``: another menu, other weights or another
     constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its
-    figures stay.
+    figures stay. ``of_study``: it needs the study's samples.
     """
 
     name: str
@@ -75,6 +75,7 @@ class FigureKind:
     draw: "Callable[[Any], Figure]"
     interactive: Callable[[Any, str, Inputs], Interactive]
     follows_menu: bool = False
+    of_study: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class Drawing:
 
 
 def drawings(inputs: Inputs) -> Iterator[Drawing]:
-    """The figures that the folder's parts allow, in the order of the report."""
-    for kind in FIGURES:
-        data = kind.data(inputs)
+    """The figures that the folder's parts allow; those of the study come last, and only then is it read."""
+    for kind in sorted(FIGURES, key=lambda kind: kind.of_study):
+        data = kind.data(inputs.whole if kind.of_study else inputs)
         if data is not None:
             yield Drawing(kind.name, kind.title, kind.caption(data), partial(kind.draw, data))
 
@@ -179,26 +180,28 @@ FIGURES = (
     ),
     FigureKind(
         "algorithm", "How the menu is chosen", "menu", _algorithm, captions.algorithm_caption, draw_algorithm,
-        _algorithm_twin, follows_menu=True,
+        _algorithm_twin, follows_menu=True, of_study=True,
     ),
     FigureKind(
         "users", "More users, better totals", "menu", _users, captions.users_caption, draw_users,
         lambda data, caption, inputs: users_figure(data, inputs.menu, caption), follows_menu=True,
+        of_study=True,
     ),
     FigureKind(
         "trajectories", "What privacy costs", "costs",
         lambda inputs: trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
         captions.trajectory_caption, draw_trajectories, _trajectories_twin, follows_menu=True,
+        of_study=True,
     ),
     FigureKind(
         "noise", "Mechanisms at equal noise", "costs",
         lambda inputs: (noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
-        captions.noise_caption, draw_noise, _twin(noise_figure), follows_menu=True,
+        captions.noise_caption, draw_noise, _twin(noise_figure), follows_menu=True, of_study=True,
     ),
     FigureKind(
         "cdfs", "Errors by mechanism", "costs",
         lambda inputs: cdf_data(inputs.samples) if inputs.samples else None,
-        captions.cdf_caption, draw_cdfs, _twin(cdf_figure),
+        captions.cdf_caption, draw_cdfs, _twin(cdf_figure), of_study=True,
     ),
     FigureKind(
         "mixes", "When everyone chooses freely", "mixes", _mixes, captions.heatmap_caption, draw_heatmaps,
@@ -228,7 +231,7 @@ FIGURES = (
     ),
     FigureKind(
         "limit", "How good noise can be", "protection",
-        _limit, limit_caption, draw_limit, _twin(limit_figure),
+        _limit, limit_caption, draw_limit, _twin(limit_figure), of_study=True,
     ),
     FigureKind(
         "pay", "What money buys", "pay", lambda inputs: pay_data(inputs.schedule) if inputs.schedule else None,

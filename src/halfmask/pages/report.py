@@ -7,7 +7,7 @@ from pathlib import Path
 
 from halfmask import __version__
 from halfmask.figures.figures import Drawn, Files, all_drawn, check_formats
-from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
+from halfmask.figures.inputs import Inputs, Speller, by_name, read_parts
 from halfmask.figures.registry import by_place, drawings
 from halfmask.figures.second import SecondProcess
 from halfmask.files import whole_file
@@ -31,8 +31,9 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
     check_formats(formats)
     folder = Path(folder)
     with second_process(folder) as second:
-        inputs = read_inputs(folder, spell)
+        inputs = read_parts(folder, spell)
         drawn = all_drawn(drawings(inputs), Files(folder / "figures", tuple(formats)), second)
+    inputs = inputs.whole
     target = inputs.folder / "report.html"
     page = page_of(inputs, drawn)
     with whole_file(target) as temporary:
