@@ -1,5 +1,6 @@
 """The direct method on a real Spark: the same noise, the same numbers up to the rounding of sums."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from halfmask.data.sources import open_panel
 from halfmask.errors import SourceError
+from halfmask.evaluation.direct import readings
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import Subset, draw_subsets
@@ -20,9 +22,13 @@ KINDS = ("laplace:0.5", "sine:0.5,0.5", "microaggregate:3", "relative-gaussian:0
 
 
 @pytest.fixture(scope="module")
-def case() -> Case:
-    """Three blocks."""
-    return household(users=50, days=150, step=2)
+def case() -> Iterator[Case]:
+    """A small panel of several blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readings, "BLOCK", 2**12)
+        made = household(users=20, days=60, step=2)
+        assert len(np.unique(readings.block_of_row(made.profile))) > 2
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,7 @@ def on_spark(case: Case) -> Any:
     ],
 )
 def test_spark_has_the_numbers_of_one_machine(case: Case, on_spark: Any, aggregate: str, error: ErrorFunction) -> None:
-    subsets = draw_subsets(case.profile, [9, 50], 1, 7)
+    subsets = draw_subsets(case.profile, [9, 20], 1, 7)
     here, there = (
         evaluate_direct(panel, case.profile, settings(*KINDS), subsets, aggregate=aggregate, error=error)
         for panel in (case.panel, on_spark)
@@ -55,7 +61,7 @@ def test_spark_has_the_numbers_of_one_machine(case: Case, on_spark: Any, aggrega
 
 def test_buckets_and_whole_numbers_as_users_on_spark(case: Case) -> None:
     users = pa.array([int(name[5:]) for name in case.users])
-    table = case.table.set_column(0, "user", users).slice(0, 20_000)
+    table = case.table.set_column(0, "user", users).slice(0, 6_000)
     profile = build_profile(open_panel(table)).bucketed(5)
     everybody = [Subset(profile.users, 0, np.arange(len(profile)), profile.users)]
     here, there = (
@@ -69,7 +75,7 @@ def test_another_panel_is_refused_on_spark(case: Case) -> None:
     panel = open_panel(case.table.slice(1), engine="spark", master="local[2]")
     with pytest.raises(SourceError, match="profile this source"):
         evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))
-    stranger = household(users=51, days=150, step=2)
+    stranger = household(users=21, days=60, step=2)
     panel = open_panel(stranger.table, engine="spark", master="local[2]")
     with pytest.raises(SourceError, match="profile has not"):
         evaluate_direct(panel, case.profile, settings("none"), case.everybody(1))

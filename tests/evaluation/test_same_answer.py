@@ -19,7 +19,7 @@ from tests.statistics import ks_two_sample, share
 
 TESTS = 20 * len(SETTINGS) * len(METRICS)
 FAR = float(norm.isf(share(TESTS) / 2))
-SOME = SETTINGS[::3]
+SOME = SETTINGS[::5]
 
 
 def held_to_it(names: list[str], analytic: np.ndarray, direct: np.ndarray) -> list[str]:
