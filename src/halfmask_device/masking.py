@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2s
 from operator import add, itemgetter
 from struct import Struct
@@ -49,9 +49,11 @@ class Channel:
     setting: DeviceSetting
     lattice: Lattice
 
-    @classmethod
-    def of(cls, setting: str, lattice: Lattice) -> "Channel":
-        return cls(DeviceSetting.parse(setting), lattice)
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def of(setting: str, lattice: Lattice) -> "Channel":
+        """The channel of a setting as it is written; the same one each time, with what it has worked out."""
+        return Channel(DeviceSetting.parse(setting), lattice)
 
     @cached_property
     def name(self) -> str:
@@ -96,6 +98,19 @@ class Channel:
             noises.append(noise)
         return Drawn(slots, tags, noises)
 
+    def slots(self, looks: Sequence[Look]) -> list[int]:
+        """Where each look is remembered, as in `drawn`, without drawing."""
+        found, keyed, named = list[int](), None, None
+        for sensor, time, day, key, _ in looks:
+            if sensor != named:
+                named, head = sensor, self.head + _written(sensor)
+            if key is not keyed:
+                keyed, slot_of = key, blake2s(key=key, person=b"slot", digest_size=8).copy
+            slot = slot_of()
+            slot.update(b"%b%d:%b" % (head, len(time), time.encode("utf-8", "surrogateescape")))
+            found.append((day << HASH) + (int.from_bytes(slot.digest(), "big") >> (64 - HASH)))
+        return found
+
 
 class Drawn(NamedTuple):
     """By look: where it is remembered, by which tag, and its noise in steps."""
@@ -134,7 +149,7 @@ def mask(
     ``past`` are channels that the same readings may have been reported by before: their reports stand.
     """
     drawn = channel.drawn(looks)
-    earlier = [slot for each in past for slot in each.drawn(looks).slots] if gate is None else []
+    earlier = [slot for each in past for slot in each.slots(looks)] if gate is None else []
     with state.memory() as memory:
         if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")

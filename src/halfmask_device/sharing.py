@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -46,6 +46,18 @@ class Membership:
     token: str = field(repr=False)
     past: tuple[str, ...] = ()
     left: bool = False
+
+    @cached_property
+    def terms(self) -> CampaignTerms:
+        """The offer as it was joined."""
+        return CampaignTerms.read(self.offer)
+
+
+@lru_cache(maxsize=1024)
+def _kept(plain: str) -> Membership:
+    """A membership as it is stored. The same text comes again with every reading, so it is read once."""
+    row = json.loads(plain)
+    return Membership(**(row | {"past": tuple(row["past"])}))
 
 
 @dataclass
@@ -126,7 +138,7 @@ class Sharer:
     def change(self, campaign: str, setting: str) -> Membership:
         """Share by another setting from here on; what was reported stays reported by the old one."""
         member = self.member(campaign)
-        if setting not in CampaignTerms.read(member.offer).menu:
+        if setting not in member.terms.menu:
             raise OptionError(f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'")
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
@@ -147,8 +159,7 @@ class Sharer:
     def memberships(self, *, left: bool = False) -> list[Membership]:
         """The campaigns this device is in; with ``left`` also those it was in."""
         with self.state.memory() as memory:
-            rows = [json.loads(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
-        found = [Membership(**(row | {"past": tuple(row["past"])})) for row in rows]
+            found = [_kept(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
         return [each for each in found if left or not each.left]
 
     def member(self, campaign: str | None = None) -> Membership:
@@ -307,7 +318,7 @@ class _Lane:
 
     def __init__(self, state: State, member: Membership, queued: Queued) -> None:
         self._state, self._member, self._queued = state, member, queued
-        self._campaign = CampaignTerms.read(member.offer)
+        self._campaign = member.terms
         menu, lattice = self._campaign.menu, self._campaign.lattice
         self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
         self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}

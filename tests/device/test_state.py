@@ -14,6 +14,7 @@ import pytest
 
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, ReadingError, RunError
 from halfmask_device import Lattice, Producer, State, read_ledger
+from halfmask_device.masking import Channel
 from halfmask_device.secret import Secret
 from halfmask_device.times import day_of
 from tests.device.laws import TESTS
@@ -323,3 +324,12 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(HalfmaskError, match="state"):
         device(tmp_path)
+
+
+def test_a_look_is_remembered_where_it_would_be_if_it_were_drawn() -> None:
+    """Settings of before are only looked up, without their noise: over sensors, days and times of any spelling."""
+    channel = Channel.of("laplace:0.5", Lattice("0.001", "0", "10"))
+    assert Channel.of("laplace:0.5", Lattice("0.001", "0", "10")) is channel
+    looks = [(s, time, day, bytes([day]) * 32, 7) for s in ("", "a:1") for day in (3, 4) for time in ("x", "é", "1:x")]
+    assert channel.slots(looks) == channel.drawn(looks).slots
+    assert len(set(channel.slots(looks))) == len(looks)
