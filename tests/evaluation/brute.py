@@ -138,3 +138,9 @@ def mixed_decimals(users: int = 12, days: int = 20) -> FloatArray:
     rng = np.random.default_rng(36)
     values = rng.gamma(1.2, 0.4, (users, days, 24)) + 0.01
     return np.where(rng.random(values.shape) < 0.7, np.round(values, 2), np.round(values, 3))
+
+
+def net(users: int = 24, days: int = 20) -> FloatArray:
+    """Net metering: two decimals, on both sides of zero, heavy tails; users differ in sign and size."""
+    rng = np.random.default_rng(7003)
+    return np.round(rng.normal(0.4, 1, (users, 1, 1)) + rng.standard_t(3, (users, days, 12)), 2)

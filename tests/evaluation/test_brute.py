@@ -224,3 +224,14 @@ def test_a_setting_scores_the_same_alone_and_in_company() -> None:
         np.testing.assert_allclose(together[place, :, 3:], alone[:, 3:], rtol=1e-12)
         np.testing.assert_allclose(together[place, :, :2], alone[:, :2], rtol=1e-12)
         np.testing.assert_allclose(together[place, :, 2], alone[:, 2], atol=0.02)
+
+
+def test_few_users_of_many_under_the_scaled_error_are_within_a_tenth_of_a_bit() -> None:
+    """Four users have four values of z; the fine correction, of bounded noise too, is that of the average subset."""
+    values = brute.net()
+    _, profile = opened(brute.panel(values))
+    found = analytic(profile, "sine:0.8", draw_subsets(profile, [4, 24], 80, 11), error="scaled")[:, 2]
+    few, all_ = (brute.samples(values, brute.sine(0.8), size, 80, error="scaled")[:, 2].mean() for size in (4, 24))
+    assert abs(found[:80].mean() - few) < 0.1
+    assert abs(found[80:].mean() - all_) < 0.01
+    assert abs(found[:80].mean() - all_) > 0.3
