@@ -1,5 +1,6 @@
 """More exports: as interfaces, dashboards and control rooms write them, and tables with columns that mislead."""
 
+import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,11 @@ from tests.data.exports_of_devices import named, single
 
 SMALL = {key: value for key, value in TRUTH.items() if value < 1000}
 """Without the large ones, where a sum over users would not be one."""
+
+
+def hash_of(number: int) -> str:
+    """An id that says nothing."""
+    return hashlib.sha256(str(number).encode()).hexdigest()[:12]
 
 
 def _seconds(moment: datetime) -> int:
@@ -59,6 +65,14 @@ def a_number_of_the_row_as_the_only_id(folder: Path) -> Export:
     rows = [f"{t} UTC,{77 + i},{v}" for i, (t, v) in enumerate(single())]
     text = "\n".join(["created_at,entry_id,field1", *rows])
     return Export(write(folder / "home.csv", text), named("home"), notes="entry_id numbers the rows: left out")
+
+
+@export
+def a_name_for_every_row(folder: Path) -> Export:
+    rows = [f"{hash_of(i)},{t},{v}" for i, (t, v) in enumerate(single())]
+    return Export(
+        write(folder / "home.csv", "\n".join(["id,ts,kwh", *rows])), named("home"), mend="--user @file", unit="kWh"
+    )
 
 
 @export

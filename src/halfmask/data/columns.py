@@ -87,11 +87,14 @@ def choose_columns(
                 chosen[role] = found[0]
     if len(chosen) < len(ROLES) and len(kinds) == len(ROLES):
         chosen |= by_type(kinds, chosen)
+    likely: dict[str, list[str]] = {}
     for role, only in (("time", TIMES), ("value", FRACTIONS)):
-        likely = [name for name, kind in kinds.items() if kind in only and name not in chosen.values()]
-        if role not in chosen and len(likely) == 1:
-            chosen[role] = likely[0]
+        likely[role] = [name for name, kind in kinds.items() if kind in only and name not in chosen.values()]
+        if role not in chosen and len(likely[role]) == 1:
+            chosen[role] = likely[role][0]
     for role in ROLES:
+        if role not in chosen and likely.get(role):
+            raise several(role, likely[role])
         if role not in chosen:
             also = ", or take the file's name with `user=@file`" if role == "user" and files else ""
             raise ColumnError(f"no column looks like the {role}; name one with `{role}`{also} ({listing(kinds)})")
@@ -184,7 +187,7 @@ def role_of(name: str, kind: Kind) -> str | None:
 
 def words(name: str) -> list[str]:
     """``meterId``, ``meter_id``, ``Meter ID`` and ``meterid`` all say meter, id."""
-    parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
+    parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z]{2})([A-Z])", r"\1 \2", name))
     found = []
     for part in map(str.lower, parts):
         stem = part.removesuffix("id")

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from halfmask.data import bystanders, shapes, steps
-from halfmask.data.columns import words
+from halfmask.data.columns import role_of, words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
 from halfmask.data.formats import cer
-from halfmask.data.kinds import ABSENT, CLOCK_SPAN, TEXTS, Kind, is_iso, kinds, texts
+from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso, kinds, texts
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel
@@ -150,7 +150,8 @@ class _Reader:
         value = value_rule(
             self.dialect, columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by
         )
-        others = [c for c, kind in self.found.items() if kind in _FRACTIONS and c not in named]
+        numbers = [c for c, kind in self.found.items() if kind in NUMBERS and c not in named]
+        others = [c for c in numbers if self.found[c] in _FRACTIONS or role_of(c, self.found[c]) == "value"]
         self.notes += [f"columns of numbers left out: {', '.join(others)}"] if others else []
         self.notes += bystanders.flagged(self.raw.sample, self.found, frozenset(named))
         notes = (columns.note(), *self.notes)

@@ -19,6 +19,7 @@ from halfmask.profiles.doubts import (
     check_far,
     check_late_registers,
     check_register,
+    check_singles,
     check_total,
     check_unplaced,
 )
@@ -98,6 +99,7 @@ def build_profile(
     plan = Plan(step, cut.chunk(step), cut.origin, *policies.bounds)
     profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)
     check_late_registers(panel, profile, tally, users)
+    check_singles(panel, profile, tally, users)
     if (better := better_step(panel, profile, tally, users)) is not None:
         plan = Plan(better, cut.chunk(better), cut.origin, *policies.bounds)
         profile, suspects, tally, _ = _pass(panel, plan, cut, buckets, method, about, None)

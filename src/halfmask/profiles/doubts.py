@@ -26,6 +26,7 @@ APART = 10.0
 """How many times the next smaller reading a code is, at least."""
 TOTAL = 2e-3
 """How far, of a sum, a total may be off it."""
+ENOUGH_USERS = 24
 ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 
@@ -81,6 +82,24 @@ def _users(panel: Panel, labels: list[str]) -> pa.Array:
     """Names of users in the type that the panel has them in."""
     kind = panel.collect(panel.frame.head(0)).schema.field("user").type
     return pa.array(labels, pa.string()).cast(kind)
+
+
+def check_singles(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> None:
+    """Stop where each user has one reading at a time of its own, unless the caller named the column of users.
+
+    Such a column is a number of each row in some form, and names nobody.
+    """
+    guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
+    names, readings, first, _ = _spans(panel, profile, tally, users)
+    if guess is None or guess.evidence == "`user`" or len(names) < ENOUGH_USERS or (readings > 1).any():
+        return
+    if 2 * len(np.unique(first[readings > 0])) > len(names):
+        name = guess.choice
+        raise ReadingError(
+            f"{panel.source}: each of {len(names):,} users has one reading, at a time of its own, so that {name} names "
+            f"rows and not users; say `user=@file` where all readings are of one user, or `user={name!r}` where they "
+            "are of as many"
+        )
 
 
 def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> int | None:
