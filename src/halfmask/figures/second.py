@@ -5,6 +5,7 @@ caller's script need not be written for it. ``python -m halfmask.figures.second`
 """
 
 import contextlib
+import gc
 import os
 import pickle
 import subprocess
@@ -46,6 +47,7 @@ def main() -> None:
 
     import halfmask.figures.registry  # noqa: F401
 
+    gc.disable()  # it lives for seconds
     while True:
         try:
             work, given = pickle.load(sys.stdin.buffer)
