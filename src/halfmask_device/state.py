@@ -11,6 +11,7 @@ reading under the same setting; what is lost with it is the notice of revisions 
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,7 +95,7 @@ class State:
                 uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
             )  # fmt: skip
             self._process = os.getpid()
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(self._connection)
             self._connection.execute("PRAGMA synchronous = NORMAL")  # whole after a loss of power, if a little behind
             self._connection.executescript(SCHEMA)
         return self._connection
@@ -137,6 +138,20 @@ class State:
             raise RunError(f"the state in {self.folder} cannot be used ({error}): nothing was reported") from error
         except OSError as error:
             raise RunError(f"the state in {self.folder} cannot be used ({error.strerror or error})") from error
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. SQLite refuses at once while another process does so too: it is asked again."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def known_tags(memory: sqlite3.Connection, slots: Sequence[int]) -> dict[int, int]:

@@ -3,17 +3,19 @@
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, ReadingError, RunError
-from halfmask_device import Lattice, Producer, State, read_ledger
+from halfmask_device import Lattice, Producer, State, read_ledger, state
 from halfmask_device.masking import Channel
 from halfmask_device.secret import Secret
 from halfmask_device.times import day_of
@@ -88,6 +90,19 @@ def test_processes_at_once_agree_on_every_report(tmp_path: Path) -> None:
     assert len(set(said)) == 1
     assert said[0].count(b"\n") == 301
     assert said[0] != rows.encode()
+
+
+def test_the_log_is_asked_for_again_where_sqlite_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where several processes open a new folder at the same moment."""
+    with closing(sqlite3.connect(tmp_path / "x")) as other, closing(sqlite3.connect(tmp_path / "x", timeout=0)) as ours:
+        other.execute("CREATE TABLE t (x)")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM t").fetchall()
+        waits: list[float] = []
+        monkeypatch.setattr(state.time, "sleep", lambda seconds: (waits.append(seconds), other.commit()))
+        state._log_ahead(ours)
+        assert len(waits) == 1
+        assert ours.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 @pytest.mark.parametrize("rows", [1, 40, pytest.param(2500, marks=pytest.mark.slow)])

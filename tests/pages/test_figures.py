@@ -10,7 +10,7 @@ import pytest
 
 from halfmask.commands.report import report
 from halfmask.errors import OptionError, SourceError
-from halfmask.figures.figures import Drawn, Files, all_drawn
+from halfmask.figures.figures import DrawnFigure, Files, all_drawn
 from halfmask.figures.inputs import read_inputs
 from halfmask.figures.registry import drawings
 from halfmask.figures.second import SecondProcess
@@ -80,7 +80,7 @@ def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
 
-def some_drawn(made: Path, files: Files, second: SecondProcess | None) -> list[Drawn]:
+def some_drawn(made: Path, files: Files, second: SecondProcess | None) -> list[DrawnFigure]:
     return all_drawn([each for each in drawings(read_inputs(made)) if each.name in ("users", "noise")], files, second)
 
 

@@ -10,7 +10,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data.engines.sql import Dialect
-from halfmask.data.formats.blocks import Cells
+from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.panel import Engine, Guess
 from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
@@ -64,7 +64,7 @@ class Raw(ABC):
     units: Mapping[str, str] = MappingProxyType({})
     files: tuple[str, ...] = ()
     workplace: Any = None
-    by_blocks: Callable[[Sequence[str], Sequence[Cells]], Generator[pa.RecordBatch]] | None = None
+    by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Generator[pa.RecordBatch]] | None = None
 
     @abstractmethod
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.engines.sql import Dialect
-from halfmask.data.formats.blocks import Cells
+from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
 from halfmask.data.numbers import NumberFormat
 from halfmask.data.times import TimeRule
@@ -31,7 +31,7 @@ class Rule:
     bad: str | None = None
     wanted: str = ""
     quick: str = ""
-    cells: Cells | None = None
+    cells: ArrowCells | None = None
 
 
 def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
@@ -60,7 +60,7 @@ def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, 
         sql = f"nullif(coalesce(nullif({dialect.extract(text, KEPT, 1)}, ''), {text}), '')"
     elif kind in TEXTS:
         # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
-        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=Cells(pa.string()))
+        return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=ArrowCells(pa.string()))
     return Rule("user", name, sql)
 
 
@@ -107,13 +107,13 @@ def value_rule(
     return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick, cells=_multiplied(by) if rule.cells else None)
 
 
-def _multiplied(by: str) -> Cells | None:
+def _multiplied(by: str) -> ArrowCells | None:
     """Numbers times a constant; None where each row has a factor of its own."""
     try:
         times = float(by)
     except ValueError:
         return None
-    return Cells(pa.float64(), lambda column: pc.multiply(column, times))
+    return ArrowCells(pa.float64(), lambda column: pc.multiply(column, times))
 
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
@@ -128,7 +128,7 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
     wanted = "a number such as 0.14"
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
     quick = f"CAST({quoted} AS {dialect.double})"
-    return Rule("value", name, careful, bad, wanted, quick, Cells(pa.float64()))
+    return Rule("value", name, careful, bad, wanted, quick, ArrowCells(pa.float64()))
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:

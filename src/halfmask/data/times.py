@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from halfmask.data.dates import SPAN, DateFormat
 from halfmask.data.engines.sql import Dialect, DuckDBDialect
-from halfmask.data.formats.blocks import Cells
+from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
 from halfmask.errors import ColumnError
@@ -86,7 +86,7 @@ class TimeRule:
         micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
         return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
-    def cells(self, found: Sequence[str]) -> Cells | None:
+    def cells(self, found: Sequence[str]) -> ArrowCells | None:
         """The same for Arrow's reader of text, where it takes all of the first texts; None where it does not.
 
         It refuses a zone where none was, none where one was, and fractions of a microsecond.
@@ -99,7 +99,7 @@ class TimeRule:
             pa.array(found, pa.string()).cast(kind)
         except pa.ArrowInvalid:
             return None
-        return Cells(kind, self._finished)
+        return ArrowCells(kind, self._finished)
 
     def _finished(self, column: pa.Array) -> pa.Array:
         """Microseconds of the wall clock from what Arrow read."""

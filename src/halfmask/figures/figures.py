@@ -33,7 +33,7 @@ NO_FILES = Files()
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A figure as a page shows it: each panel is an ``<svg>``."""
 
     name: str
@@ -42,15 +42,17 @@ class Drawn:
     panels: tuple[str, ...]
 
 
-def drawn(drawing: Drawing, files: Files = NO_FILES) -> Drawn:
+def drawn(drawing: Drawing, files: Files = NO_FILES) -> DrawnFigure:
     """A figure, drawn once for page and files."""
     figure = drawing.draw()
     for kind in files.formats:
         save(figure, files.folder / f"{drawing.name}.{kind}")
-    return Drawn(drawing.name, drawing.title, drawing.caption, tuple(inline_svgs(figure, drawing.name)))
+    return DrawnFigure(drawing.name, drawing.title, drawing.caption, tuple(inline_svgs(figure, drawing.name)))
 
 
-def all_drawn(drawings: Iterable[Drawing], files: Files = NO_FILES, second: SecondProcess | None = None) -> list[Drawn]:
+def all_drawn(
+    drawings: Iterable[Drawing], files: Files = NO_FILES, second: SecondProcess | None = None
+) -> list[DrawnFigure]:
     """All figures in their order; ``second`` draws as many as it can while this process makes data and draws.
 
     Where a figure is drawn makes no difference to it. What the second process fails to draw is drawn here.
@@ -58,7 +60,7 @@ def all_drawn(drawings: Iterable[Drawing], files: Files = NO_FILES, second: Seco
     files.make_folder()
     waiting: SimpleQueue[Drawing | None] = SimpleQueue()
     order: list[str] = []
-    found: dict[str, Drawn] = {}
+    found: dict[str, DrawnFigure] = {}
 
     def hand_over(to: SecondProcess) -> Drawing | None:
         while (drawing := waiting.get()) is not None:

@@ -17,7 +17,7 @@ from markupsafe import Markup as Markup
 from markupsafe import escape
 
 if TYPE_CHECKING:
-    from halfmask.figures.figures import Drawn
+    from halfmask.figures.figures import DrawnFigure
     from halfmask.figures.interactive.layout import Interactive
 
 SEEN_ON_A_PHONE = 4
@@ -125,7 +125,7 @@ def bar(value: float) -> Markup:
     return _part("bar", value)
 
 
-def drawn_figure(drawn: "Drawn", number: int) -> Markup:
+def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
     """A figure panel by panel: style sheets put two into a row where there is room."""
     picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
     return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.figures import Drawn, Files, all_drawn, check_formats
+from halfmask.figures.figures import DrawnFigure, Files, all_drawn, check_formats
 from halfmask.figures.inputs import Inputs, Speller, by_name, read_parts
 from halfmask.figures.registry import by_place, drawings
 from halfmask.figures.second import SecondProcess
@@ -47,7 +47,7 @@ def second_process(folder: Path) -> AbstractContextManager[SecondProcess | None]
     return SecondProcess() if worth else nullcontext()
 
 
-def page_of(inputs: Inputs, drawn: Sequence[Drawn]) -> str:
+def page_of(inputs: Inputs, drawn: Sequence[DrawnFigure]) -> str:
     """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
@@ -88,7 +88,7 @@ def _section(id: str, inputs: Inputs, part: str, body: Sequence[str]) -> Section
     return Section(id, TITLES[id], joined([left_out(inputs, part), *body]))
 
 
-def _numbered(drawn: Sequence[Drawn]) -> dict[str, list[Markup]]:
+def _numbered(drawn: Sequence[DrawnFigure]) -> dict[str, list[Markup]]:
     """Each section's figures, numbered through the page."""
     found = {each.name: each for each in drawn}
     places = by_place(list(found))

@@ -23,7 +23,7 @@ _NOTHING = sorted({spelled(word) for word in ABSENT for spelled in _SPELLINGS})
 
 
 @dataclass(frozen=True)
-class Cells:
+class ArrowCells:
     """A column as Arrow reads it: its type, and what turns that into what a panel holds; None: it is that already."""
 
     type: pa.DataType
@@ -40,7 +40,7 @@ def suits(layout: Layout) -> bool:
 
 
 def batches(
-    layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[Cells]
+    layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Generator[pa.RecordBatch]:
     """User, time and value of all rows, in the order of the files; `pa.ArrowInvalid` where one is written otherwise."""
     workers = threads or os.cpu_count() or 1
@@ -81,7 +81,7 @@ def _cut(file: str, skip: int) -> Iterator[tuple[int, int]]:
 
 
 def _parsed(
-    file: str, start: int, end: int, layout: Layout, names: Sequence[str], cells: Sequence[Cells]
+    file: str, start: int, end: int, layout: Layout, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> pa.RecordBatch:
     with open(file, "rb", buffering=0) as opened:
         text = os.pread(opened.fileno(), end - start, start)
