@@ -269,3 +269,19 @@ def test_the_unit_is_kept_saved_and_added_up(tmp_path: Path) -> None:
         one + other
     converted = made(plain(2, 50), unit="Wh:kWh")
     assert float(converted.cells[..., 1].sum()) == pytest.approx(float(one.cells[..., 1].sum()) / 1000)
+
+
+def test_a_total_stops_and_numbers_that_add_up_by_chance_do_not() -> None:
+    days = range(5)
+    parts = {name: [size + day % 3 for day in days] for name, size in (("a", 1.0), ("b", 2.0), ("c", 4.0))}
+    total = [sum(each[day] for each in parts.values()) for day in days]
+
+    def readings(everyone: dict[str, list[float]]) -> list[Reading]:
+        day = 24 * HOUR
+        return [(name, START + day * i, value) for name, values in everyone.items() for i, value in enumerate(values)]
+
+    with pytest.raises(ReadingError, match="user all is the sum of the 3 others"):
+        made(readings({**parts, "all": total}))
+    assert len(made(readings({**parts, "all": [total[0], *total[:-1]]}))) == 4
+    same = {name: [size] * 5 for name, size in (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 6.0))}
+    assert len(made(readings(same))) == 4

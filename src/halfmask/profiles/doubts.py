@@ -26,6 +26,8 @@ APART = 10.0
 """How many times the next smaller reading a code is, at least."""
 TOTAL = 2e-3
 """How far, of a sum, a total may be off it."""
+FEWEST_OF_A_TOTAL = 4
+"""Users from which on a total is spoken of."""
 ENOUGH_USERS = 24
 ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
@@ -166,15 +168,19 @@ def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
 
 
 def check_total(panel: Panel, profile: Profile) -> None:
-    """Stop where one user is the sum of all others in every period: a total, which would be counted twice."""
+    """Stop where one user is the sum of all others in every period: a total, which would be counted twice.
+
+    Numbers that never change, as those of a made-up example, may add up by chance, and so may those of very few.
+    """
     sums = profile.cells[..., 1]
-    if profile.buckets or len(profile) < 3 or len(profile.periods) < 3:
+    if profile.buckets or len(profile) < FEWEST_OF_A_TOTAL or len(profile.periods) < 3:
         return
     with np.errstate(over="ignore", invalid="ignore"):  # sums beyond the largest double are no total of anything
         half = sums.sum(axis=0) / 2
         largest = int(np.argmax(sums.sum(axis=1)))
         near = np.abs(sums[largest] - half) <= TOTAL * np.abs(half)
-    if not (near & np.isfinite(half) & (half != 0)).all():
+        varies = np.ptp(half) > TOTAL * np.abs(half).max()
+    if not varies or not (near & np.isfinite(half) & (half != 0)).all():
         return
     name = profile.labels[largest]
     raise ReadingError(
