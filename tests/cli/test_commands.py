@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -133,6 +134,23 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     pyarrow.csv.write_csv(pq.read_table(folder / "p.parquet"), folder / "p.csv")
     return folder / "p.csv"
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_what_an_interrupt_leaves_half_made_is_dropped_without_a_word(interrupted: bool) -> None:
+    """As objects of a library that was being loaded, whose parts are missing."""
+    script = """
+        from contextlib import suppress
+        from halfmask import cli
+        class HalfMade:
+            def __del__(self):
+                raise AttributeError
+        with suppress(KeyboardInterrupt):
+            cli._interrupt(2, None) if INTERRUPTED else None
+        HalfMade()
+    """.replace("INTERRUPTED", str(interrupted))
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=True)
+    assert ("Traceback" in done.stderr) is not interrupted
 
 
 @pytest.mark.parametrize(

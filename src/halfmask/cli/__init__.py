@@ -55,8 +55,12 @@ _interrupts: list[int] = []
 
 
 def _interrupt(number: int, _: object) -> None:
-    """Remember the interrupt: what it is raised in may make another error of it."""
+    """Remember the interrupt: what it is raised in may make another error of it.
+
+    A library that was being loaded leaves objects half made, which fail when they are dropped: nobody need hear that.
+    """
     _interrupts.append(number)
+    sys.unraisablehook = lambda _: None
     raise KeyboardInterrupt
 
 
