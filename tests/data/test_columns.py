@@ -1,10 +1,17 @@
 """The guess of columns: by name, by type, and refused where two could be meant."""
 
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from halfmask.data.columns import Columns, choose_columns, words
 from halfmask.data.kinds import Kind, text_kind
-from halfmask.errors import ColumnError
+from halfmask.data.sources import open_panel
+from halfmask.data.units import unit_in_name
+from halfmask.errors import ColumnError, ReadingError
+from tests.data.panels import write
 
 T, D, N, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
 
@@ -76,3 +83,39 @@ def test_words_of_a_name() -> None:
 )
 def test_what_text_holds(texts: list[str], kind: Kind) -> None:
     assert text_kind(texts) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("energy_mwh", "MWh"),
+        ("price_eur_mwh", None),
+        ("Price (EUR/MWh)", None),
+        ("cost_eur", "EUR"),
+        ("kWh_total", "kWh"),
+    ],
+)
+def test_money_for_a_unit_is_a_price_and_has_none(name: str, unit: str | None) -> None:
+    assert unit_in_name(name) == unit
+
+
+@pytest.mark.parametrize(("words", "stops"), [(("Actual", "Estimated"), False), (("import", "export"), True)])
+def test_how_a_reading_came_about_is_no_kind_of_reading(words: tuple[str, str], stops: bool, tmp_path: Path) -> None:
+    days = [f"{m},2026-01-{day:02},{words[day % 2]},{day / 7:.2f}" for m in ("a", "b") for day in range(1, 29)]
+    source = write(tmp_path / "x.csv", "\n".join(["meter,date,reading_type,kwh", *days]))
+    if stops:
+        with pytest.raises(ColumnError, match="several kinds, export, import"):
+            open_panel(source)
+    else:
+        assert sum(batch.num_rows for batch in open_panel(source).batches()) == len(days)
+
+
+def test_the_query_that_cuts_off_units_keeps_signs(tmp_path: Path) -> None:
+    cells = [f"{value}" for value in range(1200)] + ["-3.5 kWh"]
+    lines = [f"a,{np.datetime64('2026-01-01T00:00') + 30 * i},{cell}" for i, cell in enumerate(cells)]
+    source = write(tmp_path / "x.csv", "\n".join(["meter,time,value", *lines]))
+    with pytest.raises(ReadingError, match="cuts off what is behind the number") as refused:
+        list(open_panel(source).batches())
+    query = str(refused.value).partition("behind the number: ")[2].replace("x.csv", source)
+    panel = open_panel(":memory:", sql=query, value="value")
+    assert pa.Table.from_batches(panel.batches())["value"].to_pylist()[-1] == -3.5

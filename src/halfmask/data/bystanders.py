@@ -19,6 +19,9 @@ _SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "a
 _SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
 _SORTS |= {"appliance", "circuit", "phase", "plug"}
 """Words for a column that says what a reading is of."""
+_MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado"))
+_MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", "manual", "provisional", "final"}
+"""How a reading came about, which is no kind of its own."""
 _BETWEEN = "\x1f"
 
 
@@ -71,8 +74,9 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
         kinds: dict[str, list[str]] = {}
         for pair in pairs:
             whose, _, what = pair.partition(_BETWEEN)
-            kinds.setdefault(whose, []).append(what.strip())
-        mixed = next((sorted(filter(None, each)) for each in kinds.values() if len(set(filter(None, each))) > 1), None)
+            if what.strip() and what.strip().lower() not in _MADE:
+                kinds.setdefault(whose, []).append(what.strip())
+        mixed = next((sorted(set(each)) for each in kinds.values() if len(set(each)) > 1), None)
         if mixed:
             chosen = f"select * from '{raw.source}' where {dialect.quote(name)} = {dialect.literal(mixed[0])}"
             raise ColumnError(

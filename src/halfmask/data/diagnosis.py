@@ -65,7 +65,7 @@ def _advice(rule: Rule, text: str) -> str:
         column = f'"{rule.column}"'
         return (
             "; with `db=:memory:` a query, `sql`, cuts off what is behind the number: select * replace "
-            f"(regexp_extract({column}, '^[0-9.]+') as {column}) from 'x.csv'"
+            f"(regexp_extract({column}, '[-+]?[0-9.]+') as {column}) from 'x.csv'"
         )
     return ""
 

@@ -12,6 +12,7 @@ from halfmask.data.engines.sql import Dialect
 from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000
+MONEY = frozenset(("EUR", "USD", "GBP", "CHF", "DKK", "NOK", "SEK"))
 FACTORS: Mapping[str, Mapping[str, float]] = {
     "energy": {"Wh": 1.0, "kWh": 1e3, "MWh": 1e6, "GWh": 1e9, "mWh": 1e-3, "J": 1 / 3600, "kJ": 1e3 / 3600}
     | {"MJ": 1e6 / 3600, "GJ": 1e9 / 3600},
@@ -19,7 +20,7 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "volume": {"l": 1e-3, "m3": 1.0},
     "temperature": {"°C": 1.0},
     # What stands in tables beside readings, and converts into nothing.
-    **{unit: {unit: 1.0} for unit in ("EUR", "USD", "GBP", "CHF", "DKK", "NOK", "SEK", "kvar", "kvarh", "kVA", "Hz")},
+    **{unit: {unit: 1.0} for unit in (*sorted(MONEY), "kvar", "kvarh", "kVA", "Hz")},
 }
 _SPELLED = {"m³": "m3", "cbm": "m3", "litre": "l", "litres": "l", "liter": "l", "degc": "°C", "c": "°C"}
 # Energy by the hour is power; energy by the interval that a reading covers is energy.
@@ -92,7 +93,13 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """The unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``."""
+    """The unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``.
+
+    Money and another unit make a price, of which none is known: ``price_eur_mwh``.
+    """
+    units = {canonical(word) for word in re.split(r"[^A-Za-z0-9³°]+", name) if is_unit(word)}
+    if units & MONEY and len(units) > 1:
+        return None
     for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
         for part in (inner, inner.split()[0] if inner.split() else ""):
             if is_unit(part):
