@@ -1,18 +1,22 @@
-"""What Arrow reads quickly, in blocks, is what DuckDB reads with care; what it cannot take it refuses."""
+"""What Arrow reads quickly, in blocks or groups of rows, is what DuckDB reads with care; the rest it refuses."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from halfmask.data.engines.sql import DuckDBDialect
-from halfmask.data.formats import blocks
+from halfmask.data.formats import blocks, parquet
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.data.zones import second_passings, wall_clock, wall_clocks
+from halfmask.errors import SourceError
+from halfmask.profiles.build import build_profile
 from tests.data.panels import write
 
 ZONES = ("Europe/Dublin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca", "UTC")
@@ -120,3 +124,92 @@ def test_clocks_of_a_zone_by_array_and_by_query(tz: str) -> None:
     assert np.array_equal(wall_clocks(instants, tz), found)
     with pytest.raises(pa.ArrowInvalid, match="before 1970"):
         wall_clocks(np.array([-1]), tz)
+
+
+SECONDS = MOMENTS.astype(np.int64)
+STORED = {
+    "times": pa.array(SECONDS * 10**6, pa.timestamp("us")),
+    "instants": pa.array(SECONDS * 10**6, pa.timestamp("us", "UTC")),
+    "whole seconds": pa.array(SECONDS, pa.int64()),
+}
+"""Columns of times that Arrow reads by itself."""
+
+
+def stored(path: Path, times: pa.Array, users: pa.DataType | None = None, values: pa.DataType | None = None) -> Path:
+    """A Parquet file of three rows a group; some values are missing, or no numbers."""
+    readings = [None if i % 7 == 3 else np.nan if i % 7 == 5 else i / 4 for i in range(len(times))]
+    columns = {
+        "meter": pa.array([100 + i % 3 for i in range(len(times))], pa.int32()).cast(users or pa.int32()),
+        "time": times,
+        "energy_wh": pa.array(readings, pa.float64()).cast(values or pa.float64()),
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=3)
+    return path
+
+
+def is_read_by_groups(panel: Panel) -> bool:
+    return getattr(panel.quick, "func", None) is parquet._batches
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Dublin"])
+@pytest.mark.parametrize("kind", STORED)
+def test_both_ways_read_the_same_parquet(kind: str, tz: str | None, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        stored(tmp_path / f"{name}.parquet", STORED[kind])
+    one, three = (open_panel(tmp_path, tz=tz, threads=threads, unit="Wh:kWh") for threads in (1, 3))
+    assert is_read_by_groups(one)
+    found = quickly(one)
+    assert len(found) == 2 * len(MOMENTS)
+    assert found == carefully(one)
+    assert found == quickly(three)
+    assert sorted(found) == sorted(carefully(three))  # where a zone is looked up, its threads do not keep the order
+
+
+LEFT_TO_SQL = {
+    "users that are texts": {"times": STORED["times"], "users": pa.string()},
+    "values of half the digits": {"times": STORED["times"], "values": pa.float32()},
+    "times in milliseconds": {"times": STORED["times"].cast(pa.timestamp("ms"))},
+    "days": {"times": pa.array(range(20_000, 20_000 + len(MOMENTS)), pa.date32())},
+}
+
+
+@pytest.mark.parametrize("what", LEFT_TO_SQL)
+def test_what_is_stored_otherwise_is_left_to_the_query(what: str, tmp_path: Path) -> None:
+    panel = open_panel(stored(tmp_path / "x.parquet", **LEFT_TO_SQL[what]))
+    assert not is_read_by_groups(panel)
+    assert len(carefully(panel)) == len(MOMENTS)
+
+
+def test_groups_too_large_to_hold_and_files_that_differ_are_left_to_the_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(tmp_path / "a.parquet", STORED["times"])
+    with monkeypatch.context() as few:
+        few.setattr(parquet, "GROUP_ROWS", 2)
+        assert not is_read_by_groups(open_panel(tmp_path))
+    assert is_read_by_groups(open_panel(tmp_path))
+    stored(tmp_path / "b.parquet", STORED["times"], values=pa.float32())
+    assert not is_read_by_groups(open_panel(tmp_path))
+
+
+def test_a_row_of_parquet_without_a_time_is_read_with_care(tmp_path: Path) -> None:
+    times = pa.array([*STORED["times"].to_pylist()[:-1], None], pa.timestamp("us"))
+    panel = open_panel(stored(tmp_path / "x.parquet", times))
+    assert is_read_by_groups(panel)
+    with pytest.raises(pa.ArrowInvalid) as refused:
+        quickly(panel)
+    assert panel.engine.misread(refused.value)
+    profile = build_profile(panel)
+    assert profile.about["unplaced"] == 1
+    assert profile.fingerprint() == build_profile(replace(panel, quick=None)).fingerprint()
+
+
+def test_parquet_damaged_in_its_middle_is_named(tmp_path: Path) -> None:
+    path = stored(tmp_path / "x.parquet", STORED["times"])
+    panel = open_panel(path)
+    start = pq.read_metadata(path).row_group(5).column(2).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + 12] = b"\xff" * 12
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=r"x\.parquet"):
+        build_profile(panel)

@@ -18,7 +18,7 @@ def show(options: Show, *, json: Flag = False) -> None:
 
     profile = look_at(options)
     if json:
-        print_json(quality(profile))
+        print_json({**quality(profile), "fingerprint": profile.fingerprint()})
     else:
         print_table_of(profile)
     if options.picture is not None:

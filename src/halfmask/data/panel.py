@@ -9,6 +9,9 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+Quick = Callable[[], Generator[pa.RecordBatch]]
+"""Streams user, time and value, or fails on the first that is not written as the first rows are."""
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -70,7 +73,7 @@ class Panel:
     unit: str | None = None
     register: bool | None = None
     losses: Callable[[], dict[str, int]] | None = None
-    quick: Callable[[], Generator[pa.RecordBatch]] | None = None
+    quick: Quick | None = None
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over this panel, with errors that name the place in the source."""

@@ -1,7 +1,7 @@
 """Readings before they are read as such: a table that an engine holds or reaches, whatever its columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from halfmask.data.engines.sql import Dialect
 from halfmask.data.formats.blocks import ArrowCells
-from halfmask.data.panel import Engine, Guess
+from halfmask.data.panel import Engine, Guess, Quick
 from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 
@@ -50,7 +50,7 @@ class Raw(ABC):
 
     ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
     that a row under the header names. ``workplace`` is a temporary folder that lives with the table. ``by_blocks``
-    reads three columns of plain text, and fails on what is not written as they say.
+    gives what reads three columns by Arrow, and fails on what is not written as they say; None where nothing does.
     """
 
     engine: Engine
@@ -64,7 +64,7 @@ class Raw(ABC):
     units: Mapping[str, str] = MappingProxyType({})
     files: tuple[str, ...] = ()
     workplace: Any = None
-    by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Generator[pa.RecordBatch]] | None = None
+    by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Quick | None] | None = None
 
     @abstractmethod
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:

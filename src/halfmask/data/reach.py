@@ -87,8 +87,11 @@ def _open_duckdb(connection: duckdb.DuckDBPyConnection, place: Place, options: R
     elif place.format == "avro":
         raw = records.open_avro(connection, place)
     elif place.format == "parquet":
-        differ = parquet.check(place)
-        raw = DuckDBRaw(connection, place.source, lambda f: parquet.table(place, differ, f), place.files, parquet.ORDER)
+        found = parquet.check(place)
+        raw = DuckDBRaw(
+            connection, place.source, lambda f: parquet.table(place, found.differ, f), place.files, parquet.ORDER
+        )
+        raw.by_blocks = partial(parquet.by_groups, place, found, options.threads)
     else:
         raw = _open_text(connection, place, options)
     raw.files = place.files if not raw.files else raw.files
@@ -158,7 +161,7 @@ def _open_text(connection: duckdb.DuckDBPyConnection, place: Place, options: Rea
     )  # fmt: skip
     raw.originals, raw.workplace = originals, workplace
     if all(blocks.suits(layout) for layout, _ in found):
-        raw.by_blocks = partial(blocks.batches, found, options.threads)
+        raw.by_blocks = partial(partial, blocks.batches, found, options.threads)
     raw.sample = without_filename(raw.sample, first.names)
     raw.units = dict(first.units)
     around = [note for layout, _ in found for note in layout.notes()]

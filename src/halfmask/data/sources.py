@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from halfmask.data.formats import cer
 from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso, kinds, texts
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.options import ReadOptions
-from halfmask.data.panel import Guess, Panel
+from halfmask.data.panel import Guess, Panel, Quick
 from halfmask.data.raw import Raw, RowTimes
 from halfmask.data.reach import open_raw
 from halfmask.data.registers import differences
@@ -96,11 +96,12 @@ def _panel(
     return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
 
 
-def _quick(raw: Raw, rules: Sequence[Rule]) -> Callable[[], Generator[pa.RecordBatch]] | None:
+def _quick(raw: Raw, rules: Sequence[Rule]) -> Quick | None:
     """The columns by Arrow's reader, or by their quick expressions, where there are such."""
     cells = [rule.cells for rule in rules if rule.cells]
-    if raw.by_blocks and len(cells) == len(rules):
-        return partial(raw.by_blocks, [rule.column for rule in rules], cells)
+    by_blocks = raw.by_blocks and len(cells) == len(rules) and raw.by_blocks([rule.column for rule in rules], cells)
+    if by_blocks:
+        return by_blocks
     if not any(rule.quick for rule in rules):
         return None
     frame = raw.select({rule.role: rule.quick or rule.sql for rule in rules}, ordered=False)

@@ -101,6 +101,13 @@ class TimeRule:
             return None
         return ArrowCells(kind, self._finished)
 
+    def stored(self) -> ArrowCells | None:
+        """The same for Arrow's reader of columns that hold times, or whole numbers; None for what it leaves to SQL."""
+        if self.kind in {Kind.TIMESTAMP, Kind.ZONED}:
+            return ArrowCells(pa.timestamp("us", "UTC" if self.kind is Kind.ZONED else None), self._finished)
+        whole = self.kind is Kind.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
+        return ArrowCells(pa.int64(), self._finished) if whole and not self.formats else None
+
     def _finished(self, column: pa.Array) -> pa.Array:
         """Microseconds of the wall clock from what Arrow read."""
         micros = column.cast(pa.int64())

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from halfmask.arrays import IntArray
 from halfmask.profiles.periods import Period
@@ -14,7 +15,7 @@ def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Pro
     """The profile of a tally, one row a user."""
     starts = (np.arange(tally.cells.shape[1]) + tally.chunk0) * plan.chunk + plan.origin
     periods, cells = _into_periods(period.start(starts), tally)
-    row, bin_ = np.nonzero(tally.histogram)
+    row, bin_, in_bin = _filled(tally.histogram)
     counts = dict(zip(USER_COUNTS, tally.user_counts.T, strict=True))
     usable = counts["rows"] - counts["nonfinite"] - counts["outside"]
     per_bin = tally.histogram.sum(axis=0, dtype=np.int64)
@@ -33,7 +34,7 @@ def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Pro
         },
         periods=periods,
         cells=cells,
-        histogram=Counts(row, bin_ + tally.bin0, tally.histogram[row, bin_].astype(np.int64)),
+        histogram=Counts(row, bin_ + tally.bin0, in_bin),
         scales=Counts.gather([], [], []),
         bin_index=used + tally.bin0,
         bin_counts=per_bin[used],
@@ -42,6 +43,13 @@ def fold(tally: Tally, plan: Plan, period: Period, about: dict[str, Any]) -> Pro
         about={**about, "unplaced": tally.unplaced, "tiny": tally.tiny},
     )
     return profile.with_users_derived()
+
+
+def _filled(histogram: npt.NDArray[np.uint32]) -> tuple[IntArray, IntArray, IntArray]:
+    """Row, bin and count where there is one: `np.nonzero` of the flat table is several times as quick."""
+    flat = np.flatnonzero(histogram)
+    row = np.repeat(np.arange(len(histogram)), np.count_nonzero(histogram, axis=1))
+    return row, flat - row * histogram.shape[1], histogram.reshape(-1)[flat].astype(np.int64)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so

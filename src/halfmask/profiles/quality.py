@@ -49,7 +49,6 @@ def quality(profile: Profile) -> dict[str, Any]:
         "maximum": quantiles(profile, (1.0,))[0] if readings else None,
         "quantiles": dict(zip(map(str, QUANTILES), quantiles(profile, QUANTILES), strict=True)) if readings else {},
         "policies": profile.about.get("policies", {}),
-        "fingerprint": profile.fingerprint(),
     }
 
 

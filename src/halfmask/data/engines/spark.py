@@ -115,7 +115,7 @@ def open_spark_files(place: Place, master: str | None, threads: int | None, memo
     """CSV, Parquet or CER files, read by Spark under the layout that the look at the first file found."""
     if place.format not in FILE_FORMATS:
         raise OptionError(f"`engine=spark` reads files, not {place.format} databases; use `engine=duckdb`")
-    differ = parquet.check(place) if place.format == "parquet" else False
+    differ = place.format == "parquet" and parquet.check(place).differ
     layout = None
     if place.format in ("cer", "csv"):
         found = text.cer_layout(place) if place.format == "cer" else text.layouts(place)[0]

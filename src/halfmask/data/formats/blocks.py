@@ -6,9 +6,10 @@ where a block ends within a cell that goes on over the end of a line: the parts 
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -43,16 +44,27 @@ def batches(
     layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Generator[pa.RecordBatch]:
     """User, time and value of all rows, in the order of the files; `pa.ArrowInvalid` where one is written otherwise."""
+    return side_by_side(
+        (
+            partial(_parsed, file, start, end, layout, names, cells)
+            for layout, files in layouts
+            for file in files
+            for start, end in _cut(file, layout.skip + layout.header)
+        ),
+        threads,
+    )
+
+
+def side_by_side(jobs: Iterable[Callable[[], pa.RecordBatch]], threads: int | None) -> Generator[pa.RecordBatch]:
+    """What jobs give, in their order; a few are under way ahead of who takes it."""
     workers = threads or os.cpu_count() or 1
     waiting: deque[Future[pa.RecordBatch]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for layout, files in layouts:
-                for file in files:
-                    for start, end in _cut(file, layout.skip + layout.header):
-                        waiting.append(pool.submit(_parsed, file, start, end, layout, names, cells))
-                        if len(waiting) > workers + 1:
-                            yield waiting.popleft().result()
+            for job in jobs:
+                waiting.append(pool.submit(job))
+                if len(waiting) > workers + 1:
+                    yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
@@ -96,8 +108,13 @@ def _parsed(
             strings_can_be_null=False,
         ),
     )
+    return panel_batch(table, names, cells)
+
+
+def panel_batch(table: pa.Table, names: Sequence[str], cells: Sequence[ArrowCells]) -> pa.RecordBatch:
+    """User, time and value from the columns that were read."""
     if table.column(names[1]).null_count:
         # A word for no value is none for no time; which of them stands there is left to who reads with care.
-        raise pa.ArrowInvalid("CSV conversion error: a row without a time")
+        raise pa.ArrowInvalid("Could not convert: a row without a time")
     found = [each.read(table.column(name).combine_chunks()) for name, each in zip(names, cells, strict=True)]
     return pa.record_batch(found, ["user", "time", "value"])

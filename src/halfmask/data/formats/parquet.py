@@ -1,28 +1,50 @@
-"""Parquet files: footers are read first, so that a broken or odd file is named before any query runs."""
+"""Parquet files: footers are read first, so that a broken or odd file is named before any query runs.
 
-from collections.abc import Sequence
+Plain columns are then read by Arrow, a group of rows on each thread: at half the cost of a query that streams them.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.formats.blocks import ArrowCells, panel_batch, side_by_side
 from halfmask.data.formats.text import glob_free
+from halfmask.data.panel import Quick
 from halfmask.data.places import Place
 from halfmask.errors import SourceError
 
 _SQL = DuckDBDialect()
+GROUP_ROWS = 1 << 20
+"""A group of more rows, which would have to be held whole, is left to the query."""
 
 
-def check(place: Place) -> bool:
-    """Read every footer; say whether the files' types differ in a way that must be reconciled.
+@dataclass(frozen=True)
+class Footers:
+    """What the files say of themselves: the columns of the first, and rows of the largest group.
+
+    ``differ``: whether the files' types differ in a way that must be reconciled.
+    """
+
+    schema: pa.Schema
+    largest: int
+    differ: bool
+
+
+def check(place: Place) -> Footers:
+    """Read every footer.
 
     DuckDB casts later files to the types of the first, so a first file of whole numbers would round the others.
     """
     first: pa.Schema | None = None
-    rows, differ = 0, False
+    rows, largest, differ = 0, 0, False
     for file in place.files:
-        schema, n = _footer(file)
-        rows += n
+        schema, metadata = _footer(file)
+        rows += metadata.num_rows
+        largest = max(largest, *(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), 0)
         first = first or schema
         if set(schema.names) != set(first.names):
             odd = ", ".join(repr(name) for name in sorted(set(schema.names) ^ set(first.names)))
@@ -30,15 +52,15 @@ def check(place: Place) -> bool:
                 f"{file}: its columns differ from those of {place.files[0]} ({odd}); give files with the same columns"
             )
         differ = differ or not schema.equals(first)
-    if rows == 0:
+    if first is None or rows == 0:
         raise SourceError(f"{place.source}: there are no readings in it")
-    return differ
+    return Footers(first, largest, differ)
 
 
-def _footer(file: str) -> tuple[pa.Schema, int]:
+def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
     try:
         metadata = pq.read_metadata(file)
-        return metadata.schema.to_arrow_schema(), metadata.num_rows
+        return metadata.schema.to_arrow_schema(), metadata
     except (pa.ArrowException, OSError) as error:
         raise SourceError(f"{file}: not a Parquet file, or cut short; replace the file or leave it out") from error
 
@@ -52,3 +74,41 @@ def table(place: Place, differ: bool, files: Sequence[str]) -> str:
 
 ORDER = "file_index * 1099511627776 + file_row_number"
 """Grows along the files without a count over all rows; a file may hold 2^40 rows."""
+
+
+def by_groups(
+    place: Place, footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
+) -> Quick | None:
+    """What reads the columns by Arrow, group after group; None where they are not stored as ``cells`` says.
+
+    Texts cost Arrow more than they cost the query.
+    """
+    places = [footers.schema.get_field_index(name) for name in names]  # -1: none of this name, or several
+    stored = all(
+        at >= 0 and footers.schema.field(at).type == each.type != pa.string()
+        for at, each in zip(places, cells, strict=True)
+    )
+    if not stored or footers.differ or footers.largest > GROUP_ROWS:
+        return None
+    return partial(_batches, place.files, threads, names, cells)
+
+
+def _batches(
+    files: Sequence[str], threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
+) -> Generator[pa.RecordBatch]:
+    metadata = ((file, pq.read_metadata(file)) for file in files)
+    return side_by_side(
+        (
+            partial(_group, file, footer, group, names, cells)
+            for file, footer in metadata
+            for group in range(footer.num_row_groups)
+        ),
+        threads,
+    )
+
+
+def _group(
+    file: str, footer: pq.FileMetaData, group: int, names: Sequence[str], cells: Sequence[ArrowCells]
+) -> pa.RecordBatch:
+    with pq.ParquetFile(file, metadata=footer, pre_buffer=False) as opened:
+        return panel_batch(opened.read_row_group(group, list(names), use_threads=False), names, cells)
