@@ -165,6 +165,17 @@ def test_both_ways_read_the_same_parquet(kind: str, tz: str | None, tmp_path: Pa
     assert sorted(found) == sorted(carefully(three))  # where a zone is looked up, its threads do not keep the order
 
 
+def test_an_empty_file_and_names_with_points_change_nothing(tmp_path: Path) -> None:
+    names = {"meter": "meter.id", "time": "time.local", "energy_wh": "energy.wh"}
+    full = pq.read_table(stored(tmp_path / "a.parquet", STORED["times"]))
+    for name, rows in (("a", full.slice(0, 0)), ("b", full)):
+        pq.write_table(rows.rename_columns(list(names.values())), tmp_path / f"{name}.parquet")
+    panel = open_panel(tmp_path, user="meter.id", time="time.local", value="energy.wh")
+    assert is_read_by_groups(panel)
+    assert quickly(panel) == carefully(panel)
+    assert build_profile(panel).fingerprint() == build_profile(replace(panel, quick=None)).fingerprint()
+
+
 LEFT_TO_SQL = {
     "users that are texts": {"times": STORED["times"], "users": pa.string()},
     "values of half the digits": {"times": STORED["times"], "values": pa.float32()},

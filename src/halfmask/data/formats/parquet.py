@@ -102,6 +102,7 @@ def _batches(
             partial(_group, file, footer, group, names, cells)
             for file, footer in metadata
             for group in range(footer.num_row_groups)
+            if footer.row_group(group).num_rows
         ),
         threads,
     )
