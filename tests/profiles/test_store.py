@@ -218,4 +218,6 @@ def test_a_folder_that_is_not_there(made: Profile, tmp_path: Path) -> None:
 
 
 def test_a_loaded_profile_says_the_same(made: Profile, file: Path) -> None:
-    assert quality(load_profile(file)) == quality(made)
+    loaded = load_profile(file)
+    assert quality(loaded) == quality(made)
+    assert loaded.fingerprint() == made.fingerprint()
