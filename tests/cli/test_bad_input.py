@@ -145,6 +145,8 @@ def test_policies(tmp_path: Path) -> None:
         (("frobnicate",), "frobnicate"),
         (("synth", "-o", "x.parquet", "--users", "0"), "users"),
         (("synth", "-o", "x.parquet", "--days", "none"), "none"),
+        (("simulate", "--operator", "-abc"), "--operator=VALUE"),
+        (("simulate", "--operator"), "see halfmask --help"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: tuple[str, ...], word: str, tmp_path: Path) -> None:

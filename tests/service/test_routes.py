@@ -214,8 +214,17 @@ def test_tokens_are_not_in_the_store(world: World, tmp_path: Any) -> None:
     producer = world.join(world.campaign(consumer))
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for token in (world.operator, consumer, producer):
-        assert len(token) >= 43  # 256 bits
+        assert len(token) == 64  # hexadecimal digits: 256 bits
         assert token.encode() not in kept
+
+
+def test_no_token_can_be_taken_for_an_option(world: World) -> None:
+    """One that begins with a hyphen, as one of 64 would in base64, is none to give to a command."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer)
+    invitations = world.ok("POST", f"/v1/campaigns/{campaign}/invitations", consumer, {"count": 30})["invitations"]
+    tokens = [world.operator, consumer, *(world.join(campaign) for _ in range(3)), *invitations]
+    assert all(token.isalnum() for token in tokens)
 
 
 def test_limits_say_which_and_when_to_come_back(tmp_path: Any) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from itertools import pairwise
 
 from cyclopts import CycloptsError
 
@@ -31,7 +32,7 @@ def main() -> None:
     except HalfmaskError as error:
         _fail(phrase(str(error), _command()), exit_code(error))
     except CycloptsError as error:
-        _fail(f"{error} (see halfmask --help)", 2)
+        _fail(f"{error} ({_way_out(str(error))})", 2)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, 130)
     except BrokenPipeError:
@@ -43,6 +44,13 @@ def main() -> None:
         if _interrupts:  # Ctrl-C within a library may come out as any error: DuckDB's own, or a half-done import
             _fail(INTERRUPTED, 130)
         _fail(f"unexpected {type(error).__name__}: {error} (HALFMASK_TRACEBACK=1 shows where)", 1)
+
+
+def _way_out(message: str) -> str:
+    """Where to look; an option said to lack a value may have one that begins with a hyphen."""
+    told = message.split()
+    split = [option for option, value in pairwise(sys.argv[1:]) if option in told and value.startswith("-")]
+    return f"a value that begins with a hyphen: {split[0]}=VALUE" if split else "see halfmask --help"
 
 
 def _command() -> str:

@@ -1,6 +1,5 @@
 """Who takes part: consumers, producers and nodes; joining, changing, leaving, invitations and tokens."""
 
-import secrets
 from typing import Any
 
 from halfmask.service import live
@@ -10,7 +9,7 @@ from halfmask.service.instants import DAY
 from halfmask.service.known import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.storage.base import Plain, ProducerRow
-from halfmask.service.tokens import digest, issue, new_name
+from halfmask.service.tokens import digest, issue, new_name, new_secret
 from halfmask_device.instants import Instant, instant_text, parse_instant
 
 MOST_INVITATIONS = 10_000
@@ -60,7 +59,7 @@ def revoke_token(call: Call) -> Plain:
 def invite(call: Call) -> Plain:
     campaign = call.own_campaign()
     count = check_whole(call.body().get("count"), "count", 1, MOST_INVITATIONS)
-    invitations = [secrets.token_urlsafe(32) for _ in range(count)]
+    invitations = [new_secret() for _ in range(count)]
     call.tx.add_invitations(campaign.key, [digest(each) for each in invitations])
     return {"invitations": invitations}
 
