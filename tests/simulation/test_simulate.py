@@ -56,7 +56,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 def test_published_intervals_hold_the_truth(ran: Ran) -> None:
     held, published = ran.result.held
     assert published == 8
-    assert held >= 5  # fewer has a chance of 2e-5 where each holds it 95 times of 100
+    assert held >= 4  # fewer has a chance of 1.5e-5 where each holds it 95 times of 100
     masked = [row for row in ran.result.rows if row.high is not None and row.low is not None and row.high != row.low]
     assert masked
     assert not all(row.low <= 1.5 * row.truth <= row.high for row in masked)  # type: ignore[operator]
@@ -183,7 +183,7 @@ def test_the_live_system_agrees_with_mix_and_its_intervals_keep_their_word() -> 
     made = halfmask.simulate(producers=300, days=30, budget=0, leaves=0.0, seed=5)
     held, published = made.result.held
     assert published == 30
-    assert held >= 23  # 28.5 are meant; fewer than 23 has a chance of 7e-5
+    assert held >= 23  # 28.5 are meant; fewer than 23 has a chance of 8e-5
     spread = made.mixes.std(ddof=1) * np.sqrt(1 + 1 / len(made.mixes))
     furthest = student_t.ppf(1 - FALSE_ALARM / 2, len(made.mixes) - 1) * spread
     assert abs(made.utility - made.mixes.mean()) < furthest
