@@ -148,9 +148,10 @@ def test_reports_are_not_clipped(tmp_path: Path) -> None:
 
 
 def test_the_folder_is_private_and_holds_nothing_raw(tmp_path: Path) -> None:
-    ours = Producer("laplace:1", Lattice("0.00001", "0", "10"), tmp_path / "state")
+    """Nor by chance: of so fine a lattice, neither the noise is 0 nor five bytes of a random tag are the reading's."""
+    ours = Producer("laplace:1", Lattice("0.000000001", "0", "10"), tmp_path / "state")
     for number in range(28):
-        ours.report(f"2031-07-{number + 1:02}", "7.77123")
+        ours.report(f"2031-07-{number + 1:02}", "7.771234567")
     ours.report("2031-08-01", "")
     folder = tmp_path / "state"
     files = {path.name for path in folder.iterdir()}
@@ -159,7 +160,8 @@ def test_the_folder_is_private_and_holds_nothing_raw(tmp_path: Path) -> None:
     for path in (*folder.iterdir(), tmp_path / "state.secret"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         content = path.read_bytes()
-        for raw in (b"7.77123", b"777123", b"2031-0", (777123).to_bytes(3, "big"), (777123).to_bytes(3, "little")):
+        steps = 7_771_234_567
+        for raw in (b"7.77123", b"777123", b"2031-0", *(steps.to_bytes(5, order) for order in ("big", "little"))):
             assert raw not in content
 
 
