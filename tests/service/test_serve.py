@@ -19,6 +19,9 @@ from halfmask.service.storage.open import open_store
 from tests.service.process import Served, init, served
 from tests.service.world import CAMPAIGN, World, sqlite_url
 
+TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+"""Of all tests here: the day may end while they run."""
+
 
 def begin(service: Served, operator: str, **changed: Any) -> tuple[str, str]:
     consumer = service.ok("POST", "/v1/consumers", operator, {"name": "utility"})["token"]
@@ -27,8 +30,7 @@ def begin(service: Served, operator: str, **changed: Any) -> tuple[str, str]:
 
 def ended(**changed: Any) -> dict[str, Any]:
     """A campaign whose days have just ended, by the real clock, and are open for another year."""
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    begins, ends = today - timedelta(days=4), today - timedelta(days=1)
+    begins, ends = TODAY - timedelta(days=4), TODAY - timedelta(days=1)
     times = {"begins": begins.isoformat(), "ends": ends.isoformat(), "time_zone": "UTC", "grace_minutes": 60 * 24 * 365}
     return CAMPAIGN | times | changed
 
