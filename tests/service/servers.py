@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 PATIENCE = 60
 
@@ -34,6 +35,20 @@ def wait_for_port(port: int, server: "subprocess.Popen[Any]") -> None:
                 return
         time.sleep(0.1)
     raise AssertionError("the server does not listen")
+
+
+def wait_for_answer(address: str, server: "subprocess.Popen[Any]") -> None:
+    """Until a query is answered: one that listens may still be starting up."""
+    engine, until = create_engine(address, poolclass=NullPool), time.monotonic() + PATIENCE
+    while True:
+        assert server.poll() is None, "the server ended"
+        try:
+            with engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+                return
+        except OperationalError:
+            assert time.monotonic() < until, "the server does not answer"
+            time.sleep(0.1)
 
 
 class Postgres:
@@ -59,7 +74,7 @@ class Postgres:
 
     def start(self) -> None:
         self._server = subprocess.Popen(self._words, **self._quiet)
-        wait_for_port(self.port, self._server)
+        wait_for_answer(self.address.replace("postgresql://", "postgresql+psycopg://"), self._server)
 
     def stop(self, how: int = signal.SIGINT) -> None:
         """SIGINT ends its sessions and then itself; SIGQUIT ends at once, as a crash would."""
@@ -102,8 +117,9 @@ def mariadb_server() -> Iterator[str]:
         where = [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
         server = subprocess.Popen([program, "--no-defaults", *own, *where, "--skip-name-resolve"], **quiet)
         try:
-            wait_for_port(port, server)
-            with create_engine(f"mysql+pymysql://root@127.0.0.1:{port}").begin() as connection:
+            root = f"mysql+pymysql://root@127.0.0.1:{port}"
+            wait_for_answer(root, server)
+            with create_engine(root).begin() as connection:
                 connection.execute(text("CREATE USER tests@'%' IDENTIFIED BY 'secret'"))
                 connection.execute(text("GRANT ALL ON *.* TO tests@'%'"))
             yield f"mysql://tests:secret@127.0.0.1:{port}"

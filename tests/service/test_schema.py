@@ -1,5 +1,6 @@
 """Schemathesis: requests made from the service's own description, by everyone; none is answered by a 5xx."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ def test_generated_requests_get_no_answer_of_5xx(tmp_path: Path) -> None:
         sqlite_url(tmp_path), tmp_path / "log", "--requests-per-second", "0", "--joins-per-minute", "0"
     ) as service:
         consumer = service.ok("POST", "/v1/consumers", operator, {"name": "n"})["token"]
-        campaign = service.ok("POST", "/v1/campaigns", consumer, CAMPAIGN)["campaign"]
+        begins = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+        times = {"begins": begins.isoformat(), "ends": (begins + timedelta(days=14)).isoformat(), "time_zone": "UTC"}
+        campaign = service.ok("POST", "/v1/campaigns", consumer, CAMPAIGN | times)["campaign"]
         producer = service.ok("POST", f"/v1/campaigns/{campaign}/producers", None, {"setting": "A"})["token"]
         node = service.ok("POST", f"/v1/campaigns/{campaign}/nodes", consumer, {"name": "n"})
         base = f"http://{service.host}:{service.port}"
@@ -38,7 +41,7 @@ def test_generated_requests_get_no_answer_of_5xx(tmp_path: Path) -> None:
             @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
             def ask(case: schemathesis.Case, token: str | None, real: bool) -> None:
                 if real and case.path_parameters:
-                    names = {"c": campaign, "node": node["node"], "p": "2026-11-15"}
+                    names = {"c": campaign, "node": node["node"], "p": begins.date().isoformat()}
                     case.path_parameters |= {name: names[name] for name in case.path_parameters if name in names}
                 headers = {"Authorization": f"Bearer {token}"} if token else {}
                 answer = case.call(base_url=base, headers=headers)
