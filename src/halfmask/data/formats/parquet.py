@@ -1,6 +1,6 @@
 """Parquet files: footers are read first, so that a broken or odd file is named before any query runs.
 
-Plain columns are then read by Arrow, a group of rows on each thread: at half the cost of a query that streams them.
+Plain columns are then read by Arrow, a group of rows on each thread: at less cost than a query that streams them.
 """
 
 from collections.abc import Generator, Sequence
