@@ -226,12 +226,14 @@ def test_a_setting_scores_the_same_alone_and_in_company() -> None:
         np.testing.assert_allclose(together[place, :, 2], alone[:, 2], atol=0.02)
 
 
-def test_few_users_of_many_under_the_scaled_error_are_within_a_tenth_of_a_bit() -> None:
-    """Four users have four values of z; the fine correction, of bounded noise too, is that of the average subset."""
+@pytest.mark.parametrize("rows", [(1, 4, 7, 20), (0, 3, 5, 6, 9, 11, 14, 18, 21, 23)])
+def test_few_users_of_many_under_the_scaled_error_are_brute_force(rows: tuple[int, ...]) -> None:
+    """Four users have four values of z, where bounded noise piles up: not those of the average subset."""
     values = brute.net()
     _, profile = opened(brute.panel(values))
-    found = analytic(profile, "sine:0.8", draw_subsets(profile, [4, 24], 80, 11), error="scaled")[:, 2]
-    few, all_ = (brute.samples(values, brute.sine(0.8), size, 80, error="scaled")[:, 2].mean() for size in (4, 24))
-    assert abs(found[:80].mean() - few) < 0.1
-    assert abs(found[80:].mean() - all_) < 0.01
-    assert abs(found[:80].mean() - all_) > 0.3
+    subsets = [*fixed(rows, 200), *fixed(range(24), 200)]
+    found = analytic(profile, "sine:0.8", subsets, error="scaled")
+    for users, part in ((rows, found[:200]), (range(24), found[200:])):
+        masked = brute.samples(values, brute.sine(0.8), len(users), 200, error="scaled", rows=users)
+        assert wrong(part, masked) == []
+        assert wrong(part + np.array([0, 0, 0.03, 0, 0, 0]), masked) != []

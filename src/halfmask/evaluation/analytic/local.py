@@ -16,7 +16,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.few import few_readings
-from halfmask.evaluation.analytic.fine import HANDFUL, FineGrid, corrections, exactly, fine_entropy
+from halfmask.evaluation.analytic.fine import HANDFUL, SAMPLED, FineGrid, corrections, exactly, fine_entropy
 from halfmask.evaluation.analytic.lattice import countable, counted
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
@@ -33,6 +33,8 @@ CORRECTED = 3  # numbers of errors at which full resolution is looked at
 FEW = 12  # with no more subsets than this, each is computed by itself
 TAIL = 1e-13
 MOST_BY_VALUE = 20_000
+FEW_VALUES = 32  # a subset with no more values of z has a correction of its own,
+MOST_CORRECTED = 20_000  # while (settings, subsets) looked at are no more than this
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ class LocalErrors:
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
     def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
-        """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors
-        (settings, `CORRECTED`); None where z has so few values, or errors do, that each is exact.
+        """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors, and
+        then for each subset of `FEW_VALUES` (settings, `CORRECTED` + subsets); None where z has so few values, or
+        errors do, that each is exact.
         """
         correct = self._correcting(law, parameters)
         return None if correct is None else correct(parameters)
@@ -95,15 +98,38 @@ class LocalErrors:
         if self._exact_by_value(len(parameters)) or countable(self.z, law, parameters):
             return None
         n = np.exp(self.correction_nodes)
-        base = replace(self.base, share=np.repeat(self.base.share, len(n), axis=0))
+        own = self.of_few_values
+        if len(own) * min(len(parameters), SAMPLED) > MOST_CORRECTED:
+            own = own[:0]
+        share = np.concatenate([np.repeat(self.average[None], len(n), axis=0), self.z.share[own]])
+        grid, errors = self._grid(share), np.concatenate([n, self.z.n[own]])
+        keep = np.concatenate([np.full(len(n), self.kept), self.keep[own]])
+
+        def fine(some: FloatArray) -> FloatArray:
+            average = fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine)
+            by_itself = [self._of_few_values(law, some, subset) for subset in own]
+            return np.concatenate([average, *by_itself], axis=1)
+
         return corrections(
             parameters,
             law,
-            lambda some: self._entropies(base, self.cdf(law, some), law.moments(some), n, np.full(len(n), self.kept))[
-                0
-            ],
-            lambda some: fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine),
+            lambda some: self._entropies(grid, self.cdf(law, some), law.moments(some), errors, keep)[0],
+            fine,
         )
+
+    def _of_few_values(self, law: Mechanism, parameters: FloatArray, subset: int) -> FloatArray:
+        """Expected entropy (settings, 1) of one subset on a fine grid of its own."""
+        z = self.z
+        held = np.flatnonzero(z.share[subset])
+        alone = replace(z, size=z.size[held], share=z.share[subset : subset + 1, held], n=z.n[subset : subset + 1])
+        return fine_entropy(alone, alone.share[0], alone.n, float(self.keep[subset]), law, parameters)
+
+    @cached_property
+    def of_few_values(self) -> IntArray:
+        """Subsets of so few users that their means, which the error is scaled by, are no sample of all means."""
+        if self.z.steps is not None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero((self.z.share > 0).sum(axis=1) <= FEW_VALUES)
 
     @cached_property
     def _fine(self) -> FineGrid:
@@ -149,7 +175,10 @@ class LocalErrors:
         else:
             for which, part in self._parts(law, parameters, moments):
                 entropy[:, which], noise[:, which] = part
-            added = correction @ _lagrange(self.correction_nodes, np.log(z.n)).T
+            nodes = len(self.correction_nodes)
+            added = correction[:, :nodes] @ _lagrange(self.correction_nodes, np.log(z.n)).T
+            if correction.shape[1] > nodes:
+                added[:, self.of_few_values] = correction[:, nodes:]
             entropy = np.clip(entropy + added, 0, np.log2(z.n))
         silent = moments[:, 1] == 0  # no noise: every error is 0
         entropy[silent], noise[silent] = 0, 0
