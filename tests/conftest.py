@@ -22,7 +22,7 @@ WHOLE = ("tests/pages/", "tests/explore/", "tests/cli/test_audit.py")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Send all tests of a shared server or folder to one worker, so that it is started or made once.
+    """Send all tests of a shared server or folder to one worker, so that it is started or made once; so with a file's.
 
     This is what the mark ``xdist_group`` is for, but with pytest 9.2 it has no effect (pytest-xdist issue 1386).
     """
@@ -34,7 +34,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(WHOLE):
                 return "whole"
-            return next((server for server in SHARED if server in nodeid), super()._split_scope(nodeid))
+            return next((server for server in SHARED if server in nodeid), nodeid.split("::")[0])
 
     return OnceEach(config, log)
 
