@@ -16,6 +16,7 @@ from halfmask.commands._options import Options
 from halfmask.commands.evaluate import Evaluate
 from halfmask.commands.profile import ProfileOptions
 from halfmask.errors import OptionError
+from halfmask.evaluation.sampling import parse_sizes
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.cli.program import halfmask as program
 
@@ -63,6 +64,12 @@ def test_the_command_line_of_options_gives_the_same_options(options: Options) ->
 
 def test_what_is_left_at_its_default_is_not_spelled_out() -> None:
     assert ProfileOptions("x.csv", output="x.profile").command_line() == "halfmask profile x.csv -o x.profile"
+
+
+def test_sizes_may_be_a_list_in_python() -> None:
+    line = Evaluate(Path("x.profile"), output=Path("s.parquet"), sizes=[50, 100, "all"]).command_line()
+    assert line == "halfmask evaluate x.profile -o s.parquet --sizes 50,100,all"
+    assert parse_sizes([100, 50, "all"], 300) == parse_sizes("50,100,all", 300) == [50, 100, 300]
 
 
 def test_an_object_in_hand_has_no_name_on_the_command_line() -> None:

@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     AnyTable = Mapping[str, float] | Path | str
     AnyBallots = Sequence[Sequence[str]] | Path | str
     Numbers = Mapping[str, float] | str
+    Sizes = Sequence[int | str] | str
 else:  # what the command line gives: in Python, the object in hand does as well
     AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyTable = AnyBallots = Path
-    AnySource = AnyWeights = Numbers = str
+    AnySource = AnyWeights = Numbers = Sizes = str
     AnySettings = tuple[str, ...]
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -218,6 +219,8 @@ def _plain(value: Any, name: str, hint: Any) -> Any:
 def _spelled(value: Any, name: str) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}={number!r}" for key, number in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(_spelled(each, name) for each in value)
     if isinstance(value, float):
         return repr(value)
     ours = type(value).__module__.startswith("halfmask.") and "__str__" in vars(type(value))

@@ -16,6 +16,7 @@ from halfmask.commands._options import (
     Options,
     Output,
     Progress,
+    Sizes,
     command,
     held,
 )
@@ -86,7 +87,7 @@ class Evaluate(Options):
     grid: str | None = None
     settings: Annotated[AnySettings, Parameter(name="--setting", negative="", show_default=False)] = ()
     settings_file: Annotated[AnyPath | None, Parameter(name="--settings")] = None
-    sizes: str = "default"
+    sizes: Sizes = "default"
     repeats: int = 3
     seed: int = 7
     aggregate: str = "sum"

@@ -1,6 +1,6 @@
 """The experiment: what a study tried and on whom, one value that study, menu, mix and card carry."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,14 +42,14 @@ class Experiment:
         profile: Profile,
         *,
         grid: str = "settings",
-        sizes: str = "default",
+        sizes: str | Sequence[int | str] = "default",
         repeats: int = 3,
         seed: int = 7,
         aggregate: str = "sum",
         error: ErrorFunction = "relative",
         method: Method = "analytic",
     ) -> "Experiment":
-        """On the people of this profile; ``sizes`` as text, see `parse_sizes`."""
+        """On the people of this profile; ``sizes`` as `parse_sizes` takes them."""
         return cls(
             grid, tuple(parse_sizes(sizes, population(profile))), repeats, seed, aggregate, error,
             profile.period.text, method, profile.fingerprint(),

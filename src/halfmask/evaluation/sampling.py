@@ -37,8 +37,9 @@ def default_sizes(users: int) -> list[int]:
     return [*(size for size in sizes if size < users), users]
 
 
-def parse_sizes(text: str, users: int) -> list[int]:
-    """``default``, ``all`` (the whole population alone) or a list such as ``50,100,all``."""
+def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
+    """``default``, ``all`` (the whole population alone) or a list such as ``50,100,all``, as text or as a list."""
+    text = given if isinstance(given, str) else ",".join(map(str, given))
     if text == "default":
         return default_sizes(users)
     sizes = []

@@ -34,7 +34,7 @@ FEW = 12  # with no more subsets than this, each is computed by itself
 TAIL = 1e-13
 MOST_BY_VALUE = 20_000
 FEW_VALUES = 32  # a subset with no more values of z has a correction of its own,
-MOST_CORRECTED = 20_000  # while (settings, subsets) looked at are no more than this
+MOST_CORRECTED = 5_000  # while (settings, subsets) looked at are no more than this: some ten seconds
 
 
 @dataclass(frozen=True)
