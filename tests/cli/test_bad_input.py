@@ -145,7 +145,7 @@ def test_policies(tmp_path: Path) -> None:
         (("frobnicate",), "frobnicate"),
         (("synth", "-o", "x.parquet", "--users", "0"), "users"),
         (("synth", "-o", "x.parquet", "--days", "none"), "none"),
-        (("simulate", "--operator", "-abc"), "--operator=VALUE"),
+        (("simulate", "--operator", "-abc"), "if its value begins with a hyphen, write --operator=VALUE; see halfmask"),
         (("simulate", "--operator"), "see halfmask --help"),
     ],
 )

@@ -224,3 +224,12 @@ def test_parquet_damaged_in_its_middle_is_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(SourceError, match=r"x\.parquet"):
         build_profile(panel)
+
+
+def test_columns_of_one_name_are_left_to_the_query(tmp_path: Path) -> None:
+    """The query calls the second of two columns ``kwh`` ``kwh_1``: it must not be read as another of that name."""
+    full = pq.read_table(stored(tmp_path / "x.parquet", STORED["times"]))
+    names = ["meter", "time", "kwh", "kwh", "kwh_1"]
+    columns = [*full.columns[:2], *[full.column(2)] * 3]
+    pq.write_table(pa.Table.from_arrays(columns, names=names), tmp_path / "x.parquet")
+    assert not is_read_by_groups(open_panel(tmp_path / "x.parquet", value="kwh_1"))

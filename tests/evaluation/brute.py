@@ -140,6 +140,13 @@ def mixed_decimals(users: int = 12, days: int = 20) -> FloatArray:
     return np.where(rng.random(values.shape) < 0.7, np.round(values, 2), np.round(values, 3))
 
 
+def tiny_and_usual(users: int = 10, days: int = 12) -> FloatArray:
+    """Three decimals; a third of the readings are of one or two thousandths."""
+    rng = np.random.default_rng(7004)
+    usual = np.round(rng.gamma(3, 0.7, (users, days, 24)), 3) + 0.001
+    return np.where(rng.random(usual.shape) < 0.35, rng.choice([0.001, 0.002], usual.shape), usual)
+
+
 def net(users: int = 24, days: int = 20) -> FloatArray:
     """Net metering: two decimals, on both sides of zero, heavy tails; users differ in sign and size."""
     rng = np.random.default_rng(7003)

@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import norm
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.analytic import denominators
+from halfmask.errors import OptionError
+from halfmask.evaluation.analytic import denominators, lattice
 from halfmask.evaluation.analytic.decimals import reading_step, reading_steps
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
@@ -119,6 +120,16 @@ CASES = {
     "lattice noise, scaled error": Case(
         brute.temperatures(12), "geometric:1,0.1", brute.geometric(1, 0.1), SCALED, 100
     ),
+    "lattice noise beyond the last bin that has a place": Case(
+        brute.tiny_and_usual(), "geometric:5,0.1", brute.geometric(5, 0.1), {}, 60
+    ),
+    "more steps of the lattice than can be counted": Case(
+        np.full((8, 10, 24), 500.0), "geometric:100,0.0001", brute.geometric(100, 0.0001), {}, 60
+    ),
+    "one noise of eighty is not zero": Case(brute.heavy(4, 40, 20), "geometric:0.15,1", brute.geometric(0.15, 1)),
+    "constant readings, relative noise, scaled error": Case(
+        np.full((12, 10, 24), 0.7), "relative-laplace:0.2", brute.laplace(0.2), SCALED, 100
+    ),
     "sums that cancel": Case(brute.temperatures(4, 30), "laplace:1", brute.laplace(1)),
 }
 
@@ -169,6 +180,28 @@ def test_decimals_that_differ_show_in_the_profile(monkeypatch: pytest.MonkeyPatc
     assert abs(found - masked) < 0.1
     monkeypatch.setattr(denominators, "reading_steps", lambda _: ())  # spread evenly
     assert analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean() - masked > 0.3
+
+
+def test_each_lattice_of_a_large_grid_is_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many settings to count each: what is computed for one step says nothing of another."""
+    _, profile = opened(brute.panel(brute.decimals()))
+    subsets = draw_subsets(profile, [6, 12], 2, 3)
+    texts = [f"geometric:{b:.3f},{step}" for b in np.linspace(0.1, 2, 150) for step in (0.1, 0.01)]
+    alone = [analytic(profile, texts[place], subsets)[:, 2] for place in (20, 21, 180, 181)]
+    monkeypatch.setattr(lattice, "MOST_WORK", 3e7)
+    grid = Grid.from_settings([PrivacySetting.parse(text) for text in texts])
+    together = evaluate_analytic(profile, grid, subsets, seed=5)[[20, 21, 180, 181], :, 2]
+    assert np.abs(together - alone).max() > 0  # not one was counted by itself
+    np.testing.assert_allclose(together, alone, atol=0.05)
+    assert np.abs(together[0] - together[1]).min() > 0.3  # while the two steps are far apart
+
+
+@pytest.mark.parametrize(("setting", "aggregate"), [("relative-laplace:0.3", "sum"), ("laplace:1", "variance")])
+def test_readings_whose_powers_are_no_numbers_are_refused(setting: str, aggregate: str) -> None:
+    _, profile = opened(brute.panel(1e80 * brute.heavy(5, 4, 2)))
+    with pytest.raises(OptionError, match="fourth powers exceed the largest number"):
+        analytic(profile, setting, fixed(range(5), 2), aggregate=aggregate)
+    assert np.isfinite(analytic(profile, "laplace:1e80", fixed(range(5), 2))).all()
 
 
 def test_a_wrong_answer_is_told() -> None:

@@ -140,7 +140,7 @@ def test_nothing_but_zeros_is_an_error_that_says_so() -> None:
     with pytest.raises(OptionError, match="only zeros"):
         evaluate_direct(case.panel, case.profile, settings("laplace:1"), [Subset(1, 0, np.array([0]), 1)])
     case = Case(["a", "b"], [0, 0], [1.0, -1.0])
-    with pytest.raises(OptionError, match=r"sum is zero in every period.*scaled"):
+    with pytest.raises(OptionError, match=r"sum is zero in every period.*another `aggregate`"):
         evaluate_direct(case.panel, case.profile, settings("laplace:1"), case.everybody(1))
 
 

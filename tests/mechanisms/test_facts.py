@@ -9,6 +9,7 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.choice.system import noise_sums
+from halfmask.evaluation.analytic.normality import enough
 from halfmask.evaluation.analytic.totals import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms import mechanism as registry
@@ -76,10 +77,11 @@ def test_sums_of_a_plugin_called_capped_laplace_are_those_of_its_own_draws(cappe
     parameters = np.array([1.0])
     for law in capped:
         assert not law.exact_sums
-        assert needs_single_draws(law, totals(n))
+        least = enough(law.moments(parameters[None]))
+        assert needs_single_draws(law, least, totals(n)).all()
         deviation = np.sqrt(n * law.moments(parameters[None])[0, 1])
         own = np.abs(own_sums(law, parameters, n, 1)) / deviation
-        drawn = np.abs(sums_one_by_one(law, parameters, deviation / np.sqrt(n), totals(n), seed=5))
+        drawn = np.abs(sums_one_by_one(law, parameters, deviation / np.sqrt(n), totals(n), 5, least[0]))
         sums = np.repeat([[n, 1.0, 1.0, 1.0, 1.0]], PERIODS, axis=0)
         mixed = noise_sums(PrivacySetting(law.name, (1.0,)), sums, np.random.default_rng(2)) / deviation
         assert ks_two_sample(np.round(drawn, 9), np.round(own, 9), TESTS)
@@ -92,7 +94,7 @@ def test_sums_of_a_plugin_called_capped_laplace_are_those_of_its_own_draws(cappe
 def test_kurtosis_of_the_capped_sums_is_their_own(capped: list[Mechanism]) -> None:
     law, parameters, n = capped[0], np.array([1.0]), 1
     second, fourth = law.moments(parameters[None])[0, [1, 3]]
-    drawn = sums_one_by_one(law, parameters, float(np.sqrt(second)), totals(n), seed=9)
+    drawn = sums_one_by_one(law, parameters, float(np.sqrt(second)), totals(n), 9, least=64)
     kurtosis = fourth / second**2
     assert kurtosis < 2 < 6, "and Laplace's own is 6"
     spread = np.sqrt(np.var(drawn**4) / PERIODS) * np.sqrt(2 * np.log(2 / share(TESTS)))

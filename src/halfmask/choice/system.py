@@ -25,8 +25,8 @@ from halfmask.evaluation.aggregates import ANALYTIC, own_value
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.local import PER_OCTAVE, largest_noise
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH, DENSE, LogGrid, make_grid
-from halfmask.evaluation.analytic.totals import FEW_READINGS
-from halfmask.evaluation.analytic.variances import MANY, Nodes, node_sums
+from halfmask.evaluation.analytic.normality import enough, sums_of_few
+from halfmask.evaluation.analytic.variances import Nodes, few_enough, node_sums
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
@@ -235,23 +235,18 @@ def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
     """One draw of the sum of all noises of each period; ``sums`` (T, 5) are the numbers and power sums of readings.
 
-    Exact where the mechanism knows its sums; for others normal, but drawn one by one where a period holds fewer than
-    `FEW_READINGS`. Of relative noise, s psi, the sum has the right variance and, where sums are exact, the kurtosis.
+    Exact where the mechanism knows its sums; for others normal, but where a period holds too few readings for that
+    (`sums_of_few`). Of relative noise, s psi, the sum has the right variance and, where sums are exact, the kurtosis.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     n, squares, fourth = sums[:, 0], sums[:, 2], sums[:, 4]
     additive = setting.kind == "additive"
     deviation = np.sqrt(_variance(setting) * (n if additive else squares))
-    k = n if additive else np.divide(squares**2, fourth, out=np.zeros(len(n)), where=fourth > 0)
+    k = n if additive else squares * np.divide(squares, fourth, out=np.zeros(len(n)), where=fourth > 0)
     drawn = deviation * law.standard_sums(k, rng)
-    small = np.flatnonzero((n > 0) & (n < FEW_READINGS))
-    if additive and not law.exact_sums and len(small) and deviation.any():
-        counts = n[small].astype(np.int64)
-        exact = law.sample_sum(parameters, counts, rng)
-        if exact is None:
-            noises = law.sample(parameters, int(counts.sum()), rng)
-            exact = np.add.reduceat(noises, np.concatenate([[0], np.cumsum(counts)[:-1]]))
-        drawn[small] = exact
+    if additive and not law.exact_sums and deviation.any():
+        few, exact = sums_of_few(law, parameters, n, float(enough(law.moments(parameters[None]))[0]), rng)
+        drawn[few] = exact
     return np.asarray(drawn)
 
 
@@ -267,7 +262,7 @@ def _variance_noise(
     nodes = Nodes.of(sums[held])
     moments = law.moments(parameters[None])[0]
     normal = rng.standard_normal((2, *nodes.count.shape))
-    first, square = node_sums(nodes.count, normal, moments, MANY, law, parameters, rng)
+    first, square = node_sums(nodes.count, normal, moments, few_enough(moments), law, parameters, rng)
     change[held] = (2 * (nodes.value - mean[held]) * first + square - nodes.count * moments[1]).sum(axis=0)
     total[held] = first.sum(axis=0)
     return change, total

@@ -47,10 +47,10 @@ def main() -> None:
 
 
 def _way_out(message: str) -> str:
-    """Where to look; an option said to lack a value may have one that begins with a hyphen."""
+    """Where to look; an option said to lack a value may be followed by one that begins with a hyphen."""
     told = message.split()
     split = [option for option, value in pairwise(sys.argv[1:]) if option in told and value.startswith("-")]
-    return f"a value that begins with a hyphen: {split[0]}=VALUE" if split else "see halfmask --help"
+    return (f"if its value begins with a hyphen, write {split[0]}=VALUE; " if split else "") + "see halfmask --help"
 
 
 def _command() -> str:

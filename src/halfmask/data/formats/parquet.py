@@ -81,9 +81,11 @@ def by_groups(
 ) -> Quick | None:
     """What reads the columns by Arrow, group after group; None where they are not stored as ``cells`` says.
 
-    Texts cost Arrow more than they cost the query.
+    Texts cost Arrow more than they cost the query, which gives columns of one name, in whatever case, others.
     """
-    places = [footers.schema.get_field_index(name) for name in names]  # -1: none of this name, or several
+    if len({name.lower() for name in footers.schema.names}) < len(footers.schema.names):
+        return None
+    places = [footers.schema.get_field_index(name) for name in names]  # -1: none of this name
     stored = all(
         at >= 0 and footers.schema.field(at).type == each.type != pa.string()
         for at, each in zip(places, cells, strict=True)

@@ -16,7 +16,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.analytic.decimals import Steps, reading_steps
 from halfmask.evaluation.sampling import Subset
-from halfmask.profiles.bins import BINS_PER_OCTAVE, bin_of, centre
+from halfmask.profiles.bins import bin_of, centre
 from halfmask.profiles.profile import Counts, Profile
 from halfmask.profiles.quality import typical_sizes
 
@@ -80,6 +80,8 @@ def _law(
     table[counts.row, (np.cumsum(used) - 1)[counts.bin - first]] = counts.count
     share = members @ table
     total = share.sum(axis=1)
+    if not counts.count.any():
+        raise OptionError("no reading counts as other than zero: there is no local error to measure")
     if not (total > 0).all():
         raise OptionError("a subset has no non-zero reading: there is no local error to measure; use larger `sizes`")
     zeros = members @ zero
@@ -118,7 +120,9 @@ def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators
     inverse = np.zeros((len(profile), 4))
     for power in (1, 2, 3, 4):
         np.add.at(inverse[:, power - 1], histogram.row, histogram.count * typical**-power)
-    size = {b: float(np.exp2((b + 0.5) / BINS_PER_OCTAVE)) for b in np.unique(shifted).tolist()}
+    bins, at = np.unique(shifted, return_inverse=True)
+    middle = np.bincount(at, histogram.count * typical) / np.bincount(at, histogram.count)
+    size = dict(zip(bins.tolist(), middle.tolist(), strict=True))
     zero = np.where(sizes > 0, profile.rows["zeros"], 0).astype(float)
     counts = Counts.gather(histogram.row, shifted, histogram.count)
     return _law(members, counts, size, inverse, zero)

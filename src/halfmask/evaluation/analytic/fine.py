@@ -22,7 +22,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropies, expected_entropy, lookup
-from halfmask.evaluation.analytic.lattice import countable, counted
+from halfmask.evaluation.analytic.lattice import countable, counted, few_fractions
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
 from halfmask.mechanisms.base import Mechanism
 
@@ -128,7 +128,7 @@ def fine_entropy(
     """
     grid = grid or FineGrid(z.size, base)
     average = replace(z, share=np.repeat(base[None], len(n), axis=0), n=n)
-    if countable(average, law, parameters):
+    if few_fractions(average, law, parameters) is not None:
         return counted(average, np.full(len(n), keep), law, parameters)[0]
 
     def one(setting: FloatArray) -> FloatArray:

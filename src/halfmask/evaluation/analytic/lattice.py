@@ -16,7 +16,7 @@ from halfmask.evaluation.metrics import GUARD, WIDTH
 from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.bins import bin_of, edge
 
-MOST_BINS = 2**22
+MOST_BINS = 2**22  # of the histogram that have a place of their own; errors beyond them are found by a hash
 MOST_PAIRS = 2**25
 MOST_WORK = 4e9
 ALONE = 64  # multiples in a bin that are told apart
@@ -25,15 +25,25 @@ FINE = 4 / WIDTH  # times the step: errors of larger z are closer together than 
 NEGLIGIBLE = 1e-8
 
 
-def countable(z: Denominators, law: Mechanism, parameters: FloatArray) -> bool:
-    """Whether the noise is on a lattice, with so few fractions that they can be counted in every setting and subset."""
+def few_fractions(z: Denominators, law: Mechanism, parameters: FloatArray) -> int | None:
+    """How many fractions the errors of the widest setting fall on; None where noise is on no lattice, or they are too
+    many to be counted. All settings are on one lattice.
+    """
     steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
     if not all(steps):
-        return False
+        return None
     widest = parameters[int(np.argmax(law.moments(parameters)[:, 1]))]
     step, points = _points(law, widest)
+    if points.sum() < 1 - 2 * NEGLIGIBLE:  # so many steps that the lattice no longer shows
+        return None
     pairs = len(points) * len(single_values(z, step)[0])
-    return pairs <= MOST_PAIRS and pairs * len(parameters) * len(z.n) <= MOST_WORK
+    return pairs if pairs <= MOST_PAIRS else None
+
+
+def countable(z: Denominators, law: Mechanism, parameters: FloatArray) -> bool:
+    """Whether errors of lattice noise can be counted in every setting and subset."""
+    pairs = few_fractions(z, law, parameters)
+    return pairs is not None and pairs * len(parameters) * len(z.n) <= MOST_WORK
 
 
 def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -50,7 +60,7 @@ def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: Float
 
 
 def _points(law: Mechanism, setting: FloatArray) -> tuple[float, FloatArray]:
-    """The noise's step, and P(|psi| = k step) for k = 0, 1, ..., but for a share `NEGLIGIBLE`."""
+    """The noise's step, and P(|psi| = k step) for k = 0, 1, ..., but for a share `NEGLIGIBLE`; at most 2^20 of them."""
     step = law.lattice(tuple(setting.tolist())) or 1.0
     reach = step
     while reach < 2**20 * step and law.cdf(setting[None], np.array([reach]))[0, 0] < 1 - NEGLIGIBLE:
@@ -102,18 +112,28 @@ def _values_in(bins: IntArray, steps: Steps) -> tuple[IntArray, FloatArray, Floa
 
 @numba.njit(nogil=True, cache=True)
 def _count(inverse, share, keep, n, step, probability, moments, entropy, noise):  # type: ignore[no-untyped-def]
-    """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error.
-
-    Those past the last bin, a few of the very largest, are in it.
-    """
+    """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error."""
     values, points = inverse.size, probability.size
     place = np.empty((values, points), np.int32)
-    number = np.full(MOST_BINS, -1, np.int32)
+    far = 0
+    for i in range(values):
+        within = min((MOST_BINS - GUARD) * WIDTH / max(step * inverse[i], 1e-300), 2.0**40)
+        far += points - min(points, np.int64(within))
+    slots = np.int64(1)
+    while slots < 2 * far:
+        slots *= 2
+    number, bin_of_slot = np.full(MOST_BINS + slots, -1, np.int32), np.full(slots, -1, np.int64)
     number[0] = 0
     held = 1
     for i in range(values):
         for k in range(points):
-            at = np.int64(min(k * (step * inverse[i] / WIDTH) + GUARD, MOST_BINS - 1.0))
+            at = np.int64(min(k * (step * inverse[i] / WIDTH) + GUARD, 2.0**62))
+            if at >= MOST_BINS:
+                slot = ((at * 0x9E3779B97F4A7C1) >> 20) & (slots - 1)
+                while bin_of_slot[slot] != at and bin_of_slot[slot] >= 0:
+                    slot = (slot + 1) & (slots - 1)
+                bin_of_slot[slot] = at
+                at = MOST_BINS + slot
             if number[at] < 0:
                 number[at] = held
                 held += 1

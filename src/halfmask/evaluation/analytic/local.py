@@ -37,6 +37,10 @@ FEW_VALUES = 32  # a subset with no more values of z has a correction of its own
 MOST_CORRECTED = 5_000  # while (settings, subsets) looked at are no more than this: some ten seconds
 
 
+Source = Callable[["slice | IntArray"], tuple[FloatArray, FloatArray]]
+"""The entropies of some settings, and n times their variance and covariances."""
+
+
 @dataclass(frozen=True)
 class Around:
     """Subsets close to their average: coordinates of their laws of z along a few directions."""
@@ -138,8 +142,13 @@ class LocalErrors:
     def _exact_by_value(self, settings: int) -> bool:
         return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE
 
-    def source(self, law: Mechanism, parameters: FloatArray) -> Callable[[slice], tuple[FloatArray, FloatArray]]:
-        """Where the `entropies` of some of these settings come from: few scales, where these serve all."""
+    def source(self, law: Mechanism, parameters: FloatArray) -> Source:
+        """Where the `entropies` of some of these settings come from: few scales, where these serve all.
+
+        Noises on different lattices have nothing in common, so each lattice has a source of its own.
+        """
+        if len(lattices := _lattices(law, parameters)) > 1:
+            return _joined([(held, self.source(law, parameters[held])) for held in lattices])
 
         def by_themselves(some: FloatArray) -> tuple[FloatArray, FloatArray]:
             return self.entropies(law, some, self.corrections(law, some))
@@ -148,7 +157,7 @@ class LocalErrors:
             return lambda rows: between(parameters[rows])
         correct = self._correcting(law, parameters)
 
-        def distinct(rows: slice) -> tuple[FloatArray, FloatArray]:
+        def distinct(rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
             own = parameters[rows]
             laws, place = _distinct(law.essential(own), own)
             entropy, noise = self.entropies(law, laws, None if correct is None else correct(laws))
@@ -333,6 +342,31 @@ class LocalErrors:
         for (row, column), value in {(0, 0): a, (1, 0): b, (1, 1): d, (2, 0): c, (2, 1): e, (2, 2): f}.items():
             factor[:, :, row, column] = np.where(np.isfinite(value), value, 0)
         return factor
+
+
+def _lattices(law: Mechanism, parameters: FloatArray) -> list[IntArray]:
+    """Which settings are on one lattice; all are, where noise is on none."""
+    if law.lattice(tuple(parameters[0].tolist())) is None:
+        return [np.arange(len(parameters))]
+    steps = np.array([law.lattice(tuple(setting)) for setting in parameters.tolist()])
+    return [np.flatnonzero(steps == step) for step in np.unique(steps)]
+
+
+def _joined(parts: list[tuple[IntArray, Source]]) -> Source:
+    """One source of settings that come from several; each part names its settings, in order."""
+
+    def source(rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
+        wanted = np.arange(sum(len(held) for held, _ in parts))[rows]
+        found = []
+        for held, of_part in parts:
+            mine = np.flatnonzero(np.isin(wanted, held))
+            if len(mine):
+                found.append((mine, of_part(np.searchsorted(held, wanted[mine]))))
+        entropy, noise = (np.concatenate([part[k] for _, part in found]) for k in (0, 1))
+        back = np.argsort(np.concatenate([mine for mine, _ in found]))
+        return entropy[back], noise[back]
+
+    return source
 
 
 def _distinct(essential: FloatArray, own: FloatArray) -> tuple[FloatArray, IntArray | slice]:

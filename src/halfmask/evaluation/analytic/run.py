@@ -13,7 +13,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
 from halfmask.evaluation.analytic.few import FewReadings, drawn_errors, drawn_sums, scatter_of_few, whole_sample
-from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, largest_noise
+from halfmask.evaluation.analytic.local import LocalErrors, LocalMetrics, Source, largest_noise
 from halfmask.evaluation.analytic.totals import SubsetTotals, global_summaries, period_sums, subset_totals
 from halfmask.evaluation.metrics import GLOBAL, LOCAL, LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import Subset
@@ -172,7 +172,7 @@ def _local_part(
     law: Mechanism,
     parameters: FloatArray,
     rows: slice,
-    source: Callable[[slice], tuple[FloatArray, FloatArray]],
+    source: Source,
     subsets: list[Subset],
     seed: int,
     out: FloatArray,

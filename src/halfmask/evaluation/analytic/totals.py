@@ -9,7 +9,8 @@ divided by its standard deviation, and with n, S_k the number and power sums of 
     mean        both       the same (n cancels)
 
 X_t is exact where the mechanism knows its sums (Laplace, Gaussian), and normal otherwise where the period
-holds `FEW_READINGS` or more; the noises of smaller periods are drawn one by one. The same X_t serve every setting.
+holds readings enough for the central limit theorem (`enough`); the noises of smaller periods are drawn one by one. The
+same X_t serve every setting.
 For the variance see `variances`.
 """
 
@@ -18,19 +19,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.analytic.denominators import ErrorKind
+from halfmask.evaluation.analytic.normality import MOST_DRAWN, enough, sums_of_few
 from halfmask.evaluation.analytic.summaries import ScaledErrors
 from halfmask.evaluation.analytic.variances import variance_summaries
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
-
-FEW_READINGS = 64
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,18 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
     divisor = np.abs(true) if error == "relative" else np.full(len(true), np.abs(true).mean() if len(true) else 0.0)
     kept = divisor > 0
     if not kept.any():
-        raise OptionError(f"every period's {aggregate} is zero: no global error can be measured; try `error=scaled`")
+        raise OptionError(
+            f"every period's {aggregate} is zero: there is no global error to measure; use another `aggregate`"
+        )
     sums, divisor = sums[kept], divisor[kept]
     n, _, s2, _, s4 = np.moveaxis(sums, -1, 0)
+    if (noise == "relative" or aggregate == "variance") and not np.isfinite(sums).all():
+        raise OptionError(
+            "readings are so large that their fourth powers exceed the largest number there is: profile them in a "
+            "larger unit"
+        )
     unit = np.sqrt(n if noise == "additive" else s2) / (divisor * (n if aggregate == "mean" else 1))
-    effective = n if noise == "additive" else s2**2 / np.where(s4 > 0, s4, 1)
+    effective = n if noise == "additive" else s2 * (s2 / np.where(s4 > 0, s4, 1))
     return SubsetTotals(subset, sums, divisor, unit, np.maximum(effective, 1), int((~kept).sum()))
 
 
@@ -92,14 +100,19 @@ def global_summaries(
     if aggregate == "variance":
         return variance_summaries(law, parameters, moments, totals.sums, totals.divisor, _rng(seed, totals.subset))
     sigma = np.sqrt(moments[:, 1])
-    steps = [law.lattice(tuple(setting)) for setting in parameters[:1].tolist()]
-    if not needs_single_draws(law, totals) and steps == [None]:
+    least = enough(moments)
+    alone = needs_single_draws(law, least, totals)
+    if law.lattice(tuple(parameters[0].tolist())) is not None:
+        alone[:] = True
+    out = np.empty((len(parameters), 3))
+    if not alone.all():
         if (law.name, seed) not in totals.drawn:
             totals.drawn[law.name, seed] = ScaledErrors(np.abs(standard_sums(law, totals, seed)) * totals.unit)
-        return totals.drawn[law.name, seed].summaries(sigma)
-    out = np.empty((len(parameters), 3))
-    for row, setting in enumerate(parameters):
-        x = _to_lattice(law, setting, totals, sums_one_by_one(law, setting, sigma[row], totals, seed), sigma[row])
+        out[~alone] = totals.drawn[law.name, seed].summaries(sigma[~alone])
+    for row in np.flatnonzero(alone):
+        setting = parameters[row]
+        x = sums_one_by_one(law, setting, sigma[row], totals, seed, least[row])
+        x = _to_lattice(law, setting, totals, x, sigma[row])
         out[row] = ScaledErrors(np.abs(x) * totals.unit).summaries(sigma[row : row + 1])[0]
     return out
 
@@ -119,25 +132,24 @@ def standard_sums(law: Mechanism, totals: SubsetTotals, seed: int) -> FloatArray
     return law.standard_sums(totals.effective, rng)
 
 
-def needs_single_draws(law: Mechanism, totals: SubsetTotals) -> bool:
-    """Whether some period is too small for the central limit theorem, and no exact sum is known."""
-    return not law.exact_sums and law.kind == "additive" and bool((totals.n < FEW_READINGS).any())
+def needs_single_draws(law: Mechanism, least: FloatArray, totals: SubsetTotals) -> npt.NDArray[np.bool_]:
+    """Of each setting, whether a period has fewer readings than the ``least`` number with a normal sum; no exact one is
+    known, and drawing them can be afforded.
+    """
+    if law.exact_sums or law.kind != "additive":
+        return np.zeros(len(least), bool)
+    return np.asarray(totals.n.min() < np.minimum(least, MOST_DRAWN))
 
 
 def sums_one_by_one(
-    law: Mechanism, parameters: FloatArray, sigma: float, totals: SubsetTotals, seed: int
+    law: Mechanism, parameters: FloatArray, sigma: float, totals: SubsetTotals, seed: int, least: float
 ) -> FloatArray:
-    """X_t of one setting, with the noises of small periods drawn and added."""
+    """X_t of one setting; of periods with fewer than the ``least`` number of readings by `sums_of_few`."""
     rng = _rng(seed, totals.subset)
     x = rng.standard_normal(len(totals.n))
-    small = np.flatnonzero(totals.n < FEW_READINGS)
-    counts = totals.n[small].astype(np.int64)
-    if sigma > 0 and len(small):
-        exact = law.sample_sum(parameters, counts, rng)
-        if exact is None:
-            noise = law.sample(parameters, int(counts.sum()), rng)
-            exact = np.add.reduceat(noise, np.concatenate([[0], np.cumsum(counts)[:-1]]))
-        x[small] = exact / (sigma * np.sqrt(counts))
+    if sigma > 0:
+        few, exact = sums_of_few(law, parameters, totals.n, least, rng)
+        x[few] = exact / (sigma * np.sqrt(totals.n[few]))
     return x
 
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import own_variance
+from halfmask.evaluation.analytic.normality import MOST_DRAWN, enough
 from halfmask.evaluation.analytic.summaries import linear_summaries
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.scaled import ScaledNoise
 
-MANY = 64
 MANY_OF_SCALED = 256  # drawn once for all scales, so more can be afforded
 
 
@@ -110,17 +110,22 @@ def variance_summaries(
     out = np.empty((len(parameters), 3))
     for row, (setting, own) in enumerate(zip(parameters, moments, strict=True)):
         rng.bit_generator.state = state  # the same chances for every setting
-        first, square = node_sums(nodes.count, normal, own, MANY, law, setting, rng)
+        first, square = node_sums(nodes.count, normal, own, few_enough(own), law, setting, rng)
         terms = nodes.terms(first, square, own[1], relative) / divisor
         out[row] = linear_summaries(terms, np.full((1, 4), 1 / (1 + own[1] if relative else 1.0)))[0]
     return out
+
+
+def few_enough(moments: FloatArray) -> float:
+    """Draws of this noise below which each is drawn."""
+    return min(float(enough(moments[None])[0]), MOST_DRAWN)
 
 
 def node_sums(
     count: IntArray,
     normal: FloatArray,
     moments: FloatArray,
-    many: int,
+    many: float,
     law: Mechanism,
     setting: FloatArray,
     rng: np.random.Generator,

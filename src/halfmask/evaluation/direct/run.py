@@ -115,10 +115,9 @@ def _global(question: SampleQuestion, subset: Subset, masked: FloatArray, true: 
     scale = global_scale(true) if question.error == "scaled" else None
     errors = global_error(masked, true, scale)
     if not len(errors):
-        way_out = "use another aggregate" if scale is not None else "use the scaled error or another aggregate"
         raise OptionError(
             f"{question.aggregate.name} is zero in every period of the {subset.size} users of repeat {subset.repeat}, "
-            f"so there is no global error: {way_out}"
+            "so there is no global error: use another `aggregate`"
         )
     return summary(errors)
 
