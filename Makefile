@@ -51,14 +51,17 @@ system:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# The lock names every package, so nothing is resolved here: a release of tomorrow cannot break what installed today.
 $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
-	@test -f $(VENV)/.dev || $(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.txt
+	@test -f $(VENV)/.dev || $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/run.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
+	@$(BIN)/python -m pip check --quiet
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
+	@$(BIN)/python -m pip check --quiet
 	@touch $@ $(VENV)/.run
 
 # Recreate versions and hashes, without index addresses (needs uv: pip install uv).
