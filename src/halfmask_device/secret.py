@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from halfmask_device.errors import FileFormatError, OptionError, ReadingError
 from halfmask_device.prf import KEY_BYTES, keyed
@@ -71,7 +72,7 @@ class Keys:
     """The keys of single days, derived forward and kept while the program runs."""
 
     def __init__(self, secret: Secret) -> None:
-        self._secret, self._chains = secret, [secret.chain]
+        self._secret, self._chains, self._lock = secret, [secret.chain], Lock()
         self.days: dict[int, bytes] = {UNDATED: keyed(secret.fixed, b"undated")}
         self.seal = keyed(secret.fixed, b"terms")
 
@@ -84,8 +85,9 @@ class Keys:
                     f"{place} lies before {day_text(self._secret.day)}: the keys of earlier days were deleted, "
                     "so their readings cannot be masked again"
                 )
-            while len(self._chains) <= day - self._secret.day:
-                self._chains.append(keyed(self._chains[-1], b"next"))
+            with self._lock:  # two threads that add the same link would shift all later ones
+                while len(self._chains) <= day - self._secret.day:
+                    self._chains.append(keyed(self._chains[-1], b"next"))
             found = self.days[day] = keyed(self._chains[day - self._secret.day], b"day")
         return found
 

@@ -93,18 +93,32 @@ class Sharer:
         service = self._service(address)
         found = self._offer(service, campaign)
         terms, id = CampaignTerms.read(found), str(found.get("campaign", ""))
-        if any(each.campaign == id and each.address == service.address for each in self.memberships()):
+        if any(
+            each.campaign == id for each in self.memberships()
+        ):  # wherever: it must count once, and the queue is its
             raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({text})" for id, text in terms.menu.items())
             raise OptionError(f"name a `setting` of the campaign's menu: {menu}")
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
-        member = Membership(
-            service.address, id, str(joined["producer"]), setting, terms.terms_hash(), found, str(joined["token"])
-        )
-        with self.state.memory() as memory:  # the token of an earlier time in this campaign still reads what it earned
-            memory.execute("UPDATE campaigns SET id = ? WHERE id = ?", (f"{id} before {member.producer}", id))
+        return self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]))
+
+    def _enter(
+        self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str
+    ) -> Membership:
+        """Keep a new membership. What this service was told when the device was in the campaign before stays told."""
+        terms, id = CampaignTerms.read(offer), str(offer["campaign"])
+        before = [each for each in self.memberships(left=True) if each.campaign == id]
+        here = [each for each in before if each.address == service.address]  # another must not hear what this one did
+        told = dict.fromkeys(past for each in here for past in (*each.past, each.setting))
+        past = tuple(each for each in told if each in terms.menu and each != setting)
+        member = Membership(service.address, id, producer, setting, terms.terms_hash(), offer, token, past)
+        with self.state.memory() as memory:
+            if any(each.left for each in before):  # its token still reads what it earned
+                earlier = (f"{id} before {producer}", id)
+                memory.execute("UPDATE campaigns SET id = ? WHERE id = ?", earlier)
+                memory.execute("UPDATE queue SET campaign = ? WHERE campaign = ?", earlier)
             self._write(memory, member)
         return member
 
@@ -117,11 +131,7 @@ class Sharer:
         me, found = service.ask("GET", "/v1/me", token), self._offer(service, campaign)
         if me.get("campaign") != campaign:
             raise OptionError(f"the token is not of campaign {campaign}: name the campaign that it was given for")
-        terms = CampaignTerms.read(found)
-        pinned, setting = terms.terms_hash(), str(me["setting"])
-        member = Membership(service.address, campaign, str(me["producer"]), setting, pinned, found, token)
-        self._keep(member)
-        return member
+        return self._enter(service, found, str(me["producer"]), str(me["setting"]), token)
 
     def _offer(self, service: ServiceClient, campaign: str | None) -> dict[str, object]:
         if campaign is not None:
@@ -188,7 +198,9 @@ class Sharer:
         members = self.memberships()
         if not members:
             raise OptionError("this device is in no campaign: join one first")
-        lanes = [_Lane(self.state, member, queued) for member in members]
+        zones = {member.terms.time_zone for member in self.memberships(left=True)}
+        zone = zones.pop() if len(zones) == 1 else None
+        lanes = [_Lane(self.state, member, queued, zone) for member in members]
         while batch := list(islice(rest, BATCH)):
             for lane in lanes:
                 lane.put(batch, first)
@@ -266,15 +278,20 @@ class Sharer:
         with self.state.memory() as memory:
             memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
 
-    def counts(self, campaign: str) -> dict[str, tuple[int, int]]:
-        """Reports and rewards of a campaign by outcome; ``waiting`` has no receipt yet."""
+    def standings(self) -> list[tuple[Membership, dict[str, tuple[int, int]]]]:
+        """Every campaign that this device is or was in, the latest time first, with reports and rewards by outcome;
+        ``waiting`` has no receipt yet.
+        """
         with self.state.memory() as memory:
-            rows = memory.execute(
-                "SELECT coalesce(outcome, 'waiting'), count(*), coalesce(sum(reward), 0) FROM queue "
-                "WHERE campaign = ? GROUP BY 1 ORDER BY 1",
-                (campaign,),
-            )
-            return {outcome: (reports, reward) for outcome, reports, reward in rows}
+            members = memory.execute("SELECT id, plain FROM campaigns ORDER BY id").fetchall()
+            counts = memory.execute(
+                "SELECT campaign, coalesce(outcome, 'waiting'), count(*), coalesce(sum(reward), 0) FROM queue "
+                "GROUP BY 1, 2 ORDER BY 1, 2"
+            ).fetchall()
+        return [
+            (_kept(plain), {outcome: (reports, reward) for of, outcome, reports, reward in counts if of == id})
+            for id, plain in members
+        ]
 
 
 class Member:
@@ -314,10 +331,10 @@ class Member:
 
 
 class _Lane:
-    """One campaign's way from readings to the queue."""
+    """One campaign's way from readings to the queue. ``zone`` is that of times without an offset, if there is one."""
 
-    def __init__(self, state: State, member: Membership, queued: Queued) -> None:
-        self._state, self._member, self._queued = state, member, queued
+    def __init__(self, state: State, member: Membership, queued: Queued, zone: str | None) -> None:
+        self._state, self._member, self._queued, self._zone = state, member, queued, zone
         self._campaign = member.terms
         menu, lattice = self._campaign.menu, self._campaign.lattice
         self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
@@ -334,12 +351,12 @@ class _Lane:
             self._queued.notes.append(text)
 
     def put(self, batch: list[tuple[str, Value]], first: int) -> None:
-        looks, times, zone = [], [], self._campaign.time_zone
+        looks, times = [], []
         for row, (time, value) in enumerate(batch, first):
             try:
-                when, text, canonical, day = _read(time, zone)
+                when, text, canonical, day = _read(time, self._zone)
             except ReadingError:
-                _instant(time, zone, f"row {row}, column time: the time")  # the same error, with its place
+                _instant(time, self._zone, f"row {row}, column time: the time")  # the same error, with its place
                 raise
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
             if steps in self._ends and self._beyond(value):
@@ -348,6 +365,8 @@ class _Lane:
                 self._queued.refused["missing"] += 1
             elif not self._campaign.begins <= when < self._campaign.ends:
                 self._queued.refused["outside_campaign"] += 1
+            elif day < self._state.secret.day:
+                self._queued.refused["forgotten"] += 1
             else:
                 looks.append(("", canonical, day, self._state.keys.of(day), steps))
                 times.append(text)
@@ -373,14 +392,14 @@ class _Lane:
 
 
 @lru_cache(maxsize=4096)
-def _read(time: str, zone: str) -> tuple[int, str, str, int]:
+def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
     """A time as an instant, as it is sent, in the one spelling that noise is drawn for, and its day."""
     when = _instant(time, zone, "the time")
     return when, instant_text(when), *moment(instant_text(when))
 
 
-def _instant(time: str, zone: str, place: str) -> int:
-    """Microseconds since 1970; a time without an offset is one of the campaign's time zone."""
+def _instant(time: str, zone: str | None, place: str) -> int:
+    """Microseconds since 1970; a time without an offset is one of the campaigns' time zone."""
     text, day = moment(time, place)
     found = datetime.fromisoformat(text) if day >= 0 else None
     if found is None:
@@ -390,7 +409,11 @@ def _instant(time: str, zone: str, place: str) -> int:
     return of_datetime(found)
 
 
-def _local(found: datetime, zone: str, place: str) -> datetime:
+def _local(found: datetime, zone: str | None, place: str) -> datetime:
+    if zone is None:  # in each campaign's own it would be two times, and the same reading would be told twice
+        raise ReadingError(
+            f"{place} has no offset, and the campaigns of this device differ in time zone: add one, like Z"
+        )
     try:
         of = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError) as error:

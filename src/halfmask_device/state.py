@@ -1,4 +1,4 @@
-"""What a device remembers, in a folder that nobody else may read or write; several processes may use it at once.
+"""What a device remembers, in a folder that nobody else may read or write. Processes and threads may share it.
 
     secret          the keys (`halfmask_device.secret`); the same file stands beside the folder
     terms.json      what `halfmask_device.terms` keeps, sealed by the secret
@@ -11,6 +11,7 @@ reading under the same setting; what is lost with it is the notice of revisions 
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,8 +34,11 @@ CREATE TABLE IF NOT EXISTS campaigns (id TEXT PRIMARY KEY, plain TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT, time TEXT, steps TEXT,
     setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
 """
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-_MENDED = "remove it: reports stay the same, but counts and the notice of revisions begin again"
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_MENDED = (
+    "bring it back from a copy, or remove it: readings keep their reports, but campaigns must be joined again, what "
+    "waited to be sent is lost, and counts and the notice of revisions begin again"
+)
 
 
 class State:
@@ -53,7 +57,8 @@ class State:
                 create_once(self._store, b"")
             private(self._store)
             self._connection: sqlite3.Connection | None = None
-            self._process = 0
+            self._process, self._lock = os.getpid(), threading.RLock()
+            self._synchronous = "NORMAL"  # whole after a loss of power, if a little behind
             with self.memory() as memory:
                 verdict = memory.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
@@ -72,45 +77,53 @@ class State:
             day = day_of(date)
         except ValueError as error:
             raise OptionError("`forget_before` is no date: write it like 2026-11-16") from error
+        if day > time.time() // 86_400:
+            raise OptionError("`forget_before` lies in the future: nothing could be masked until then, for good")
         self.forget(day)
 
     @contextmanager
     def memory(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is stored, or nothing. A lock keeps other processes out meanwhile."""
-        with self._plainly():
-            memory = self._open()
+        """One transaction: all of it is stored, or nothing. Locks keep other threads and processes out meanwhile."""
+        with self._alone() as memory:
             memory.execute("BEGIN IMMEDIATE")
             try:
                 yield memory
+                memory.execute("COMMIT")
             except BaseException:
-                memory.execute("ROLLBACK")
+                if memory.in_transaction:
+                    memory.execute("ROLLBACK")
                 raise
-            memory.execute("COMMIT")
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this process, for one thread at a time. One from before a fork is left to the parent."""
+        if self._process != os.getpid():
+            self._process, self._lock, self._connection = os.getpid(), threading.RLock(), None
+        with self._lock, self._plainly():
+            if self._connection is None:
+                self._connection = self._open()
+            yield self._connection
 
     def _open(self) -> sqlite3.Connection:
-        """The connection of this process: one that was opened before a fork is left to the parent."""
-        if self._connection is None or self._process != os.getpid():
-            self._connection = sqlite3.connect(
-                self._store.absolute().as_uri() + "?mode=rw",
-                uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
-            self._process = os.getpid()
-            _log_ahead(self._connection)
-            self._connection.execute("PRAGMA synchronous = NORMAL")  # whole after a loss of power, if a little behind
-            self._connection.executescript(SCHEMA)
-        return self._connection
+        where = self._store.absolute().as_uri() + "?mode=rw"
+        connection = sqlite3.connect(where, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        _log_ahead(connection)
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.executescript(SCHEMA)
+        return connection
 
     def durable(self) -> None:
         """From here on every transaction is on disk when it ends: for what is queued, which nothing else holds."""
-        with self._plainly():
-            self._open().execute("PRAGMA synchronous = FULL")
+        self._synchronous = "FULL"
+        with self._alone() as memory:
+            memory.execute("PRAGMA synchronous = FULL")
 
     def fleeting(self) -> None:
         """From here on nothing is waited for, nor shared: for simulated devices, whose power does not fail."""
-        with self._plainly():
-            self._open().execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._open().execute("PRAGMA synchronous = OFF")
-            self._open().execute("PRAGMA journal_mode = MEMORY")
+        with self._alone() as memory:
+            memory.execute("PRAGMA locking_mode = EXCLUSIVE")
+            memory.execute("PRAGMA synchronous = OFF")
+            memory.execute("PRAGMA journal_mode = MEMORY")
 
     def close(self) -> None:
         """Give the store back; it opens again when it is needed."""

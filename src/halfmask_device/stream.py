@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, Protocol
 
 from halfmask_device.errors import ColumnError, ReadingError, RunError, SourceError
@@ -29,21 +29,13 @@ def mask_csv(
     Rows go out as they come in: what the pipe delivers at once is masked, stored and written before the next read.
     A missing reading stays empty. Errors count rows from the first one after the header.
     """
-    lines = Lines(source)
-    rows = _rows(lines)
-    header = next(rows, None)
-    if header is None:
-        raise SourceError("standard input is empty: the names of the columns must come first, then readings")
-    header[0] = header[0].removeprefix("\ufeff")  # a mark that some programs put before the text
-    names = [(time, "time"), (value, "value")] + ([(sensor, "sensor")] if sensor else [])
-    places = [_place(header, name, role) for name, role in names]
-    _write(target, [header])
-    done, pending = 0, []
-    for row in rows:
-        pending.append(row)
-        if len(pending) == BATCH or lines.drained:
-            _write(target, _masked(pending, done + 1, header, places, producer))
-            done, pending = done + len(pending), []
+    names = {"time": time, "value": value} | ({"sensor": sensor} if sensor else {})
+    table = _Table(source, names, STANDARD)
+    _write(target, [table.header])
+    done = 0
+    for first, rows in table.batches(BATCH):
+        _write(target, _masked(rows, first, table, producer))
+        done += len(rows)
     return done
 
 
@@ -51,24 +43,38 @@ def csv_batches(
     source: ByteSource, time: str, value: str, *, most: int = BATCH, name: str = STANDARD
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Times and values as they arrive, in batches, each with the number of its first row; ``name`` is for errors."""
-    lines = Lines(source, name)
-    rows = _rows(lines)
-    header = next(rows, None)
-    if header is None:
-        raise SourceError(f"{name} is empty: the names of the columns must come first, then readings")
-    header[0] = header[0].removeprefix("\ufeff")
-    at = [_place(header, column, role, name) for column, role in ((time, "time"), (value, "value"))]
-    first, pending = 1, list[tuple[str, str]]()
-    for row in rows:
-        if len(row) != len(header):
-            number = first + len(pending)
-            raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(header)}: mend the row")
-        pending.append((row[at[0]], row[at[1]]))
-        if len(pending) == most or lines.drained:
+    table = _Table(source, {"time": time, "value": value}, name)
+    at, value_at = table.places
+    for first, rows in table.batches(most):
+        yield first, [(row[at], row[value_at]) for row in rows]
+
+
+class _Table:
+    """CSV of a stream: the ``header``, and the ``places`` in it of the columns that have a role."""
+
+    def __init__(self, source: ByteSource, columns: Mapping[str, str], name: str) -> None:
+        self._lines = Lines(source, name)
+        self._rows = _rows(self._lines)
+        header = next(self._rows, None)
+        if header is None:
+            raise SourceError(f"{name} is empty: the names of the columns must come first, then readings")
+        header[0] = header[0].removeprefix("\ufeff")  # a mark that some programs put before the text
+        self.header = header
+        self.places = [_place(header, column, role, name) for role, column in columns.items()]
+
+    def batches(self, most: int) -> Iterator[tuple[int, list[list[str]]]]:
+        """Rows as they arrive, at most so many at once, with the number of the first."""
+        first, pending = 1, list[list[str]]()
+        for row in self._rows:
+            if len(row) != len(self.header):
+                number = first + len(pending)
+                raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(self.header)}: mend the row")
+            pending.append(row)
+            if len(pending) == most or self._lines.drained:
+                yield first, pending
+                first, pending = first + len(pending), []
+        if pending:
             yield first, pending
-            first, pending = first + len(pending), []
-    if pending:
-        yield first, pending
 
 
 class Growing:
@@ -92,8 +98,8 @@ class Lines(Iterator[str]):
 
     @property
     def drained(self) -> bool:
-        """Whether no whole line is at hand."""
-        return not self._whole
+        """Whether no whole line is at hand but blank ones, which are no rows."""
+        return not any(map(bytes.strip, self._whole))
 
     def __next__(self) -> str:
         while not self._whole:
@@ -135,15 +141,10 @@ def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> in
     return header.index(name)
 
 
-def _masked(
-    rows: list[list[str]], first: int, header: list[str], places: list[int], producer: Producer
-) -> list[list[str]]:
-    for number, row in enumerate(rows, first):
-        if len(row) != len(header):
-            raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(header)}: mend the row")
-    time, value, *sensor = places
+def _masked(rows: list[list[str]], first: int, table: _Table, producer: Producer) -> list[list[str]]:
+    time, value, *sensor = table.places
     readings = ((row[time], row[value], row[sensor[0]] if sensor else "") for row in rows)
-    reports = producer.reports(readings, first=first, columns=(header[time], header[value]))
+    reports = producer.reports(readings, first=first, columns=(table.header[time], table.header[value]))
     for row, report in zip(rows, list(reports), strict=True):
         row[value] = "" if report is None else producer.lattice.text(report)
     return rows

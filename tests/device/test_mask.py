@@ -146,6 +146,30 @@ def test_first_use_needs_a_setting_and_both_ends_of_a_range(tmp_path: Path) -> N
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize("end", ["\n", "\n\n\n", "\r\n", ""])
+def test_blank_lines_at_the_end_lose_no_row(tmp_path: Path, end: str) -> None:
+    first = masked(tmp_path, *FIRST)
+    ended = run(tmp_path, text=ROWS + end)
+    assert (ended.returncode, ended.stdout.decode()) == (0, first)
+
+
+def test_rows_before_a_blank_line_go_out_before_more_is_read(tmp_path: Path) -> None:
+    """A reading is not held back until the next one."""
+    device = Producer("laplace:1", Lattice("0.001", "0", "10"), tmp_path / "state")
+    out = io.BytesIO()
+
+    chunks = [b"time,kwh\n2026-01-01,1\n2026-01-02,2\n\n", b"2026-01-03,3\n"]
+    written: list[int] = []
+
+    class Pipe:
+        def read1(self, _: int, /) -> bytes:
+            written.append(out.getvalue().count(b"\n"))
+            return chunks.pop(0) if chunks else b""
+
+    assert mask_csv(Pipe(), out, device, time="time", value="kwh") == 3
+    assert written == [0, 3, 4]
+
+
 BAD = {
     "no number": (HEADER + "a,t1,7.77123x,\n", "row 1, column kwh"),
     "no number later": (HEADER + "a,t1,7.77123,\n" * 3 + "a,t1,7-77123,\n", "row 4, column kwh"),

@@ -78,13 +78,18 @@ def queue(sharer: Sharer) -> list[tuple[str, str, str]]:
         return list(memory.execute("SELECT time, steps, setting FROM queue ORDER BY number"))
 
 
+def counts(sharer: Sharer, campaign: str) -> dict[str, tuple[int, int]]:
+    """What became of the reports of the latest time in a campaign."""
+    return next(counts for member, counts in sharer.standings() if member.campaign == campaign)
+
+
 def test_a_day_reaches_the_aggregate_to_the_step_and_is_paid(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, campaign, consumer = joined(tmp_path / "state", wire)
     assert sharer.put(READINGS).reports == 12
     sent = sharer.send()
     assert (sent.outcomes, sent.reward, sent.waiting) == ({"accepted": 12}, 24, 0)
-    assert sharer.counts(campaign) == {"accepted": (12, 24)}
+    assert counts(sharer, campaign) == {"accepted": (12, 24)}
     assert sharer.send().outcomes == {}
     again = sharer.put(READINGS)
     assert again.reports == 12
@@ -152,7 +157,7 @@ def test_a_service_that_stays_away_leaves_the_queue_for_later(world: World, tmp_
     wire.faults = [lost] * 4
     with pytest.raises(RunError, match="what is queued stays queued"):
         sharer.send()
-    assert sharer.counts(campaign) == {"waiting": (12, 0)}
+    assert counts(sharer, campaign) == {"waiting": (12, 0)}
     assert Sharer(tmp_path / "state", wire.service).send().outcomes == {"accepted": 12}
 
 
@@ -180,7 +185,7 @@ def test_a_campaign_that_fails_holds_up_no_other(world: World, tmp_path: Path) -
     sent = sharer.send()
     assert (sent.outcomes, sent.waiting) == ({"accepted": 12}, 12)
     assert ["does not answer" in note for note in sent.notes] == [True]
-    assert (sharer.counts(first), sharer.counts(second)) == ({"waiting": (12, 0)}, {"accepted": (12, 24)})
+    assert (counts(sharer, first), counts(sharer, second)) == ({"waiting": (12, 0)}, {"accepted": (12, 24)})
     wire.faults = [lost] * 8
     with pytest.raises(RunError, match="does not answer"):
         sharer.send()
@@ -198,8 +203,75 @@ def test_joining_again_keeps_the_token_that_reads_what_was_earned(world: World, 
     assert [each.left for each in (now, *before)] == [False, True, True]
     assert sorted(sum(world.amounts("/v1/me/ledger", each.token)) for each in before) == [0, 24]
     newest, *older = status(state=tmp_path / "state")
-    assert (newest.member.left, newest.counts) == (False, {"accepted": (12, 24)})
-    assert [each.counts for each in older] == [{}, {}]
+    assert (newest.member.left, newest.counts) == (False, {})
+    assert sorted(len(each.counts) for each in older) == [0, 1]
+    assert {"accepted": (12, 24)} in [each.counts for each in older]
+
+
+def test_what_was_told_before_joining_again_is_sent_again_as_it_was(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, campaign, consumer = joined(tmp_path / "state", wire)
+    sharer.put(READINGS[:6])
+    sharer.send()
+    told = queue(sharer)
+    sharer.leave(campaign)
+    sharer.join("http://service", campaign, "B")
+    assert sharer.put(READINGS).reports == 12
+    assert sharer.send().outcomes == {"accepted": 12}
+    again = queue(sharer)[6:]
+    assert again[:6] == told  # no second look at what setting A has told
+    assert {setting for _, _, setting in again[6:]} == {"B"}
+    assert read_ledger(sharer.state, "1").total.reports == 12
+    assert total(wire, campaign, consumer) == sum(int(steps) for _, steps, _ in again)
+
+
+def test_a_campaign_is_joined_once_whatever_the_address(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    _, campaign, _ = joined(tmp_path / "state", wire)
+    with pytest.raises(OptionError, match="already"):
+        Sharer(tmp_path / "state", lambda _: wire.service("http://service")).join("http://other", campaign, "A")
+
+
+def test_another_service_never_hears_what_one_was_told_under_the_same_campaign(world: World, tmp_path: Path) -> None:
+    """A second service may offer a campaign of the same name: what was told openly to the first stays with it."""
+    wire = Wire(world)
+    sharer, campaign, _ = joined(tmp_path / "state", wire, "N")
+    sharer.put(READINGS)
+    other = Sharer(tmp_path / "state", lambda _: ServiceClient("http://other", relay(wire)))
+    with pytest.raises(OptionError, match="already"):
+        other.join("http://other", campaign, "A")
+    sharer.leave(campaign)
+    other.join("http://other", campaign, "A")
+    wire.sent.clear()
+    assert other.put(READINGS).reports == 12
+    assert other.send().outcomes == {"accepted": 12}
+    assert b'"7771"' not in b"".join(wire.sent)
+    assert {setting for _, _, setting in queue(other)} == {"A"}
+
+
+def relay(wire: Wire) -> Callable[..., Answer]:
+    """The same service under another address."""
+    return lambda method, address, *rest: wire(method, address.replace("//other", "//service"), *rest)
+
+
+def test_a_time_without_an_offset_must_mean_one_time(world: World, tmp_path: Path) -> None:
+    wire = Wire(world)
+    sharer, _, consumer = joined(tmp_path / "state", wire, time_zone="UTC")
+    assert sharer.put([("2026-11-16T09:00:00", "5")]).reports == 1
+    sharer.join("http://service", world.campaign(consumer, time_zone="America/New_York"), "A")
+    with pytest.raises(ReadingError, match="row 1, column time: the time has no offset, and the campaigns"):
+        sharer.put([("2026-11-16T10:00:00", "5")])
+    assert sharer.put([("2026-11-16T10:00:00Z", "5")]).reports == 2
+    sharer.leave(sharer.memberships()[0].campaign)
+    with pytest.raises(ReadingError, match="has no offset"):  # an earlier campaign may have been told
+        sharer.put([("2026-11-16T10:00:00", "5")])
+
+
+def test_readings_of_forgotten_days_hold_up_no_other(world: World, tmp_path: Path) -> None:
+    sharer, _, _ = joined(tmp_path / "state", Wire(world))
+    sharer.state.forget_before("2026-11-16")
+    queued = sharer.put([("2026-11-15T23:00:00Z", "1"), ("2026-11-16T00:00:00Z", "1")])
+    assert (queued.reports, queued.refused) == (1, {"forgotten": 1})
 
 
 def test_readings_outside_the_range_are_told_of_without_their_value(world: World, tmp_path: Path) -> None:
@@ -221,7 +293,7 @@ def test_the_terms_are_pinned(world: World, tmp_path: Path) -> None:
         wire.faults = [lambda other=other: (200, {}, json.dumps(other).encode())]  # type: ignore[misc]
         with pytest.raises(OptionError, match="not those that were joined"):
             sharer.send()
-    assert sharer.counts(campaign) == {"waiting": (12, 0)}
+    assert counts(sharer, campaign) == {"waiting": (12, 0)}
     wire.faults = [lambda: (200, {}, json.dumps(offer | {"budget": 7}).encode())]
     assert sharer.send().waiting == 0
 
@@ -303,7 +375,7 @@ def test_leaving_withdraws_and_forgets_the_queue(world: World, tmp_path: Path) -
     sharer, campaign, _ = joined(tmp_path / "state", wire)
     sharer.put(READINGS)
     assert sharer.leave(campaign).left
-    assert sharer.counts(campaign) == {}
+    assert counts(sharer, campaign) == {}
     with pytest.raises(OptionError, match="join one first"):
         sharer.put(READINGS)
     with pytest.raises(OptionError, match="join one first"):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError, ReadingError, RunError
 from halfmask_device import Lattice, Producer, State, read_ledger, state
 from halfmask_device.masking import Channel
-from halfmask_device.secret import Secret
+from halfmask_device.secret import Keys, Secret
 from halfmask_device.times import day_of
 from tests.device.laws import TESTS
 from tests.statistics import fair_coin
@@ -314,6 +315,32 @@ def test_deleted_days_cannot_be_masked_again_and_later_ones_go_on_as_they_would(
     shutil.copy(tmp_path / "twin" / "state" / "secret", tmp_path / "state" / "secret")  # rolled back
     with pytest.raises(ReadingError, match="keys of earlier days were deleted"):
         device(tmp_path).report("2025-12-31", 5)
+
+
+def test_days_to_come_are_not_forgotten(tmp_path: Path) -> None:
+    device(tmp_path)
+    with pytest.raises(OptionError, match="lies in the future"):
+        State(tmp_path / "state").forget_before("2149-01-01")
+    assert device(tmp_path).report("2026-01-01", 5) is not None
+
+
+def test_threads_share_a_device(tmp_path: Path) -> None:
+    ours = device(tmp_path)
+    days = [[(f"2026-{month:02}-{day:02}", "0.5") for day in range(1, 25)] for month in range(1, 13)]
+    with ThreadPoolExecutor(12) as pool:
+        told = list(pool.map(lambda readings: [ours.report(*each) for each in readings], days))
+    alone = device(tmp_path)
+    assert told == [[alone.report(*each) for each in readings] for readings in days]
+    assert read_ledger(State(tmp_path / "state"), "1").total.reports == 12 * 24
+
+
+def test_threads_derive_the_keys_of_days_that_one_would() -> None:
+    secret = Secret.new()
+    wanted = [Keys(secret).of(day) for day in range(0, 20_000, 500)]
+    for _ in range(20):
+        shared = Keys(secret)
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(shared.of, range(0, 20_000, 500))) == wanted
 
 
 def test_no_noise_on_a_folder_that_promised_some_needs_consent(tmp_path: Path) -> None:

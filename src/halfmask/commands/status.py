@@ -30,7 +30,7 @@ class Status(Options):
 class CampaignStanding:
     """One campaign: reports and rewards by outcome, ``waiting`` for those without a receipt.
 
-    Of a campaign that was left and joined again there are several; the first, which is the newest, has all counts.
+    Of a campaign that was left and joined again there are several, the latest first.
     """
 
     member: "Membership"
@@ -42,9 +42,4 @@ def status(options: Status) -> list[CampaignStanding]:
     """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
     from halfmask_device.sharing import Sharer
 
-    sharer = Sharer(options.state)
-    found, counted = [], set[str]()
-    for each in sharer.memberships(left=True):
-        found.append(CampaignStanding(each, {} if each.campaign in counted else sharer.counts(each.campaign)))
-        counted.add(each.campaign)
-    return found
+    return [CampaignStanding(member, counts) for member, counts in Sharer(options.state).standings()]
