@@ -30,7 +30,7 @@ def _parsed(text: str) -> Instant | None:
         offset, rest = "+00:00", text[:-1]
     else:
         offset, rest = text[-6:], text[:-6]
-        if offset[0] not in "+-" or offset[3] != ":":
+        if offset[0] not in "+-" or offset[3] != ":" or offset[4] > "5":
             return None
     if not text.isascii() or not (len(rest) == 19 or (rest[19] == "." and rest[20:].isdigit())):
         return None

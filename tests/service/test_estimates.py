@@ -114,6 +114,22 @@ def test_sums_are_exact_beyond_64_bits() -> None:
     assert estimates(wide, cells)["variance"]["estimate"] == 0.0
 
 
+@pytest.mark.parametrize("reports", [1, 3, 7])
+def test_the_ends_of_an_interval_hold_a_truth_on_the_lattice(reports: int) -> None:
+    """0.4 - 0.1 is above 0.3 in floating point: ends are rounded once, from exact numbers."""
+    offer = campaign(
+        lattice={"step": "0.1", "low": "0", "high": "20"}, menu={"settings": [{"id": "U", "setting": "uniform:0.1"}]}
+    )
+    reach = round(total_noise({offer.noises["U"]: reports}).reach)
+    assert reach >= 1
+    for truth in range(200):
+        for noise in (-reach, reach):
+            total = truth + noise
+            found = estimates(offer, {"U": Cell(reports, reports, total, total**2)})
+            assert found["sum"]["low"] <= truth / 10 <= found["sum"]["high"]
+            assert found["mean"]["low"] <= truth / 10 / reports * (1 + 1e-15)
+
+
 def test_cells_merge_in_any_order() -> None:
     rng = np.random.default_rng(5)
     parts = [cells_of({"A": rng.integers(0, 9, 3), "N": rng.integers(0, 9, 2)}, rng) for _ in range(4)]

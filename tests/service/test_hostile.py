@@ -11,9 +11,10 @@ import pytest
 from halfmask.service import offers, writer
 from halfmask.service.http import bodies
 from halfmask.service.http.reports import parse_post
-from halfmask.service.limits import Limits
+from halfmask.service.limits import Buckets, Limits
 from halfmask.service.refusal import Refusal
 from halfmask_device import instants
+from tests.service.process import init, served
 from tests.service.test_routes import BODIES, ROUTES, Cast
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
@@ -250,6 +251,30 @@ def test_bodies_are_bounded(world: World) -> None:
     assert world.refused(413, "POST", "/v1/reports", producer, content=endless())["code"] == "too_large"
 
 
+def test_a_client_that_sends_too_much_hears_so(tmp_path: Path) -> None:
+    """Plain clients send all of a body before they read: a connection that closes under them hides the answer."""
+    url = sqlite_url(tmp_path)
+    init(url)
+    with served(url, tmp_path / "log") as service:
+        for size in (2**20 + 1, 2**22, 2**23):
+            for path in ("/v1/reports", "/v1/consumers"):
+                connection = service.connect()
+                connection.request("POST", path, b" " * size, {"Authorization": "Bearer x"})
+                answer = connection.getresponse()
+                assert (answer.status, json.loads(answer.read())["error"]["code"]) == (413, "too_large")
+                connection.close()
+
+
+@pytest.mark.parametrize("field", [b'"x": "\xff"', b'"\xff": 1'])
+def test_a_body_is_utf_8_also_where_it_is_passed_over(world: World, field: bytes) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    report = b'{"time": "2026-11-16T10:00:00Z", "steps": 1, "setting": "A"}'
+    body = b'{"reports": [' + report + b"], " + field + b"}"
+    assert world.refused(400, "POST", "/v1/reports", producer, content=body)["code"] == "not_json"
+    fine = body.replace(b"\xff", "é".encode())
+    assert world.ok("POST", "/v1/reports", producer, content=fine)["results"][0]["status"] == "accepted"
+
+
 def test_times_are_rfc_3339_to_the_microsecond() -> None:
     def time_of(text: str) -> int | None:
         body = json.dumps({"reports": [{"time": text, "steps": 1, "setting": "A"}]}).encode()
@@ -266,6 +291,8 @@ def test_times_are_rfc_3339_to_the_microsecond() -> None:
     ):
         assert time_of(same) == noon
     assert time_of("2026-11-16T12:00:00.1Z") == noon + 100_000
+    assert time_of("2026-11-16T12:59:00+00:59") == noon
+    assert [time_of(f"2026-11-16T12:59:00{offset}") for offset in ("+00:60", "-01:99", "+24:00")] == [None] * 3
     assert isinstance(parse_post(b"{}", "token", 0).refusal, Refusal)
 
 
@@ -383,6 +410,7 @@ def test_a_menu_that_takes_long_holds_up_no_report(world: World, monkeypatch: py
 
 def test_who_has_no_invitation_uses_up_no_joins(tmp_path: Path) -> None:
     with running(sqlite_url(tmp_path), Limits(requests_per_second=None, joins_per_minute=2)) as world:
+        world.service.joins.timer = lambda: 0.0  # no time passes, however long this takes
         consumer = world.consumer()
         campaign = world.campaign(consumer, join="invitation")
         path = f"/v1/campaigns/{campaign}"
@@ -393,3 +421,14 @@ def test_who_has_no_invitation_uses_up_no_joins(tmp_path: Path) -> None:
             world.join(campaign, invitation=each)
         for _ in range(2):  # an invitation that came too early is not used up
             world.refused(429, "POST", f"{path}/producers", None, {"setting": "A", "invitation": third})
+
+
+def test_a_rate_below_one_takes_one_at_a_time() -> None:
+    now = [0.0]
+    slow = Buckets("requests of one token", 0.5, 1, lambda: now[0])
+    slow.take("a", "dropped")
+    with pytest.raises(Refusal) as told:
+        slow.take("a", "dropped")
+    assert told.value.after == 2
+    now[0] = 2.0
+    slow.take("a", "dropped")

@@ -9,7 +9,8 @@ import halfmask
 from halfmask.errors import SourceError
 from halfmask.service.cells import read
 from halfmask.service.lake import LakeCells, fill, from_plain, plain
-from tests.service.world import CAMPAIGN, World
+from halfmask.service.service import Service
+from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 TIMES = [f"2026-11-16T{hour:02}:00:00Z" for hour in range(12)]
 
@@ -53,6 +54,17 @@ def test_duckdb_makes_the_services_cells_from_its_lake(world: World, tmp_path: P
     changed = tmp_path / "lake" / campaign / "2026-11-16" / "one.parquet"
     (changed.parent / "two.parquet").write_bytes(changed.read_bytes())  # the same reports once more, planted
     assert halfmask.aggregate(tmp_path / "lake") != mine
+
+
+def test_two_services_never_write_the_same_file(tmp_path: Path) -> None:
+    """Their databases have the same address, each on its own machine."""
+    names = []
+    for machine in ("one", "two"):
+        (tmp_path / machine).mkdir()
+        with running(sqlite_url(tmp_path / machine)) as world:
+            names.append(world.service.name)
+            assert Service(world.store).name == names[-1]  # the same after a new start
+    assert names[0] != names[1]
 
 
 def test_reports_that_are_promised_to_be_deleted_never_reach_the_lake(world: World, tmp_path: Path) -> None:

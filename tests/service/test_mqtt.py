@@ -58,9 +58,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def intake(world: World, url: str, name: str) -> Iterator[Intake]:
+def intake(world: World, url: str) -> Iterator[Intake]:
     """The service's side, subscribed."""
-    made = beside(url, name)(world.service, world.app.state.writer)
+    made = beside(url)(world.service, world.app.state.writer)
     found = world.wait(made.__aenter__())
     try:
         assert found.subscribed.wait(60)
@@ -117,7 +117,7 @@ def report(steps: int = 5, time: str = TIME) -> dict[str, Any]:
 def test_receipts_are_the_protocols_results(world: World, broker: str) -> None:
     campaign = world.campaign(world.consumer())
     producer, token = joined(world, campaign)
-    with intake(world, broker, "results"), Device(broker, producer) as device:
+    with intake(world, broker), Device(broker, producer) as device:
         first = device.answered({"token": token, "id": "one", "reports": [report(), report(6), {"time": 1}]})
         assert first == {
             "id": "one",
@@ -136,7 +136,7 @@ def test_what_is_not_the_producers_own_is_refused(world: World, broker: str) -> 
     campaign = world.campaign(world.consumer())
     producer, token = joined(world, campaign)
     _, other = joined(world, campaign)
-    with intake(world, broker, "refused"), Device(broker, producer) as device:
+    with intake(world, broker), Device(broker, producer) as device:
         for payload, status in (
             ({"token": other, "reports": [report()]}, 403),
             ({"token": world.operator, "reports": [report()]}, 403),
@@ -157,7 +157,7 @@ def test_topics_that_are_no_producers_hold_up_nobody(world: World, broker: str) 
     """A receipt's topic would be too long to publish on: such messages must not stay with the broker for ever."""
     producer, token = joined(world, world.campaign(world.consumer()))
     longest = "x" * (65_535 - len(reports_topic("")))
-    with intake(world, broker, "topics"), Device(broker, producer) as device:
+    with intake(world, broker), Device(broker, producer) as device:
         for _ in range(25):  # more than the broker lets wait for an acknowledgement
             device.send({"token": token, "reports": [report()]}, reports_topic(longest))
         assert device.answered({"token": token, "reports": [report()]})["results"][0]["status"] == "accepted"
@@ -166,7 +166,7 @@ def test_topics_that_are_no_producers_hold_up_nobody(world: World, broker: str) 
         device.client.publish(device.topic, json.dumps({"token": token, "reports": [report()]}), 1, retain=True)
         until(lambda: len(device.receipts) == 3)
         assert [each["results"][0].get("code") for each in device.receipts] == [None, "conflict", None]
-    with intake(world, broker, "topics-again"), Device(broker, producer) as device:  # what is retained comes again
+    with intake(world, broker), Device(broker, producer) as device:  # what is retained comes again
         until(lambda: len(device.receipts) == 1)
         assert device.receipts[0]["results"] == [{"status": "known", "reward": 5}]
         device.client.publish(device.topic, b"", 1, retain=True).wait_for_publish(60)
@@ -177,12 +177,12 @@ def test_what_the_broker_holds_while_the_service_is_away_arrives_once(world: Wor
     producer, token = joined(world, campaign)
     times = [f"2026-11-16T10:{minute:02}:00Z" for minute in range(30)]
     with Device(broker, producer) as device:
-        with intake(world, broker, "away"):
+        with intake(world, broker):
             device.answered({"token": token, "reports": [report(1, times[0])]})
         for place, time in enumerate(times):  # the broker acknowledges all of them, and nothing is stored
             device.send({"token": token, "reports": [report(place + 1, time)]})
         assert len(device.receipts) == 1
-        with intake(world, broker, "away"):
+        with intake(world, broker):
             until(lambda: len(device.receipts) >= 31)
     statuses = [receipt["results"][0]["status"] for receipt in device.receipts]
     assert (statuses.count("accepted"), statuses.count("known")) == (30, 1)
@@ -201,12 +201,12 @@ def test_the_broker_hears_no_acknowledgement_before_the_commit(
         raise StoreGoneError
 
     with Device(broker, producer) as device:
-        with intake(world, broker, "commit"), monkeypatch.context() as patch:
+        with intake(world, broker), monkeypatch.context() as patch:
             patch.setattr(world.service, "accept", gone)
             device.send({"token": token, "reports": [report()]})
             assert failing.wait(60)
         assert device.receipts == []  # neither stored nor answered: the service stopped in between
-        with intake(world, broker, "commit"):  # delivered again, since it was not acknowledged
+        with intake(world, broker):  # delivered again, since it was not acknowledged
             until(lambda: device.receipts)
         assert device.receipts[0]["results"] == [{"status": "accepted", "reward": 5}]
 
@@ -218,7 +218,7 @@ def test_a_device_can_send_its_reports_by_mqtt(world: World, broker: str) -> Non
     body = json.dumps({"reports": [report()]}).encode()
     transport = MqttTransport(broker, producer, link(world))
     try:
-        with intake(world, broker, "device"):
+        with intake(world, broker):
             status, _, content = transport("POST", "http://service/v1/reports", headers, body)
             assert (status, json.loads(content)["results"][0]["status"]) == (200, "accepted")
             status, _, content = transport("POST", "http://service/v1/reports", {}, body)
@@ -244,7 +244,7 @@ def test_the_access_list_keeps_producers_apart(world: World, tmp_path: Path) -> 
     with mosquitto(tmp_path, *config) as port:
         url = f"mqtt://halfmask:secret@127.0.0.1:{port}"
         with (
-            intake(world, url, "acl"),
+            intake(world, url),
             Device(url, producer, producer, "secret") as mine,
             Device(url, producer, other, "secret") as theirs,
         ):
@@ -265,7 +265,7 @@ def test_addresses_of_brokers() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
     with pytest.raises(OptionError, match=r"pip install 'halfmask\[mqtt\]'"):
-        beside("mqtt://a", "n")
+        beside("mqtt://a")
 
 
 @pytest.mark.slow

@@ -256,6 +256,25 @@ def test_what_peers_say_is_checked(tmp_path: Path) -> None:
             assert [each.node for each in tx.known(row.key, [DAY])] == [node]
 
 
+def test_a_refused_exchange_leaves_no_campaign_behind(tmp_path: Path) -> None:
+    with services(tmp_path, "a", "b") as (here, there):
+        for world in (here, there):
+            prepare(world.service, SECRET)
+        offer = there.ok("GET", f"/v1/campaigns/{there.campaign(there.consumer())}")
+        path = f"/v1/campaigns/{offer['campaign']}/exchange"
+        here.refused(422, "POST", path, SECRET, {"offer": offer, "open": [], "cells": {"x": {}}})
+        own = here.campaign(here.consumer())
+        here.ok("POST", path, SECRET, {"offer": offer, "open": [], "cells": {"0" * 16: {DAY: ENTRY}}})
+        with here.store.reading() as tx:
+            first, second = tx.campaign(own), tx.campaign(offer["campaign"])
+            assert first is not None
+            assert second is not None
+            assert [len(tx.known(row.key, [DAY])) for row in (first, second)] == [0, 1]
+
+
+ENTRY = {"version": 1, "final": False, "cells": {"N": {"reports": 1, "producers": 1, "sum": 5, "squares": 25}}}
+
+
 def test_the_order_of_what_is_heard_does_not_matter(tmp_path: Path) -> None:
     entries: list[dict[str, Any]] = [
         {f"{node:016}": {DAY: {"version": version, "final": False, "cells": {}}}}

@@ -1,9 +1,12 @@
 """The program: made once, started, stopped, killed; its streams, its log, and a store that goes away and comes back."""
 
+import asyncio
 import http.client
 import json
 import random
 import signal
+import sqlite3
+import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +16,13 @@ import pytest
 
 import halfmask
 from halfmask.errors import OptionError
+from halfmask.service.http.app import create_app
+from halfmask.service.refusal import Refusal
 from halfmask.service.serve import ServeOptions, initialise, run
-from halfmask.service.storage.base import StoreFullError, StoreGoneError
+from halfmask.service.storage.base import StoreConflictError, StoreFullError, StoreGoneError
 from halfmask.service.storage.open import open_store
 from tests.service.process import Served, init, served
-from tests.service.world import CAMPAIGN, World, sqlite_url
+from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
 TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 """Of all tests here: the day may end while they run."""
@@ -183,6 +188,87 @@ def test_a_store_that_fails_is_told_and_waited_for(
         assert world.refused(status, "GET", "/v1/health")["code"] == code
     assert world.ok("GET", "/v1/health") == {"status": "ok"}
     assert world.ok("POST", "/v1/reports", producer, body)["results"][0]["status"] == "accepted"
+
+
+def test_jobs_that_lose_a_deadlock_are_done_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = world.join(world.campaign(world.consumer()))
+    real, lost = world.store.transaction, [StoreConflictError] * 3
+
+    def losing() -> Any:
+        if lost:
+            raise lost.pop()
+        return real()
+
+    monkeypatch.setattr(world.store, "transaction", losing)
+    assert world.report(producer, ("2026-11-16T11:00:00Z", 5, "A"))[0]["status"] == "accepted"
+    assert not lost
+
+
+def test_a_campaign_of_a_transaction_that_failed_is_not_remembered(world: World) -> None:
+    """Its key is another campaign's later."""
+    token = world.consumer()
+
+    def add(tx: Any) -> None:
+        key = tx.add_campaign("phantom", 1, CAMPAIGN | {"clock_skew_minutes": 5}, 0)
+        assert world.service.campaign(tx, key) is not None
+        raise Refusal(422, "unfit", "undone")
+
+    with pytest.raises(Refusal):
+        world.wait(world.app.state.writer.submit(add))
+    campaign = world.campaign(token)
+    with world.store.reading() as tx:
+        row: Any = tx.campaign(campaign)
+        assert world.service.campaign_of(tx, row.key).public == campaign
+        assert world.service.campaign(tx, "phantom") is None
+
+
+def test_closing_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(sqlite_url(tmp_path)) as world:
+        real, failures, again = world.service.due, [RuntimeError("a bug")], threading.Event()
+
+        def due(*asked: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            again.set()
+            return real(*asked)
+
+        monkeypatch.setattr(world.service, "due", due)
+        app = create_app(world.service, close_every=0.01)
+
+        async def live() -> bool:
+            async with app.router.lifespan_context(app):
+                return await asyncio.to_thread(again.wait, 60)
+
+        assert world.wait(live())
+
+
+def test_deleted_reports_are_gone_from_the_file(tmp_path: Path) -> None:
+    """Every report has a number of its own that would be found in the file; after closing none is."""
+    url = sqlite_url(tmp_path)
+    with running(url) as world:
+        consumer = world.consumer()
+        wide = {"step": "1", "low": "0", "high": "100000000000000"}
+        campaign = world.campaign(consumer, lattice=wide, least_producers=1)
+        numbers = [0x112233445566 + place for place in range(3000)]
+        for producer in range(3):
+            token = world.join(campaign, "N")
+            times = [f"2026-11-16T{k // 3600 % 12:02}:{k // 60 % 60:02}:{k % 60:02}Z" for k in range(0, 36_000, 36)]
+            own = numbers[1000 * producer : 1000 * producer + 1000]
+            told = world.report(token, *zip(times, own, ["N"] * 1000, strict=True))
+            assert {each["status"] for each in told} == {"accepted"}
+        assert left_in(tmp_path, numbers) == 3000
+        world.clock.set("2026-11-17T12:00:00Z")
+        assert world.periods(campaign, consumer)["2026-11-16"]["reports"] == 3000
+    assert left_in(tmp_path, numbers) == 0
+
+
+def left_in(folder: Path, numbers: list[int]) -> int:
+    """How many of the numbers stand in the database, its log merged into it."""
+    (file,) = folder.glob("*.db")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    held = b"".join(each.read_bytes() for each in folder.glob("*.db*"))
+    return sum(number.to_bytes(6, "big") in held for number in numbers)
 
 
 def test_a_disk_that_is_nearly_full_is_refused_before_it_is(world: World) -> None:

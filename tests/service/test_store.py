@@ -8,7 +8,7 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.service.serve import initialise
-from halfmask.service.storage.base import ClosedRow, EntryRow, KnownRow, LookRow, ReportRow, Store
+from halfmask.service.storage.base import ClosedRow, EntryRow, KnownRow, LookRow, ReportRow, Store, StoreConflictError
 from halfmask.service.storage.open import newest_version, open_store, prepare, version_of
 from halfmask.service.storage.sql import SqlStore
 from tests.service.world import CAMPAIGN
@@ -141,6 +141,67 @@ def test_one_transaction_at_a_time_works_on_a_campaign(store: Store) -> None:
         assert [entry.amount for entry in tx.ledger_of_campaign(campaign)] == list(range(80))
 
 
+def test_a_fact_that_two_processes_put_is_the_first_ones(store: Store) -> None:
+    found: list[str] = []
+
+    def put(value: str) -> None:
+        with store.transaction() as tx:
+            found.append(tx.first_fact("node", value))
+
+    threads = [threading.Thread(target=put, args=(f"{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    with store.reading() as tx:
+        assert found == [tx.fact("node")] * 6
+
+
+def test_a_ledger_is_read_in_parts(store: Store) -> None:
+    campaign, _ = begun(store)
+    with store.transaction() as tx:
+        tx.add_entries([EntryRow(f"e{number}", campaign, 1, number, "p", 0) for number in range(5)])
+        tx.add_entries([EntryRow("other", campaign + 1, 1, 99, "p", 0)])
+    with store.reading() as tx:
+        first = tx.ledger_of_campaign(campaign, most=3)
+        rest = tx.ledger_of_campaign(campaign, first[-1].public, 3)
+        assert [entry.amount for entry in first + rest] == [0, 1, 2, 3, 4]
+        assert tx.ledger_of_campaign(campaign, "e4") == []
+
+
+def test_a_deadlock_is_told_as_one_and_the_same_again_does(database: str) -> None:
+    """Two processes lock two campaigns in opposite order: the database gives one of them up."""
+    if database.startswith("sqlite"):
+        return  # one transaction at a time
+    stores = [prepare(database)[0] for _ in range(2)]
+    with stores[0].transaction() as tx:
+        keys = [tx.add_campaign(name, 1, TERMS, 0) for name in ("one", "two")]
+    both, told = threading.Barrier(2, timeout=60), list[type[Exception]]()
+
+    def lock(store: Store, order: list[int], meet: bool) -> None:
+        with store.transaction() as tx:
+            tx.lock(order[0])
+            if meet:
+                both.wait()
+            tx.lock(order[1])
+
+    def work(store: Store, order: list[int]) -> None:
+        try:
+            lock(store, order, meet=True)
+        except StoreConflictError as error:
+            told.append(type(error))
+            lock(store, order, meet=False)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in ((stores[0], keys), (stores[1], keys[::-1]))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert told == [StoreConflictError]
+    for store in stores:
+        store.close()
+
+
 def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Store) -> None:
     campaign, (one, two) = begun(store)
     cells = {"A": {"reports": 1, "producers": 1, "sum": -(10**40), "squares": 10**80}}
@@ -162,8 +223,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
             KnownRow("b", "q", 9, False, {}),
         ):
             tx.put_known(campaign, [each])
-        tx.put_fact("node", "one")
-        tx.put_fact("node", "two")
+        assert tx.first_fact("node", "one") == tx.first_fact("node", "two") == "one"
     with store.transaction() as tx:
         assert tx.closed(campaign) == tx.closed(campaign, ["2026-11-16", "x"]) == {"2026-11-16": row}
         assert tx.closed_keys(campaign, ["x"]) == set()
@@ -181,7 +241,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert tx.known(campaign, ["p"]) == [KnownRow("", "p", 4, True, cells)]
         assert [each.node for each in tx.known(campaign, ["q", "p"])] == ["", "b"]
         assert (tx.newest(campaign, ""), tx.newest(campaign, "b"), tx.newest(campaign, "c")) == (4, 9, 0)
-        assert (tx.fact("node"), tx.fact("other")) == ("two", None)
+        assert (tx.fact("node"), tx.fact("other")) == ("one", None)
         tx.untouch(campaign, "p", [one])
         assert tx.touched(campaign, "p") == [two]
         tx.forget_live(campaign, "p")
@@ -264,7 +324,7 @@ def test_a_database_of_the_version_before_is_brought_up_to_date_with_what_is_in_
         assert list(tx.reports(campaign, 0, 50)) == sorted(rows)
         assert tx.ledger_of_campaign(campaign) == entries
         assert tx.closed(campaign) == {"2026-11-15": closed}
-        tx.put_fact("node", "new")  # what the upgrade has made
+        assert tx.first_fact("node", "new") == "new"  # what the upgrade has made
     store.close()
 
 

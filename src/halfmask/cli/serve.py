@@ -32,9 +32,15 @@ def _say_token(token: str | None, options: Serve) -> None:
         note("the tables are up to date; the operator's token stays as it is")
         return
     print(token)
-    db = "" if options.db == DEFAULTS.db else f" --db {options.db}"
+    db = "" if options.db == DEFAULTS.db else f" --db {_without_password(options.db)}"
     note("this is the operator's token; it is shown once and not stored. Keep it, then run:")
     note(f"  halfmask serve{db}")
+
+
+def _without_password(db: str) -> str:
+    from sqlalchemy.engine import make_url
+
+    return make_url(db).render_as_string(hide_password=True)
 
 
 def _say_address(address: str) -> None:

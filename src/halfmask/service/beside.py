@@ -48,5 +48,5 @@ async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: st
         except Exception as error:  # whatever came from elsewhere, or a store that is away: the next turn tries again
             pause = min(pause * 2, LONGEST)
             said = getattr(error, "said", getattr(error, "code", ""))
-            log.warning(failed, extra={"kind": type(error).__name__, "code": said})
+            log.warning(failed, extra={"kind": type(error).__name__, "code": said}, exc_info=error)
         await asyncio.sleep(pause * random.uniform(0.75, 1.0))

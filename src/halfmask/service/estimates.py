@@ -8,6 +8,7 @@ what they shared: it says nothing of anyone else (see `population`).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 from halfmask.merging import merged
@@ -73,8 +74,10 @@ def _reach(noisy: tuple[tuple[LatticeNoise, int], ...], deviation: float) -> flo
     return float(place * width)
 
 
-def _interval(estimate: float, error: float, reach: float) -> Plain:
-    return {"estimate": estimate, "standard_error": error, "low": estimate - reach, "high": estimate + reach}
+def _interval(estimate: float | Fraction, error: float, reach: float | Fraction) -> Plain:
+    """Ends are rounded once, from exact numbers where these are given: a truth on the lattice must not fall outside."""
+    low, high = float(estimate - reach), float(estimate + reach)
+    return {"estimate": float(estimate), "standard_error": error, "low": low, "high": high}
 
 
 def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain:
@@ -86,13 +89,13 @@ def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain
     total = _total(cells)
     if not total.reports:
         return {"sum": None, "mean": None, "variance": None}
-    unit, n = float(campaign.lattice.unit), total.reports
+    unit, n = campaign.lattice.unit, total.reports
     noise = total_noise(_counts(campaign, cells))
-    error, reach = math.sqrt(noise.variance) * unit, noise.reach * unit
-    exact, apart = total.sum * campaign.lattice.unit, closed and each_shown(campaign, cells)
+    error, reach = math.sqrt(noise.variance) * float(unit), Fraction(noise.reach) * unit
+    exact, apart = total.sum * unit, closed and each_shown(campaign, cells)
     return {
-        "sum": _interval(float(exact), error, reach),
-        "mean": _interval(float(exact / n), error / n, reach / n),
+        "sum": _interval(exact, error, reach),
+        "mean": _interval(exact / n, error / n, reach / n),
         "variance": _variance(campaign, cells, total, noise.variance, apart),
     }
 

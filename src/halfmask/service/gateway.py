@@ -65,14 +65,15 @@ class Gateway:
         if not earlier:
             log.warning("the campaign has no grace: last cells of a period will come too late for it")
         now = self.service.clock()
-        row = await self.writer.submit(
-            lambda tx: mirror(tx, offer, UPSTREAM, now, earlier),
-        )
-        with self.service.store.reading() as tx:
-            self.campaign = self.service.campaign_of(tx, row.key)
+        row = await self.writer.submit(lambda tx: mirror(tx, offer, UPSTREAM, now, earlier))
+        self.campaign = await run_in_threadpool(self._kept, row.key)
         self.node = str(me["node"])
         log.info("gateway of a campaign", extra={"campaign": row.public, "node": self.node})
         return self.campaign
+
+    def _kept(self, key: int) -> Campaign:
+        with self.service.store.reading() as tx:
+            return self.service.campaign_of(tx, key)
 
     def _changed(self, campaign: Campaign) -> list[Noted]:
         with self.service.store.reading() as tx:

@@ -9,10 +9,10 @@ An engine makes cells from the files: per campaign, period and setting the numbe
 the sum of squares in steps. All of a producer's reports of a period are in one file, so cells of files add up.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +41,13 @@ SCHEMA = pa.schema(
     ]
 )
 KEYS = ("campaign", "period", "setting")
+ROWS = 100_000
+"""Reports that are held in memory at once."""
 WIDEST = 2**62
 """Sums of squares are computed in 64 bits: where they could pass this, the reports are refused."""
 
 LakeCells = dict[tuple[str, str], Cells]
 """Cells by campaign and period."""
-
-
-def node_name(db: str) -> str:
-    """What a service calls its files: the same for the same database."""
-    return hashlib.sha256(db.encode()).hexdigest()[:12]
 
 
 def fill(service: Service, folder: Path, node: str) -> int:
@@ -75,27 +72,27 @@ def _ends(campaign: Campaign, key: str) -> tuple[int, int]:
 
 
 def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[Any]) -> None:
-    held = list(rows)
-    columns: dict[str, Any] = {
-        "campaign": [campaign.public] * len(held),
-        "period": [key] * len(held),
-        "node": [node] * len(held),
-        "producer": [row.producer for row in held],
-        "time": [row.time for row in held],
-        "steps": [row.steps for row in held],
-        "setting": [row.setting for row in held],
-    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
-        pq.write_table(pa.table(columns, SCHEMA), temporary, compression="zstd")
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, SCHEMA, compression="zstd") as file:
+        while held := list(islice(rows, ROWS)):
+            columns: dict[str, Any] = {
+                "campaign": [campaign.public] * len(held),
+                "period": [key] * len(held),
+                "node": [node] * len(held),
+                "producer": [row.producer for row in held],
+                "time": [row.time for row in held],
+                "steps": [row.steps for row in held],
+                "setting": [row.setting for row in held],
+            }
+            file.write_table(pa.table(columns, SCHEMA))
 
 
-def beside(folder: Path, node: str) -> Beside:
+def beside(folder: Path) -> Beside:
     """A task that fills the lake as long as the service runs."""
 
     def make(service: Service, _: Writer) -> Callable[[], Awaitable[None]]:
         async def turn() -> None:
-            count = await run_in_threadpool(fill, service, folder, node)
+            count = await run_in_threadpool(lambda: fill(service, folder, service.name))
             if count:
                 log.info("periods written to the lake", extra={"count": count})
 

@@ -30,6 +30,7 @@ class Buckets:
         self, name: str, most: float | None, seconds: float, timer: Callable[[], float] = time.monotonic
     ) -> None:
         self.name, self.most, self.rate, self.timer = name, most, (most or 0) / seconds, timer
+        self.holds = max(1.0, most or 0)  # one at least, or nothing could ever be taken
         self.unit = "second" if seconds == 1 else "minute"
         self._left: OrderedDict[object, tuple[float, float]] = OrderedDict()
 
@@ -38,8 +39,8 @@ class Buckets:
         if self.most is None:
             return
         now = self.timer()
-        left, since = self._left.pop(key, (self.most, now))
-        left = min(self.most, left + (now - since) * self.rate)
+        left, since = self._left.pop(key, (self.holds, now))
+        left = min(self.holds, left + (now - since) * self.rate)
         if left < 1:
             self._left[key] = (left, now)
             wait = max(1, math.ceil((1 - left) / self.rate))  # as the header says it, in whole seconds

@@ -212,14 +212,14 @@ def _envelope(raw: bytes) -> tuple[str | None, Plain]:
 Made = Callable[[Service, Writer], AbstractAsyncContextManager["Intake"]]
 
 
-def beside(url: str, name: str) -> Made:
-    """Take reports from a broker as long as the service runs; ``name`` is the session that the broker keeps for it."""
+def beside(url: str) -> Made:
+    """Take reports from a broker as long as the service runs; the broker keeps a session under the service's name."""
     broker = Broker.parse(url)
     broker.client("", keep=False)  # a missing package is told at the start
 
     @asynccontextmanager
     async def run(service: Service, writer: Writer) -> AsyncIterator[Intake]:
-        intake = Intake(service, writer, broker, name)
+        intake = Intake(service, writer, broker, service.name)
         intake.start()
         try:
             yield intake

@@ -83,13 +83,17 @@ def list_periods(call: Call) -> Plain:
 
 def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
     """The first ``limit`` periods, and the name of the next; all, and no such name, where no limit is asked for."""
-    text = query.get("limit") or None
-    if text is None:
+    most = _limit(query)
+    if most is None:
         return spans, {}
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise unfit("limit", "limit must be a whole number above 0")
-    most = int(text)
     return spans[:most], {"next": spans[most].key if len(spans) > most else None}
+
+
+def _limit(query: Mapping[str, str]) -> int | None:
+    text = query.get("limit") or None
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise unfit("limit", "limit must be a whole number above 0")
+    return int(text) if text else None
 
 
 def close_period(call: Call) -> Plain:
@@ -97,10 +101,14 @@ def close_period(call: Call) -> Plain:
 
 
 def ledger(call: Call) -> Plain:
-    """What a campaign has committed; no producer, time or setting is named."""
-    campaign = call.own_campaign()
-    rows = call.tx.ledger_of_campaign(campaign.key)
-    return {"entries": [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]}
+    """What a campaign has committed; no producer, time or setting is named. With ``limit`` in parts, see `_page`."""
+    campaign, query = call.own_campaign(), call.request.query
+    most, after = _limit(query), query.get("after") or None
+    if after is not None and call.tx.entry(campaign.key, after) is None:
+        raise unfit("after", "after must be an entry of this ledger")
+    rows = call.tx.ledger_of_campaign(campaign.key, after, most)
+    entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]
+    return {"entries": entries} | ({} if most is None else {"next": rows[-1].public if len(rows) == most else None})
 
 
 def my_ledger(call: Call) -> Plain:

@@ -32,7 +32,7 @@ from halfmask.service.storage.base import (
     Plain,
     Transaction,
 )
-from halfmask.service.tokens import digest, new_name
+from halfmask.service.tokens import digest
 from halfmask.service.writer import Writer
 from halfmask_device.transport import ServiceClient as Peer
 from halfmask_device.transport import Transport, urllib_transport
@@ -94,11 +94,9 @@ def prepare(service: Service, secret: str) -> None:
     if len(secret) < LEAST_SECRET:
         raise OptionError(f"the peers' token is short: take {LEAST_SECRET} random characters or more, the same at all")
     hashed = digest(secret)
+    service.node = service.name
     with service.store.transaction() as tx:
         now = service.clock()
-        if tx.fact("node") is None:
-            tx.put_fact("node", new_name())
-        service.node = tx.fact("node") or ""
         known = tx.identities([hashed]).get(hashed)
         if known is None:
             tx.revoke_tokens("peer", PEER, now)
@@ -265,11 +263,13 @@ class Peers:
     async def _meet(self, peer: Peer) -> None:
         """Keep the peer's campaigns that are not here; gateways' campaigns are their upstream's, not the peer's."""
         offers = await run_in_threadpool(peer.ask, "GET", "/v1/campaigns")
-        with self.service.store.reading() as tx:
-            new = [each for each in offers["campaigns"] if tx.campaign(str(each["campaign"])) is None]
-        for offer in new:
+        for offer in await run_in_threadpool(self._unknown, offers["campaigns"]):
             now = self.service.clock()
             await self.writer.submit(partial(mirror, offer=offer, consumer=UNGIVEN, now=now))
+
+    def _unknown(self, offers: Sequence[Plain]) -> list[Plain]:
+        with self.service.store.reading() as tx:
+            return [each for each in offers if tx.campaign(str(each["campaign"])) is None]
 
     def _said(self, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
         """The offer, and in parts what is open here and what is known of what is open here or there."""

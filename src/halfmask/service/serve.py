@@ -62,7 +62,7 @@ class ServeOptions:
         if self.lake is not None:
             from halfmask.service import lake
 
-            found.append(lake.beside(Path(self.lake), lake.node_name(self.db)))
+            found.append(lake.beside(Path(self.lake)))
         if self.upstream is not None:
             from halfmask.service import gateway
 
@@ -73,9 +73,8 @@ class ServeOptions:
             found.append(peers.beside(self.peers, self.peer_token))
         if self.mqtt is not None:
             from halfmask.service import mqtt
-            from halfmask.service.lake import node_name
 
-            found.append(mqtt.beside(self.mqtt, node_name(self.db)))
+            found.append(mqtt.beside(self.mqtt))
         return found
 
     @property

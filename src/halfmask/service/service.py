@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from halfmask.service.calendars import Span
@@ -14,6 +15,7 @@ from halfmask.service.instants import Clock, system_clock
 from halfmask.service.limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
+from halfmask.service.tokens import new_name
 from halfmask_device.instants import Instant
 
 T = TypeVar("T")
@@ -39,14 +41,37 @@ class Service:
         self.stopping = False
         """Whether streams are to end, since the process will."""
         self._campaigns: dict[int | str, Campaign] = {}
+        self._unsure: list[int | str] = []
+        """Names of campaigns that were read since the last commit: they may be of a transaction that is undone."""
+
+    @cached_property
+    def name(self) -> str:
+        """A name for this database among all others: drawn once, and kept in it."""
+        with self.store.reading() as tx:
+            found = tx.fact("node")
+        if found is None:
+            with self.store.transaction() as tx:
+                found = tx.first_fact("node", new_name())
+        return found
 
     def campaign(self, tx: Transaction, key: int | str) -> Campaign | None:
         """A campaign by its key or its name. Its terms never change, so they are read once."""
         found = self._campaigns.get(key)
         if found is None and (row := tx.campaign(key)) is not None:
             found = Campaign(*row, peered=bool(self.node) and row.consumer != UPSTREAM)
+            self._unsure += (row.key, row.public)
             self._campaigns[row.key] = self._campaigns[row.public] = found
         return found
+
+    def committed(self) -> None:
+        """What was read in the last transaction holds."""
+        self._unsure.clear()
+
+    def undone(self) -> None:
+        """Forget what was read in a transaction, or a part of it, that was undone."""
+        for key in self._unsure:
+            self._campaigns.pop(key, None)
+        self._unsure.clear()
 
     def campaign_of(self, tx: Transaction, key: int) -> Campaign:
         found = self.campaign(tx, key)

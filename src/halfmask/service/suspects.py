@@ -60,7 +60,8 @@ def find_suspects(
         series[producer, setting].append((time, steps))
     long = {key: each for key, each in series.items() if len(each) >= LEAST_REPORTS}
     masked = {key: each for key, each in long.items() if noises[key[1]].variance > 0}
-    level = false_alarm / max(1, 3 * len(masked))
+    alone, together = false_alarm / 2, false_alarm / 2  # a half for tests of one producer, a half for pairs
+    level = alone / max(1, 3 * len(masked))
     found: list[Suspect] = []
     for (producer, setting), each in masked.items():
         values, noise = [step for _, step in each], noises[setting]
@@ -72,7 +73,7 @@ def find_suspects(
             if chance < level:
                 found.append(Suspect(producer, setting, len(each), reason, chance))
                 break
-    found += _copies(masked, noises, false_alarm)
+    found += _copies(masked, noises, together)
     found += _unusual(long)
     needed = {name: reports_needed(noise, level) for name, noise in noises.items() if noise.variance > 0}
     return Suspicions(tuple(found), len(masked), false_alarm, needed)

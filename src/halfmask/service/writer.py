@@ -12,7 +12,7 @@ from typing import Any
 from halfmask.service.ingest import Post
 from halfmask.service.refusal import Refusal
 from halfmask.service.service import Service
-from halfmask.service.storage.base import StoreFullError, StoreGoneError, Transaction
+from halfmask.service.storage.base import StoreConflictError, StoreFullError, StoreGoneError, Transaction
 
 log = logging.getLogger("halfmask.service")
 
@@ -23,6 +23,8 @@ MOST_WAITING = 1_000_000
 """Reports that may wait, so that requests of many reports do not fill the memory."""
 MOST_OF_ONE = 100_000
 """Reports of one producer that may wait, so that it does not take the room of all others."""
+CONFLICTS = 4
+"""How often jobs are tried again that the store gave up for another process' sake."""
 
 Work = Callable[[Transaction], Any]
 Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -132,6 +134,9 @@ class Writer:
     def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
         """Results of all jobs; where a bug spoils the whole, each is tried alone, so that one spoils no other."""
         try:
+            for _ in range(CONFLICTS):
+                with suppress(StoreConflictError):
+                    return self._commit(jobs)
             return self._commit(jobs)
         except StoreGoneError:
             return [_Failed(gone())] * len(jobs)
@@ -148,23 +153,28 @@ class Writer:
             return [_Failed(full())] * len(jobs)
         results: list[Any] = [None] * len(jobs)
         posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
-        with self.service.store.transaction() as tx:
-            for place, job in enumerate(jobs):
-                if not isinstance(job, Post):
-                    results[place] = _alone(tx, job)
-            if posts:
-                answers = self.service.accept(tx, [post for _, post in posts])
-                for (place, _), answer in zip(posts, answers, strict=True):
-                    results[place] = _Failed(answer) if isinstance(answer, Refusal) else answer
+        try:
+            with self.service.store.transaction() as tx:
+                for place, job in enumerate(jobs):
+                    if not isinstance(job, Post):
+                        results[place] = self._alone(tx, job)
+                if posts:
+                    answers = self.service.accept(tx, [post for _, post in posts])
+                    for (place, _), answer in zip(posts, answers, strict=True):
+                        results[place] = _Failed(answer) if isinstance(answer, Refusal) else answer
+        except BaseException:
+            self.service.undone()
+            raise
+        self.service.committed()
         return results
 
-
-def _alone(tx: Transaction, work: Work) -> Any:
-    try:
-        with tx.savepoint():
-            return work(tx)
-    except Refusal as refusal:
-        return _Failed(refusal)
+    def _alone(self, tx: Transaction, work: Work) -> Any:
+        try:
+            with tx.savepoint():
+                return work(tx)
+        except Refusal as refusal:
+            self.service.undone()
+            return _Failed(refusal)
 
 
 def _answer(pairs: list[tuple["asyncio.Future[Any]", Any]]) -> None:

@@ -36,6 +36,8 @@ FIRST_DAY = date(1971, 1, 4)
 DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
 LEARN_EVERY = 5
+ENTRIES = 10_000
+"""Entries of the ledger that are asked for at once."""
 COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside")
 
 
@@ -261,8 +263,13 @@ class Simulation:
         return (self.world.first_day + timedelta(days=day)).isoformat()
 
     def _spent(self) -> int:
-        ledger = self.service.ask("GET", f"/v1/campaigns/{self.campaign}/ledger", self.consumer_token)
-        return sum(int(entry["amount"]) for entry in ledger["entries"])
+        spent, after = 0, ""
+        while after is not None:
+            path = f"/v1/campaigns/{self.campaign}/ledger?limit={ENTRIES}&after={after}"
+            ledger = self.service.ask("GET", path, self.consumer_token)
+            spent += sum(int(entry["amount"]) for entry in ledger["entries"])
+            after = ledger["next"]
+        return spent
 
     async def _close(self, day: int) -> None:
         """Close a period and note it beside the truth."""

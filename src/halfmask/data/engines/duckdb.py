@@ -1,9 +1,13 @@
 """Readings on DuckDB: the engine of one machine."""
 
+import atexit
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cache
+from itertools import count
 from typing import Any
 
 import duckdb
@@ -21,14 +25,15 @@ FAILURES = (duckdb.Error, pa.ArrowException, OSError)
 """What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
 
 
+_numbers = count()
 MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion error|CSV parse error|overflow"
 """In what DuckDB and Arrow say of a cell that they could not take."""
 
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection of its own for one panel: in UTC, spilling to the temporary folder, loading nothing from afar."""
+    """A connection of its own for one panel: in UTC, spilling where nobody else can read, loading nothing from afar."""
     connection = duckdb.connect()
-    spill = os.path.join(tempfile.gettempdir(), f"halfmask-{os.getpid()}")
+    spill = os.path.join(_own_folder(), str(next(_numbers)))
     settings: dict[str, str | int | bool] = {
         "TimeZone": "UTC",
         "python_enable_replacements": False,
@@ -40,6 +45,14 @@ def connect(threads: int | None = None, memory_limit: str | None = None) -> duck
     _set_option(connection, "threads", threads, "a whole number from 1")
     _set_option(connection, "memory_limit", memory_limit, "a size such as 4GB")
     return connection
+
+
+@cache
+def _own_folder() -> str:
+    """A folder of this process for readings that do not fit into memory; gone when it ends."""
+    folder = tempfile.mkdtemp(prefix="halfmask-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _setting(value: str | int | bool) -> str:

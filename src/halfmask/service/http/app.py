@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Starlette
 
 from halfmask import __version__
-from halfmask.service.beside import Beside, running
+from halfmask.service.beside import Beside, repeated
 from halfmask.service.call import Call, Request
 from halfmask.service.http.bodies import read_request
 from halfmask.service.http.metrics import Metrics
@@ -60,9 +60,8 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
         writer.start()
         try:
             async with AsyncExitStack() as stack:
-                if close_every:
-                    await stack.enter_async_context(running(_close_for_ever(service, writer, close_every)))
-                for each in beside:
+                closing = [repeated(_closing, close_every, "periods could not be closed")] if close_every else []
+                for each in (*closing, *beside):
                     await stack.enter_async_context(each(service, writer))
                 yield
         finally:
@@ -133,16 +132,14 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
         await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=asked.now))
 
 
-async def _close_for_ever(service: Service, writer: Writer, every: float) -> None:
-    while True:
-        try:
-            now = service.clock()
-            for campaign, spans in await run_in_threadpool(service.due, now):
-                await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=now))
-                log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
-        except (Refusal, StoreGoneError, StoreFullError) as error:
-            log.warning("periods could not be closed", extra={"kind": type(error).__name__})
-        await asyncio.sleep(every)
+def _closing(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
+    async def close_due() -> None:
+        now = service.clock()
+        for campaign, spans in await run_in_threadpool(service.due, now):
+            await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=now))
+            log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
+
+    return close_due
 
 
 def _health(service: Service) -> Endpoint:
@@ -182,7 +179,7 @@ def _answer_to(error: Exception) -> Response:
         answer = _refused(Refusal(error.status_code, code, message))
         answer.headers.update(error.headers or {})  # a 405 names the methods that there are
         return answer
-    log.error("a request failed", extra={"kind": type(error).__name__})
+    log.error("a request failed", extra={"kind": type(error).__name__}, exc_info=error)
     return _refused(Refusal(500, "failed", "the service failed; its log says where"))
 
 

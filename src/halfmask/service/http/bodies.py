@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request as HttpRequest
@@ -15,6 +16,8 @@ MOST_BYTES = 2**20
 LONGEST_TOKEN = 512
 SLOWEST = 300
 """Seconds that a body may take to come."""
+MOST_LET_PASS, LET_PASS_FOR = 2**24, 10
+"""Bytes of a refused body, and seconds, that are waited for, so that its client comes to read the answer."""
 MOST_HELD = 2**28
 """Bytes of bodies that have come in part, of all requests together."""
 
@@ -46,16 +49,32 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
     What comes at once is taken at once. The rest has a time to come in, and all rests together a space.
     """
     told = headers.get(b"content-length")
-    if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
-        raise too_large()
     try:
+        if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
+            raise too_large()
         async with asyncio.timeout(SLOWEST):
             first, more = await _part(receive)
             if len(first) > MOST_BYTES:
                 raise too_large()
             return first + await _rest(len(first), receive) if more else first
+    except Refusal as refusal:
+        if refusal.status == 413 and headers.get(b"expect", b"").lower() != b"100-continue":
+            await _let_pass(receive)
+        raise
     except TimeoutError:
         raise Refusal(400, "too_slow", f"the body did not come within {SLOWEST} seconds; nothing was taken") from None
+
+
+async def _let_pass(receive: Receive) -> None:
+    """Take in what is left of a body that is refused, and drop it: a connection that closes on a client which is still
+    sending takes the answer away with it.
+    """
+    dropped, more = 0, True
+    with suppress(TimeoutError, Refusal):
+        async with asyncio.timeout(LET_PASS_FOR):
+            while more and dropped < MOST_LET_PASS:
+                part, more = await _part(receive)
+                dropped += len(part)
 
 
 async def _part(receive: Receive) -> tuple[bytes, bool]:

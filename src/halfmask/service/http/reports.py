@@ -51,6 +51,8 @@ def _sent(raw: bytes) -> list[SentReport]:
     """The reports of a body; a body that has none to look at is a refusal."""
     try:
         sent = _decode(raw).reports
+        if not raw.isascii():
+            raw.decode("utf-8")  # also in what is passed over
     except (msgspec.MsgspecError, ValueError, RecursionError):
         sent = _one_by_one(raw)
     if len(sent) > MOST_REPORTS:

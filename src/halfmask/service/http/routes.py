@@ -105,7 +105,7 @@ ROUTES: tuple[Route, ...] = (
             "required": ["rewards", "from"],
         },
     ),
-    Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger),
+    Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger, query=("after", "limit")),
     Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
     Route("POST", "/v1/campaigns/{c}/nodes", ("consumer", "operator"), members.add_node, 201, _object(name=TEXT)),
     Route("POST", "/v1/campaigns/{c}/nodes/{node}/token", ("consumer", "operator"), members.renew_node, 201),

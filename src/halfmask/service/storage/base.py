@@ -19,6 +19,10 @@ class StoreGoneError(Exception):
     """The store cannot be reached, or gave up for now; nothing was written, and asking again may help."""
 
 
+class StoreConflictError(StoreGoneError):
+    """The store gave a transaction up for another one's sake (a deadlock): the same again will do."""
+
+
 class StoreFullError(Exception):
     """The store has no room left; nothing was written."""
 
@@ -202,7 +206,9 @@ class Transaction(ABC):
     @abstractmethod
     def ledger_of_producer(self, producer: int) -> list[EntryRow]: ...
     @abstractmethod
-    def ledger_of_campaign(self, campaign: int) -> list[EntryRow]: ...
+    def ledger_of_campaign(self, campaign: int, after: str | None = None, most: int | None = None) -> list[EntryRow]:
+        """Entries in their order: those after the one named, and at most so many."""
+
     @abstractmethod
     def entry(self, campaign: int, public: str) -> EntryRow | None: ...
     @abstractmethod
@@ -285,7 +291,9 @@ class Transaction(ABC):
         """What this database was told once about itself."""
 
     @abstractmethod
-    def put_fact(self, name: str, value: str) -> None: ...
+    def first_fact(self, name: str, value: str) -> str:
+        """The value that was put first, by whichever process: this one, where there was none."""
+
     @abstractmethod
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]: ...
     @abstractmethod

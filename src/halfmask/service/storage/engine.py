@@ -60,7 +60,7 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
     if cursor.fetchone()[0] != "wal":
         raise RunError("SQLite could not switch to its write-ahead log: is the database on a network folder?")
     cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA secure_delete=FAST")
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute("PRAGMA synchronous")
     if cursor.fetchone()[0] != 2:
         raise RunError("SQLite does not keep synchronous=FULL: what was accepted could be lost with the power")

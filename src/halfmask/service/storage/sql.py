@@ -9,12 +9,14 @@ from pathlib import Path
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from halfmask.service.storage.base import Store, StoreFullError, StoreGoneError, Transaction
+from halfmask.service.storage.base import Store, StoreConflictError, StoreFullError, StoreGoneError, Transaction
 from halfmask.service.storage.engine import file_of
 from halfmask.service.storage.transaction import SqlTransaction
 
 LEAST_ROOM = 64 * 2**20
 """Bytes that must be free on the disk of a SQLite file before more is taken: its log is merged into the file later."""
+_GIVEN_UP = ("40P01", "40001", 1213)
+"""How PostgreSQL and MySQL call a deadlock that this transaction has lost."""
 _FULL = ("full", "no space left", "53100")
 
 
@@ -68,5 +70,8 @@ def _plainly() -> Iterator[None]:
 
 
 def _told(error: BaseException | None) -> Exception:
+    code = getattr(error, "sqlstate", None) or next(iter(getattr(error, "args", ())), None)
+    if code in _GIVEN_UP:
+        return StoreConflictError(type(error).__name__)
     text = f"{getattr(error, 'sqlstate', '')} {error}".lower()
     return (StoreFullError if any(word in text for word in _FULL) else StoreGoneError)(type(error).__name__)

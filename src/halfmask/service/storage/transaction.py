@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from halfmask.service.storage import schema as s
 from halfmask.service.storage.base import (
@@ -145,9 +146,9 @@ class SqlTransaction(Transaction):
         r, p = s.reports.c, s.producers.c
         joined = s.producers.join(s.reports, and_(r.producer == p.id, r.time >= begins, r.time < ends))
         query = select(*s.reports.c).select_from(joined).where(p.campaign == campaign)
-        found = self._do(query.order_by(r.producer, r.time))
-        while part := found.fetchmany(FETCH):
-            yield from (ReportRow(*row) for row in part)
+        # streamed, since a driver may otherwise hold all reports of a period before it gives the first
+        found = self._do(query.order_by(r.producer, r.time), execution_options={"yield_per": FETCH})
+        yield from (ReportRow(*row) for row in found)
 
     def any_report(self, campaign: int, begins: Instant, ends: Instant) -> bool:
         r, p = s.reports.c, s.producers.c
@@ -180,8 +181,13 @@ class SqlTransaction(Transaction):
     def ledger_of_producer(self, producer: int) -> list[EntryRow]:
         return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.producer == producer))]
 
-    def ledger_of_campaign(self, campaign: int) -> list[EntryRow]:
-        return [EntryRow(*row) for row in self._do(_ENTRIES.where(s.entries.c.campaign == campaign))]
+    def ledger_of_campaign(self, campaign: int, after: str | None = None, most: int | None = None) -> list[EntryRow]:
+        e = s.entries.c
+        query = _ENTRIES.where(e.campaign == campaign).limit(most)
+        if after is not None:
+            named = select(e.id).where(e.campaign == campaign, e.public == after).scalar_subquery()
+            query = query.where(e.id > named)
+        return [EntryRow(*row) for row in self._do(query)]
 
     def entry(self, campaign: int, public: str) -> EntryRow | None:
         e = s.entries.c
@@ -344,9 +350,10 @@ class SqlTransaction(Transaction):
     def fact(self, name: str) -> str | None:
         return self._do(select(s.facts.c.value).where(s.facts.c.name == name)).scalar()
 
-    def put_fact(self, name: str, value: str) -> None:
-        self._do(delete(s.facts).where(s.facts.c.name == name))
-        self._do(insert(s.facts).values(name=name, value=value))
+    def first_fact(self, name: str, value: str) -> str:
+        with suppress(IntegrityError), self.savepoint():
+            self._do(insert(s.facts).values(name=name, value=value))
+        return self.fact(name) or value
 
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]:
         c, wanted = s.known.c, sorted(set(periods))
