@@ -40,6 +40,11 @@ def _parsed(text: str) -> Instant | None:
         return None
 
 
+def at(instant: Instant) -> datetime:
+    """The instant as a datetime in UTC."""
+    return EPOCH + timedelta(microseconds=instant)
+
+
 def instant_text(instant: Instant) -> str:
     """RFC 3339 in UTC, with the digits that are needed."""
-    return (EPOCH + timedelta(microseconds=instant)).isoformat().replace("+00:00", "Z")
+    return at(instant).isoformat().replace("+00:00", "Z")

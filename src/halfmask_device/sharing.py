@@ -17,7 +17,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, RunError
-from halfmask_device.instants import instant_text, of_datetime
+from halfmask_device.instants import at, instant_text, of_datetime
 from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
 from halfmask_device.limit import read_limit
@@ -336,6 +336,8 @@ class _Lane:
     def __init__(self, state: State, member: Membership, queued: Queued, zone: str | None) -> None:
         self._state, self._member, self._queued, self._zone = state, member, queued, zone
         self._campaign = member.terms
+        every = member.offer.get("every_minutes")
+        self._every = every if isinstance(every, int) else 0
         menu, lattice = self._campaign.menu, self._campaign.lattice
         self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
         self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}
@@ -365,6 +367,10 @@ class _Lane:
                 self._queued.refused["missing"] += 1
             elif not self._campaign.begins <= when < self._campaign.ends:
                 self._queued.refused["outside_campaign"] += 1
+            elif self._every and not _aligned(when, self._campaign.time_zone, self._every):
+                self._queued.refused["unaligned"] += (
+                    1  # the service would refuse it, and it would be a look for nothing
+                )
             elif day < self._state.secret.day:
                 self._queued.refused["forgotten"] += 1
             else:
@@ -396,6 +402,15 @@ def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
     """A time as an instant, as it is sent, in the one spelling that noise is drawn for, and its day."""
     when = _instant(time, zone, "the time")
     return when, instant_text(when), *moment(instant_text(when))
+
+
+def _aligned(when: int, zone: str, minutes: int) -> bool:
+    """Whether an instant is a whole number of so many minutes after the hour, where the campaign is."""
+    try:
+        local = at(when).astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        local = at(when)  # no time zones on this device: the service looks again
+    return not (local.minute % minutes or local.second or local.microsecond)
 
 
 def _instant(time: str, zone: str | None, place: str) -> int:

@@ -267,6 +267,15 @@ def test_a_time_without_an_offset_must_mean_one_time(world: World, tmp_path: Pat
         sharer.put([("2026-11-16T10:00:00", "5")])
 
 
+def test_times_that_a_campaign_does_not_take_cost_no_look(world: World, tmp_path: Path) -> None:
+    sharer, _, _ = joined(tmp_path / "state", Wire(world), every_minutes=30, time_zone="Asia/Kathmandu")
+    times = ["2026-11-16T09:15:00Z", "2026-11-16T09:45:00Z", "2026-11-16T10:00:00Z", "2026-11-16T09:15:01Z"]
+    queued = sharer.put([(time, "1") for time in times])
+    assert (queued.reports, queued.refused) == (2, {"unaligned": 2})
+    assert sharer.send().outcomes == {"accepted": 2}
+    assert read_ledger(sharer.state, "1").total.reports == 2
+
+
 def test_readings_of_forgotten_days_hold_up_no_other(world: World, tmp_path: Path) -> None:
     sharer, _, _ = joined(tmp_path / "state", Wire(world))
     sharer.state.forget_before("2026-11-16")

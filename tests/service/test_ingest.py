@@ -1,6 +1,7 @@
 """Reports that are decided at once come to the same as reports that are looked at one by one."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from halfmask.service import ingest
 from halfmask.service.ingest import Post
 from halfmask.service.tokens import digest
-from tests.service.world import World, instant, running, sqlite_url
+from halfmask_device.instants import instant_text
+from tests.service.world import CAMPAIGN, World, instant, running, sqlite_url
 
 FIRST, SECOND = "2026-11-15", "2026-11-16"
 
@@ -58,7 +60,11 @@ def played(world: World, seed: int, **terms: object) -> tuple[list[object], ...]
     return answers, reports, entries
 
 
-@pytest.mark.parametrize("terms", [{}, {"keep_reports": "always"}, {"live": True}], ids=["plain", "kept", "live"])
+@pytest.mark.parametrize(
+    "terms",
+    [{}, {"keep_reports": "always"}, {"live": True}, {"every_minutes": 2}],
+    ids=["plain", "kept", "live", "every"],
+)
 def test_both_ways_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terms: dict[str, object]) -> None:
     whole, used = ingest._Batch._whole, []
 
@@ -75,4 +81,28 @@ def test_both_ways_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             one = played(fast, seed, **terms)
             monkeypatch.setattr(ingest._Batch, "_whole", lambda *_: None)
             assert played(slow, seed, **terms) == one
-    assert min(used.count(True), used.count(False)) > 25
+    seldom = 5 if "every_minutes" in terms else 25  # most posts have a time that is not taken
+    assert min(used.count(True), used.count(False)) > seldom
+
+
+def test_nobody_is_paid_for_more_times_than_the_campaign_takes(world: World) -> None:
+    """Half-hours of an Irish winter day, and of one whose clocks go back: 48 and 50, whatever else is sent."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, every_minutes=30, begins="2026-10-24T23:00:00Z", least_producers=1)
+    producer = world.join(campaign, "N")
+    for first, count in (("2026-11-15T00:00:00Z", 48), ("2026-10-24T23:00:00Z", 50)):
+        world.clock.set("2026-11-16T00:10:00Z")
+        begins = instant(first)
+        times = [instant_text(begins + 600_000_000 * each) for each in range(3 * count)]
+        results = world.report(producer, *((time, 5, "N") for time in (*times, times[1][:-1] + ".5Z")))
+        if count == 48:
+            assert Counter(each.get("code", each["status"]) for each in results) == {"accepted": 48, "unaligned": 97}
+            assert sum(each.get("reward", 0) for each in results) == 48 * 5
+        else:
+            assert Counter(each["code"] for each in results) == {"closed": 50, "unaligned": 101}
+    assert world.report(producer, ("2026-11-15T00:10:00Z", 5, "no"))[0]["code"] == "unknown_setting"
+    for wrong in (0, 7, 90, True, "30", 2.5):
+        assert (
+            world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {"every_minutes": wrong})["field"]
+            == "every_minutes"
+        )

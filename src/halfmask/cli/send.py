@@ -40,6 +40,7 @@ WORDS = {
     "refused": "refused without a reason",
     "missing": "without a value",
     "revision": "of a time that was reported with another value",
+    "unaligned": "of times that the campaign does not take",
     "forgotten": "of days whose keys were deleted",
     "limit": "beyond the limit of the ledger",
     "waiting": "waiting for a receipt",

@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "keep_reports": "until_closed",
     "live": False,
     "clock_skew_minutes": 5,
+    "every_minutes": None,
 }
 REQUIRED = ("name", "purpose", "unit", "lattice", "begins", "ends", "menu")
 JOIN = ("open", "invitation")
@@ -65,6 +66,11 @@ class Campaign:
     @cached_property
     def skew(self) -> Instant:
         return int(self.terms["clock_skew_minutes"]) * MINUTE
+
+    @cached_property
+    def every(self) -> Instant:
+        """What lies between the times that reports are taken of; 0 where they may be of any time."""
+        return int(self.terms.get("every_minutes") or 0) * MINUTE
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -190,6 +196,8 @@ def _check_times(terms: dict[str, Any]) -> None:
     begins, ends = _instant(terms, "begins"), _instant(terms, "ends")
     check_whole(terms["grace_minutes"], "grace_minutes", 0, 60 * 24 * 366)
     check_whole(terms["clock_skew_minutes"], "clock_skew_minutes", 0, 60 * 24)
+    if terms["every_minutes"] is not None and 60 % check_whole(terms["every_minutes"], "every_minutes", 1, 60):
+        raise unfit("every_minutes", "every_minutes must divide an hour, like 15, 30 or 60")
     for name in ("period", "time_zone"):
         check_text(terms[name], name, 64)
     calendar = Calendar(terms["period"], terms["time_zone"])

@@ -128,7 +128,7 @@ class _Batch:
         self.schedule = tx.schedule(campaign.key)
         self.keeps = campaign.keeps
         self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
-        self.plausible, self.span_of = campaign.plausible, campaign.calendar.span_of
+        self.plausible, self.span_of, self.every = campaign.plausible, campaign.calendar.span_of, campaign.every
         self.periods: dict[str, _Period] = {}
         self.standing: dict[int, dict[Instant, tuple[int, str, int]]] = {}
         self.rows: list[ReportTuple] = []
@@ -157,7 +157,7 @@ class _Batch:
             first, last = min(times), max(times)  # type: ignore[type-var]
             if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
                 span = self.span_of(first)  # type: ignore[arg-type]
-                if last < span.ends:  # type: ignore[operator]
+                if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
                     return self._period(span)
         return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
 
@@ -170,7 +170,12 @@ class _Batch:
             return "outside_campaign"
         if time > now + self.skew:
             return "future"
-        return self._period(self.span_of(time))
+        span = self.span_of(time)
+        return "unaligned" if self.every and self._off(time, span) else self._period(span)
+
+    def _off(self, time: Instant, span: Span) -> bool:
+        """Whether a report is not of a time that the campaign takes: one could be paid for as many as it likes."""
+        return bool((time - span.begins) % self.every)
 
     def _period(self, span: Span) -> _Period:
         """Rewards are by the last schedule that began no later than the period."""
