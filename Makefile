@@ -51,15 +51,18 @@ system:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The lock names every package, so nothing is resolved here: a release of tomorrow cannot break what installed today.
+# The locks name every package, those that build others included, so nothing is resolved here: a release of tomorrow
+# cannot break what installed today.
+LOCKED := $(BIN)/python -m pip install --quiet --no-deps --require-hashes
 $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
-	@test -f $(VENV)/.dev || $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/run.txt
+	@test -f $(VENV)/.dev || $(LOCKED) -r requirements/run.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
 	@$(BIN)/python -m pip check --quiet
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	$(LOCKED) -r requirements/build.txt
+	$(LOCKED) --no-build-isolation -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
 	@$(BIN)/python -m pip check --quiet
 	@touch $@ $(VENV)/.run
@@ -69,6 +72,7 @@ LOCK := uv pip compile --no-emit-package halfmask-device --find-links build/whee
 lock:
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation packages/halfmask-device -w build/wheels
 	$(LOCK) -o requirements/run.txt pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/build.txt requirements/build.in -c requirements/run.txt
 	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
 
 clean:

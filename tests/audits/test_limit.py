@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,8 +25,8 @@ from tests.choice.cases import GRID, as_read, homes, menu
 from tests.evaluation import brute
 from tests.evaluation.same_answer import opened
 from tests.generated import cases
+from tests.real_data import SWISS, needs_data
 
-SWISS = Path(__file__).parents[2].parent / "shared" / "data" / "ch_households_halfhourly.parquet"
 DEVIATIONS = (0.02, 0.3, 2.0)
 CERTIFIED = 5e-3
 """How far the certified bound may lie above what the best law found has."""
@@ -271,7 +270,7 @@ def test_what_has_no_limit_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SWISS.exists(), reason="the Swiss households are not beside the repository")
+@needs_data
 def test_figures_of_the_trial_on_swiss_households() -> None:
     """For one variance Laplace reaches about 94 %, Gaussian 96 % and one-term sine 98 % of the limit."""
     made = profile(SWISS)

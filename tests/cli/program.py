@@ -12,7 +12,6 @@ from unittest.mock import patch
 from halfmask.cli import main
 
 PROGRAM = [sys.executable, "-m", "halfmask.cli"]
-DATA = Path(__file__).parents[3] / "shared" / "data"
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 STREAMS = ("stdin", "stdout", "stderr")

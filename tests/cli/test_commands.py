@@ -15,9 +15,10 @@ import pytest
 
 from halfmask import __version__
 from halfmask.cli import app
-from tests.cli.program import DATA, PROGRAM, halfmask, process
+from tests.cli.program import PROGRAM, halfmask, process
 from tests.profiles.oracle import expected_profile
 from tests.profiles.panels import HALF_HOUR, awkward, table
+from tests.real_data import DATA, PEDESTRIANS, SWISS, needs_data
 
 KEYS = {"readings", "users", "periods", "zeros", "negatives", "nonfinite", "duplicates", "missing", "empty_users"}
 HEAVY = ("numpy", "duckdb", "numba", "pyarrow", "narwhals", "scipy", "matplotlib", "pandas", "polars", "pyspark")
@@ -73,9 +74,9 @@ def test_the_picture_is_printed_and_drawn(tmp_path: Path) -> None:
         assert (tmp_path / f"x.{kind}").read_bytes().startswith(begins)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not beside this checkout")
+@needs_data
 def test_swiss_households_with_nothing_but_the_path(tmp_path: Path) -> None:
-    ended = halfmask("profile", DATA / "ch_households_halfhourly.parquet", "-o", tmp_path / "x.profile")
+    ended = halfmask("profile", SWISS, "-o", tmp_path / "x.profile")
     assert ended.returncode == 0, ended.stderr
     assert "6 more have only zeros" in ended.stdout
     assert "(3.5%)" in ended.stdout
@@ -85,16 +86,16 @@ def test_swiss_households_with_nothing_but_the_path(tmp_path: Path) -> None:
     assert found["negatives"] == counted("ch_households_halfhourly.parquet")["negatives"] > 0
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not beside this checkout")
+@needs_data
 def test_melbourne_pedestrians_with_nothing_but_the_path(tmp_path: Path) -> None:
-    ended = halfmask("profile", DATA / "melbourne_pedestrians_hourly.parquet", "-o", tmp_path / "x.profile")
+    ended = halfmask("profile", PEDESTRIANS, "-o", tmp_path / "x.profile")
     assert ended.returncode == 0, ended.stderr
     found, expected = shown(tmp_path / "x.profile"), counted("melbourne_pedestrians_hourly.parquet")
     assert found["step"] == "1 h"
     assert {name: found[name] for name in expected} == expected
     quantiles = found["quantiles"]
     assert isinstance(quantiles, dict)
-    values = pq.read_table(DATA / "melbourne_pedestrians_hourly.parquet")["value"].to_numpy()
+    values = pq.read_table(PEDESTRIANS)["value"].to_numpy()
     for share in ("0.25", "0.5", "0.99"):
         assert quantiles[share] == pytest.approx(np.nanquantile(values, float(share)), rel=0.011)
 

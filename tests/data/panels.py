@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from halfmask.data.panel import Panel
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-
 
 def us(text: str) -> int:
     """Microseconds since 1970 of a wall-clock time."""

@@ -11,7 +11,8 @@ import pytest
 
 from halfmask.data.sources import open_panel
 from halfmask.errors import ColumnError, HalfmaskError, OptionError, ReadingError, RunError, SourceError
-from tests.data.panels import CSV, DATA, READINGS, rows, table, us, write
+from tests.data.panels import CSV, READINGS, rows, table, us, write
+from tests.real_data import DATA, needs_data
 
 
 def test_csv_and_its_notes(tmp_path: Path) -> None:
@@ -312,7 +313,7 @@ def test_every_error_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the folder with the real data sets is not beside the repository")
+@needs_data
 @pytest.mark.parametrize(
     ("name", "readings", "users"),
     [("ch_households_halfhourly", 1_263_024, 537), ("melbourne_pedestrians_hourly", 656_823, 39)],

@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
+import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import halfmask
+import halfmask_device
 
 ROOT = Path(__file__).parents[2]
 DAY = """
@@ -50,6 +55,29 @@ def test_the_wheel_is_small_and_holds_the_device_alone(wheel: Path) -> None:
     assert shipped == {str(path.relative_to(source.parent)) for path in source.rglob("*.py")}
     assert {name.split("/")[0].split("-")[0] for name in names} == {"halfmask_device"}
     assert "Requires-Dist" not in metadata
+
+
+def test_the_source_distribution_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path), "-t"]
+    subprocess.run([*build, "sdist"], check=True, timeout=300, cwd=ROOT / "packages" / "halfmask-device")
+    (packed,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(packed) as files:
+        files.extractall(tmp_path, filter="data")
+    subprocess.run([*build, "wheel"], check=True, timeout=300, cwd=tmp_path / packed.name.removesuffix(".tar.gz"))
+    (made,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(made) as ours, zipfile.ZipFile(wheel) as theirs:
+        assert sorted(ours.namelist()) == sorted(theirs.namelist())
+
+
+def test_there_is_one_version() -> None:
+    ours, device = (
+        tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        for folder in (ROOT, ROOT / "packages" / "halfmask-device")
+    )
+    said = {ours["version"], device["version"], halfmask.__version__, halfmask_device.__version__}
+    assert len(said) == 1
+    assert f"halfmask-device=={halfmask.__version__}" in ours["dependencies"]
+    assert f"## {halfmask.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_wheel_alone_masks_a_day_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

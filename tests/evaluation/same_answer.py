@@ -1,7 +1,5 @@
 """Panels and settings on which both methods are held against each other."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
@@ -14,8 +12,8 @@ from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
+from tests.real_data import PEDESTRIANS, SWISS
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 START = np.datetime64("2024-01-01T00:00", "us")
 
 # Every mechanism at scales from hardly any noise to much more than a reading.
@@ -77,9 +75,9 @@ AWKWARD = ("few users", "heavy tails", "many zeros", "negative values", "one rea
 def real(name: str) -> pl.DataFrame:
     """A part of a real dataset that both methods get through in seconds."""
     if name == "swiss households":
-        data = pl.read_parquet(SHARED / "ch_households_halfhourly.parquet")
+        data = pl.read_parquet(SWISS)
         return data.filter(pl.col("user").is_in(data["user"].unique(maintain_order=True)[:60].to_list()))
-    data = pl.read_parquet(SHARED / "melbourne_pedestrians_hourly.parquet")
+    data = pl.read_parquet(PEDESTRIANS)
     scaled = pl.col("value") / 1000  # thousands of people an hour: the settings' noise is of that size
     return data.filter(pl.col("time").dt.year() == 2014, pl.col("time").dt.month() <= 3).with_columns(scaled)
 

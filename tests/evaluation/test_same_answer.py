@@ -14,7 +14,8 @@ from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
-from tests.evaluation.same_answer import AWKWARD, SETTINGS, SHARED, awkward, both, deviations, opened, real
+from tests.evaluation.same_answer import AWKWARD, SETTINGS, awkward, both, deviations, opened, real
+from tests.real_data import needs_data
 from tests.statistics import ks_two_sample, share
 
 TESTS = 20 * len(SETTINGS) * len(METRICS)
@@ -64,7 +65,7 @@ def test_other_aggregates_and_errors(aggregate: str, error: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.exists(), reason="the real datasets are not here")
+@needs_data
 @pytest.mark.parametrize("name", ["swiss households", "melbourne pedestrians"])
 def test_real_data_at_length(name: str) -> None:
     panel, profile = opened(real(name))

@@ -19,8 +19,8 @@ from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.reconstruction import simulated_errors
 from tests.evaluation.direct_cases import Case
+from tests.real_data import PEDESTRIANS, SWISS, needs_data
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 USERS, DAYS, STEP = 120, 8, 2
 MASKINGS = 240
 KINDS = ("kWh", "Wh", "water", "temperatures", "pedestrians")
@@ -113,11 +113,9 @@ def test_the_error_function_is_the_data_s_own(kind: str, error: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["ch_households_halfhourly", "melbourne_pedestrians_hourly"])
-def test_each_level_is_what_it_says_on_real_readings(file: str) -> None:
-    source = DATA / f"{file}.parquet"
-    if not source.is_file():
-        pytest.skip("the readings are not beside the repository")
+@needs_data
+@pytest.mark.parametrize("source", [SWISS, PEDESTRIANS], ids=["swiss", "pedestrians"])
+def test_each_level_is_what_it_says_on_real_readings(source: Path) -> None:
     opened = open_panel(source)
     table = opened.collect(opened.frame).to_pandas().dropna()
     profile = build_profile(open_panel(source))

@@ -20,8 +20,8 @@ from halfmask.menus.promise import typical_reading
 from halfmask.menus.words import menu_rows, menu_words, noise_quantile, shown, total_error
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
+from tests.real_data import SWISS, needs_data
 
-SWISS = Path(__file__).parents[3] / "shared" / "data" / "ch_households_halfhourly.parquet"
 scores = st.floats(0.001, 0.999)
 
 
@@ -135,7 +135,7 @@ def test_a_summary_gives_the_menu_of_its_samples_and_no_other(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SWISS.is_file(), reason="the Swiss households are not beside the repository")
+@needs_data
 def test_the_menu_of_real_households_is_as_the_method_found_it() -> None:
     """The method's page: privacy .085/.20/.40/.60/.80 with utility 1.00/.999/.82/.70/.59, of other random settings."""
     made = evaluate_grid(profile(SWISS), grid("paper"))

@@ -1,7 +1,5 @@
 """Populations and evidence by hand, for attacks whose outcome is known."""
 
-from pathlib import Path
-
 import numpy as np
 
 from halfmask.arrays import FloatArray
@@ -9,7 +7,6 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.evidence import Evidence, Population
 
 HALF_HOUR = 1_800_000_000
-SWISS = Path(__file__).parents[3] / "shared" / "data" / "ch_households_halfhourly.parquet"
 
 
 def setting(text: str) -> PrivacySetting:

@@ -13,7 +13,8 @@ from halfmask.protection.attacks.averaging import WEEK
 from halfmask.protection.attacks.seeds import guessable_seed
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from tests.evaluation.direct_cases import household
-from tests.protection.attack_cases import SWISS, evidence_of, homes, household_population, setting
+from tests.protection.attack_cases import evidence_of, homes, household_population, setting
+from tests.real_data import SWISS, needs_data
 
 SETTINGS = [
     "none",
@@ -101,7 +102,7 @@ def test_another_seed_gives_other_draws_and_like_findings() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SWISS.exists(), reason="the Swiss households are not beside the repository")
+@needs_data
 def test_swiss_households() -> None:
     panel = open_panel(SWISS)
     profile = build_profile(panel)
