@@ -19,6 +19,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "evaluation.totals": (2,),
     "evaluation.local": (3,),
     "evaluation.few": (7,),
+    "evaluation.placed": None,
     "evaluation.cancellation": None,
     "menus.scouts": None,
     "menus.recognised": None,

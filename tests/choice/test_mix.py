@@ -24,7 +24,7 @@ from tests.evaluation.same_answer import opened
 from tests.statistics import share
 
 REPEATS = 100
-COMPARISONS = 6 * 8
+COMPARISONS = 6 * 10
 ENTROPY_SLACK = 0.02
 """Bits that the grid of logarithmic cells may be off; the docs of the analytic method state the same order."""
 
@@ -84,6 +84,8 @@ MENUS = {
         "relative",
     ),
     "variance": (("laplace:0.3", "gaussian:0.5", "none", "sine:0.6"), "variance", "relative"),
+    "lattices": (("geometric:0.5,0.1", "laplace:0.3", "geometric:2,0.5", "none"), "sum", "relative"),
+    "lattices, scaled": (("geometric:0.5,0.1", "sine:0.9", "geometric:2,0.5", "none"), "sum", "scaled"),
 }
 
 

@@ -46,6 +46,19 @@ def geometric(b: float, step: float) -> Noise:
     return lambda rng, shape: step * (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(float)
 
 
+def tabulated(*pairs: float) -> Noise:
+    """|psi| even between neighbouring values y, which it is below with the chances c; the sign a coin."""
+    y, c = (np.array([0.0, *part]) for part in (pairs[::2], pairs[1::2]))
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        u = rng.random(shape)
+        piece = np.searchsorted(c, u, side="right")  # those without mass are passed over
+        within = (u - c[piece - 1]) / (c[piece] - c[piece - 1])
+        return np.asarray((y[piece - 1] + within * (y[piece] - y[piece - 1])) * rng.choice([-1.0, 1.0], shape))
+
+    return draw
+
+
 def samples(
     values: FloatArray,
     noise: Noise,
@@ -151,3 +164,19 @@ def net(users: int = 24, days: int = 20) -> FloatArray:
     """Net metering: two decimals, on both sides of zero, heavy tails; users differ in sign and size."""
     rng = np.random.default_rng(7003)
     return np.round(rng.normal(0.4, 1, (users, 1, 1)) + rng.standard_t(3, (users, days, 12)), 2)
+
+
+def volts(users: int = 12, days: int = 10) -> FloatArray:
+    """Any digits, all within a few percent of each other: a profile has seven bins of them."""
+    return np.asarray(np.random.default_rng(37).normal(230, 2, (users, days, 24)))
+
+
+def converted(users: int = 12, days: int = 20) -> FloatArray:
+    """Pulses of 0.1 MJ in kWh: multiples of 1/36."""
+    return np.round(np.random.default_rng(38).gamma(2, 10, (users, days, 24)) + 1) / 36
+
+
+def constants(users: int = 15, days: int = 10) -> FloatArray:
+    """Every user has one reading, again and again."""
+    level = np.round(np.random.default_rng(39).lognormal(1, 0.8, (users, 1, 1)), 2)
+    return np.broadcast_to(level, (users, days, 16)).copy()

@@ -19,6 +19,8 @@ from halfmask.evaluation.analytic import denominators, lattice
 from halfmask.evaluation.analytic.decimals import reading_step, reading_steps
 from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.evaluate import evaluate_grid, findings
+from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
@@ -28,7 +30,7 @@ from tests.evaluation.brute import Noise
 from tests.evaluation.same_answer import opened
 from tests.statistics import share
 
-TESTS = 40 * 6 * 3
+TESTS = 50 * 6 * 3
 FAR = float(norm.isf(share(TESTS) / 2))
 
 
@@ -130,6 +132,35 @@ CASES = {
     "constant readings, relative noise, scaled error": Case(
         np.full((12, 10, 24), 0.7), "relative-laplace:0.2", brute.laplace(0.2), SCALED, 100
     ),
+    "bounded noise on readings alike": Case(brute.volts(), "sine:276", brute.sine(276), {}, 100),
+    "lattice noise on readings of any digits": Case(
+        np.random.default_rng(40).lognormal(0, 0.7, (20, 10, 24)), "geometric:5,1", brute.geometric(5, 1), {}, 60
+    ),
+    "lattice noise on a step of its own": Case(
+        brute.converted(), "geometric:1.4,0.28", brute.geometric(1.4, 0.28), {}, 60
+    ),
+    "lattice noise on so few readings that they are drawn": Case(
+        np.random.default_rng(42).uniform(0.95, 1.05, (1, 40, 6)), "geometric:5,1", brute.geometric(5, 1), {}, 100
+    ),
+    "lattice noise on constant users": Case(brute.constants(), "geometric:0.4,0.1", brute.geometric(0.4, 0.1)),
+    "bounded noise on constant users": Case(brute.constants(), "sine:5", brute.sine(5), {}, 150),
+    "noise of nearly one size": Case(
+        brute.decimals(), "tabulated:0.9,0,1.1,1", brute.tabulated(0.9, 0, 1.1, 1), {}, 60
+    ),
+    "variance of twelve readings, relative noise": Case(
+        np.random.default_rng(43).lognormal(0, 0.7, (6, 60, 2)),
+        "relative-gaussian:0.1",
+        brute.gaussian(0.1),
+        VARIANCE,
+        600,
+    ),
+    "constants that share a bin, relative noise, scaled error": Case(
+        np.broadcast_to(np.array([0.6996, 0.7070])[:, None, None], (2, 20, 24)).copy(),
+        "relative-gaussian:0.25",
+        brute.gaussian(0.25),
+        SCALED,
+    ),
+    "errors in one bin": Case(1e5 * brute.heavy(), "laplace:0.001", brute.laplace(0.001), {}, 60),
     "sums that cancel": Case(brute.temperatures(4, 30), "laplace:1", brute.laplace(1)),
 }
 
@@ -146,13 +177,24 @@ def test_the_analytic_method_is_brute_force(name: str) -> None:
         (brute.temperatures(), 0.1),
         (1000 * brute.decimals(), 10.0),
         (np.full((3, 4, 24), 0.5), 0.5),
+        (brute.converted(), 1 / 36),
         (brute.heavy(), None),
+        (brute.volts(), None),
         (brute.decimals() + 1e-5 * brute.heavy(12, 20, 24), None),
     ],
 )
 def test_the_step_of_readings_shows_in_their_profile(values: FloatArray, step: float | None) -> None:
     found = reading_step(opened(brute.panel(values))[1])
     assert found == (step if step is None else pytest.approx(step))
+
+
+def test_readings_of_any_digits_have_no_steps_and_constant_ones_are_their_own() -> None:
+    anywhere = np.random.default_rng(44).lognormal(0, 0.7, (40, 20, 24))
+    for values in (anywhere, brute.volts()):  # a density that falls within a bin is no sign of steps
+        assert reading_steps(opened(brute.panel(values))[1]) == ()
+    assert reading_steps(opened(brute.panel(brute.constants()))[1]) is None
+    whole = np.random.default_rng(45).poisson(12, (10, 10, 24)) + 1.0
+    assert reading_steps(opened(brute.panel(whole))[1]) is None  # each bin holds one number
 
 
 def test_lattice_noise_is_counted_in_each_subset_by_itself() -> None:
@@ -171,7 +213,7 @@ def test_lattice_noise_is_counted_in_each_subset_by_itself() -> None:
 def test_decimals_that_differ_show_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     values = brute.mixed_decimals()
     _, profile = opened(brute.panel(values))
-    shares = dict(reading_steps(profile))
+    shares = dict(reading_steps(profile) or ())
     assert shares[0.01] == pytest.approx(0.7, abs=0.06)
     assert shares[0.001] == pytest.approx(0.3, abs=0.06)
     setting, noise = "geometric:0.3,0.1", brute.geometric(0.3, 0.1)
@@ -188,7 +230,7 @@ def test_each_lattice_of_a_large_grid_is_by_itself(monkeypatch: pytest.MonkeyPat
     subsets = draw_subsets(profile, [6, 12], 2, 3)
     texts = [f"geometric:{b:.3f},{step}" for b in np.linspace(0.1, 2, 150) for step in (0.1, 0.01)]
     alone = [analytic(profile, texts[place], subsets)[:, 2] for place in (20, 21, 180, 181)]
-    monkeypatch.setattr(lattice, "MOST_WORK", 3e7)
+    monkeypatch.setattr(lattice, "MOST_WORK", {16: 3e7})
     grid = Grid.from_settings([PrivacySetting.parse(text) for text in texts])
     together = evaluate_analytic(profile, grid, subsets, seed=5)[[20, 21, 180, 181], :, 2]
     assert np.abs(together - alone).max() > 0  # not one was counted by itself
@@ -257,6 +299,36 @@ def test_a_setting_scores_the_same_alone_and_in_company() -> None:
         np.testing.assert_allclose(together[place, :, 3:], alone[:, 3:], rtol=1e-12)
         np.testing.assert_allclose(together[place, :, :2], alone[:, :2], rtol=1e-12)
         np.testing.assert_allclose(together[place, :, 2], alone[:, 2], atol=0.02)
+
+
+def test_laws_that_size_and_shape_do_not_tell_apart_score_the_same_in_company() -> None:
+    """Of two hundred tables one has half of its mass in a hundredth: what is between the others says nothing of it."""
+    _, profile = opened(brute.panel(brute.decimals()))
+    subsets = draw_subsets(profile, [3, 12], 2, 1)
+    rng = np.random.default_rng(46)
+    ends, masses = np.sort(rng.uniform(0.1, 1.5, (200, 4)), axis=1), np.sort(rng.random((200, 3)), axis=1)
+    settings = [
+        PrivacySetting("tabulated", tuple(float(x) for pair in zip(y, [*c, 1.0], strict=True) for x in pair))
+        for y, c in zip(ends.round(3), masses.round(3), strict=True)
+    ]
+    odd = "tabulated:0.372,0.083,0.703,0.374,0.813,0.458,0.825,1"
+    grid = Grid.from_settings([*settings, PrivacySetting.parse(odd)])
+    for error in ("relative", "scaled"):
+        together = evaluate_analytic(profile, grid, subsets, seed=5, error=error)[-1]  # type: ignore[arg-type]
+        np.testing.assert_allclose(together[:, 2], analytic(profile, odd, subsets, error=error)[:, 2], atol=0.03)
+
+
+def test_both_methods_count_the_periods_that_have_no_error() -> None:
+    values = np.round(brute.heavy(6, 10, 4), 1)
+    values[:, :4] = 0.3
+    panel, profile = opened(brute.panel(values))
+    told = []
+    for method in ("analytic", "direct"):
+        tried = Experiment.on(profile, sizes=(3, 6), repeats=2, aggregate="variance", error="relative", method=method)
+        study = evaluate_grid(profile, Grid.from_settings([PrivacySetting.parse("laplace:1")]), tried, panel=panel)
+        told.append(study.about["excluded_periods"])
+        assert any(f"{told[-1]} periods of subsets have a variance of zero" in line for line in findings(study))
+    assert told == [4 * 4, 4 * 4]
 
 
 @pytest.mark.parametrize("rows", [(1, 4, 7, 20), (0, 3, 5, 6, 9, 11, 14, 18, 21, 23)])

@@ -153,7 +153,7 @@ class AllReadings:
     def _fine(self) -> "FineGrid":
         from halfmask.evaluation.analytic.fine import FineGrid
 
-        return FineGrid(self.z.size, self.z.share[0])
+        return FineGrid.of(self.z, self.z.share[0])
 
 
 @dataclass(frozen=True, eq=False)

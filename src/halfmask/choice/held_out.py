@@ -112,7 +112,8 @@ def _true_privacy(profile: Profile, menu: Menu, rows: IntArray, prior: Prior) ->
     """Personal privacy of each setting (first axis) for each user, from all of its readings."""
     bins, counts, zeros = _counts(profile, rows)
     held = counts.sum(axis=1)
-    return personal_privacy(menu, PersonalLaws(bins, counts / held[:, None], zeros / (held + zeros)), prior.errors)
+    laws = PersonalLaws(bins, counts / held[:, None], zeros / (held + zeros), prior.step)
+    return personal_privacy(menu, laws, prior.errors)
 
 
 def _advice(

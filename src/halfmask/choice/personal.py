@@ -25,12 +25,13 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.system import local_parts
 from halfmask.choice.system_kernel import expected_entropies
 from halfmask.errors import OptionError
+from halfmask.evaluation.analytic.decimals import CANDIDATES, reading_step
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind
 from halfmask.evaluation.metrics import LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import privacy
 from halfmask.menus.menu import Menu
-from halfmask.profiles.bins import bin_of, centre
+from halfmask.profiles.bins import SMALLEST, bin_of, centre
 from halfmask.profiles.profile import Profile
 
 DRAWS = 100
@@ -43,7 +44,7 @@ class Prior:
     """What a producer may know of the population: shares of |s| in logarithmic bins, and numbers; nobody's own data.
 
     ``zeros`` share of readings that are zero, ``strength`` k in periods, ``a_period`` readings of a user in a period,
-    ``errors`` local errors in a typical sample of the menu's study.
+    ``errors`` local errors in a typical sample of the menu's study, ``step`` what readings are multiples of, if known.
     """
 
     bins: IntArray
@@ -52,15 +53,20 @@ class Prior:
     strength: float
     a_period: float
     errors: float
+    step: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PersonalLaws:
-    """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros."""
+    """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros.
+
+    ``step`` is what readings are multiples of, where they are.
+    """
 
     bins: IntArray
     share: FloatArray
     zeros: FloatArray
+    step: float | None = None
 
 
 def population_prior(profile: Profile, menu: Menu) -> Prior:
@@ -80,6 +86,7 @@ def population_prior(profile: Profile, menu: Menu) -> Prior:
         strength=_strength(profile),
         a_period=float(cells[cells > 0].mean() / max(profile.rows["members"].mean(), 1)),
         errors=float(np.median(sizes)) * (readings - zeros) / population(profile),
+        step=reading_step(profile),
     )
 
 
@@ -110,8 +117,19 @@ def _strength(profile: Profile) -> float:
 def own_counts(readings: FloatArray) -> tuple[IntArray, FloatArray, int]:
     """Bins of a producer's non-zero readings, how many are in each, and the number of zeros."""
     sizes = np.abs(readings)
-    bins, counts = np.unique(bin_of(sizes[sizes > 0]), return_counts=True)
-    return bins, counts.astype(float), int((sizes == 0).sum())
+    held = sizes >= SMALLEST
+    bins, counts = np.unique(bin_of(sizes[held]), return_counts=True)
+    return bins, counts.astype(float), int((~held).sum())
+
+
+def own_step(readings: FloatArray) -> float | None:
+    """The largest usual step (0.1, 0.05, 0.02, 0.01 ...) of which all of a producer's readings are multiples."""
+    sizes = np.unique(np.abs(readings)[np.abs(readings) >= SMALLEST])
+    for step in CANDIDATES:
+        whole = np.rint(sizes / step)
+        if len(sizes) and (whole > 0).all() and (np.abs(sizes / step - whole) <= 1e-9 * whole).all():
+            return step
+    return None
 
 
 def personal_laws(
@@ -133,7 +151,7 @@ def personal_laws(
     periods = (counts.sum() + zeros) / prior.a_period
     nought = (zeros / prior.a_period + prior.strength * prior.zeros) / (periods + prior.strength)
     every = np.arange(laws.shape[1]) + int(place.min()) + low
-    return PersonalLaws(every, laws / laws.sum(axis=1, keepdims=True), np.full(draws + 1, nought))
+    return PersonalLaws(every, laws / laws.sum(axis=1, keepdims=True), np.full(draws + 1, nought), prior.step)
 
 
 def _level(bins: IntArray, counts: FloatArray, prior: Prior) -> tuple[float, float]:
@@ -162,7 +180,8 @@ def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
     for each in laws:
         share[row : row + len(each.share), each.bins - low] = each.share
         row += len(each.share)
-    return PersonalLaws(np.arange(low, high + 1), share, np.concatenate([each.zeros for each in laws]))
+    zeros = np.concatenate([each.zeros for each in laws])
+    return PersonalLaws(np.arange(low, high + 1), share, zeros, laws[0].step)
 
 
 def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray:
@@ -183,7 +202,9 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
     return privacy(metrics, menu.largest, menu.weights)
 
 
-def masked_once(menu: Menu, bins: IntArray, counts: FloatArray, zeros: int) -> FloatArray | None:
+def masked_once(
+    menu: Menu, bins: IntArray, counts: FloatArray, zeros: int, step: float | None = None
+) -> FloatArray | None:
     """q expected of every setting when these readings themselves are masked once each: a short histogram of their own.
 
     None where no reading has an error.
@@ -192,7 +213,7 @@ def masked_once(menu: Menu, bins: IntArray, counts: FloatArray, zeros: int) -> F
     if not held:
         return None
     scaled = menu.provenance.get("error", "relative") == "scaled"
-    law = PersonalLaws(bins, counts[None] / held, np.full(1, zeros / (held + zeros)))
+    law = PersonalLaws(bins, counts[None] / held, np.full(1, zeros / (held + zeros)), step)
     return personal_privacy(menu, law, held + zeros if scaled else held)[:, 0]
 
 
@@ -203,15 +224,15 @@ def _denominators(law: PersonalLaws, kind: NoiseKind, error: ErrorKind, errors: 
     sizes = centre(law.bins)
     if kind == "additive" and error == "relative":
         inverse = np.stack([law.share @ sizes**-k for k in (1.0, 2.0, 3.0, 4.0)], axis=1)
-        return Denominators(sizes, law.share, inverse, n, none)
+        return Denominators(sizes, law.share, inverse, n, none, ((law.step, 1.0),) if law.step else ())
     if kind == "additive":
         mean = (1 - law.zeros) * (law.share @ sizes)
         order = np.argsort(mean)
         share = np.zeros((laws, laws))
         share[order, np.arange(laws)] = 1
-        return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none)
+        return Denominators(mean[order], share, mean[:, None] ** -np.arange(1.0, 5.0), n, none, None)
     if error == "relative":
-        return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none)
+        return Denominators(np.ones(1), np.ones((laws, 1)), np.ones((laws, 4)), n, none, None)
     raise OptionError("personal privacy of relative noise is known for `error=relative` alone: leave it off the menu")
 
 

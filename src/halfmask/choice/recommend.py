@@ -1,14 +1,23 @@
 """Advice to one producer: the setting of the menu that serves a wish, judged on readings that stay where they are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.peak import peak_shows, split_evenings
-from halfmask.choice.personal import Prior, interval, masked_once, middle, own_counts, personal_laws, personal_privacy
+from halfmask.choice.personal import (
+    Prior,
+    interval,
+    masked_once,
+    middle,
+    own_counts,
+    own_step,
+    personal_laws,
+    personal_privacy,
+)
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
@@ -131,9 +140,10 @@ def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: i
         menu[id]
     rng = stream(seed, "choice.advice")
     bins, counts, zeros = own_counts(own.values)
+    prior = replace(prior, step=own_step(own.values))
     scores = personal_privacy(menu, personal_laws(bins, counts, zeros, prior, rng), prior.errors)
     peaks = _peaks(menu, own, wish, rng)
-    settings = _judged(menu, scores, masked_once(menu, bins, counts, zeros), peaks, wish)
+    settings = _judged(menu, scores, masked_once(menu, bins, counts, zeros, prior.step), peaks, wish)
     chosen = _serving(settings, wish)
     periods = len(own.values) / prior.a_period
     weight = periods / (periods + prior.strength)

@@ -9,16 +9,18 @@ under one setting is computed once, and a choice is a sum of such parts:
 The same draws serve all choices (common random numbers). The scatter of mean and second moment of the local error
 around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out. The
 entropy is within 0.02 bits of the analytic method's (0.0005 of privacy), which looks closer at bounded noise; of a
-`HANDFUL` of values of z (few users, scaled errors) it is exact. Where few readings count for the errors' second moment
-(`halfmask.evaluation.analytic.few`), the scatter of the local deviation is up to half too large here.
+`HANDFUL` of values of z (few users, scaled errors) it is exact. Noise on a lattice is counted (`lattice_cells`). Where
+few readings count for the errors' second moment (`halfmask.evaluation.analytic.few`), the scatter of the local
+deviation is up to half too large here.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.choice.lattice_cells import Atoms, atoms, with_atoms
 from halfmask.choice.system_kernel import error_summaries, expected_entropies
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC, own_value
@@ -110,21 +112,41 @@ def local_parts(
     """``cells``, ``bins_held`` and ``local`` of a system; ``laws`` tells each hand's law of z for a kind of noise."""
     local: dict[int, FloatArray] = {}
     parts: dict[int, FloatArray] = {}
-    bins_held = np.ones(1)
+    found: list[Atoms | None] = [None] * len(settings)
+    longest: LogGrid | None = None
     of_z = {kind: laws(kind) for kind in KINDS if any(each.kind == kind for each in settings)}
     few_values = all(len(z.size) <= HANDFUL for z in of_z.values())
     for kind, z in of_z.items():
         of_kind = [number for number, each in enumerate(settings) if each.kind == kind]
         grid = _grid(z, [settings[number] for number in of_kind], FINE_PER_OCTAVE if few_values else PER_OCTAVE)
-        held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
-        bins_held = max(bins_held, held, key=len)
+        longest = grid if longest is None or len(grid.multiple) > len(longest.multiple) else longest
         for number in of_kind:
+            found[number] = atoms(settings[number], z)
             parts[number] = (_cells_of_few if few_values else _cells)(settings[number], z, grid)
             local[number] = _local_sums(settings[number], z)
-    cells = np.zeros((len(settings), len(local[0]), len(bins_held)))
-    for number, part in parts.items():
-        cells[number, :, : part.shape[1]] = part
-    return cells, bins_held, np.stack([local[number] for number in range(len(settings))])
+    if longest is None:
+        raise OptionError("there is no setting")
+    sums = np.stack([local[number] for number in range(len(settings))])
+    return *_table(parts, found, longest, len(sums[0])), sums
+
+
+def _table(
+    parts: Mapping[int, FloatArray], found: Sequence[Atoms | None], grid: LogGrid, hands: int
+) -> tuple[FloatArray, FloatArray]:
+    """What each setting and hand puts into each cell, and how many bins a cell holds."""
+    bins_held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
+
+    def made(atomic: Sequence[Atoms | None]) -> FloatArray:
+        cells = np.zeros((len(found), hands, len(bins_held)))
+        for number, part in parts.items():
+            if atomic[number] is None:
+                cells[number, :, : part.shape[1]] = part
+        return cells
+
+    try:
+        return with_atoms(made(found), bins_held, _edges(grid)[grid.dense :], grid.bins, found)
+    except OverflowError:  # too many bins: lattice noise is taken as continuous
+        return made([None] * len(found)), bins_held
 
 
 def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], aggregate: str) -> None:
@@ -165,8 +187,7 @@ def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArra
 
 def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
     """The same from the law itself, at each value of z; an error on an edge belongs to the bin it opens."""
-    ratio = 2 ** (1 / grid.per_octave)
-    edges = np.append(grid.cell_error, grid.cell_error[-1] * ratio) * 2 / (1 + ratio)
+    edges = _edges(grid)
     near = np.minimum(np.arange(grid.bins + 1) * BIN_WIDTH, edges[grid.dense])
     at = np.outer(z.size * (1 - 1e-10), np.concatenate([near, edges[grid.dense + 1 :]]))
     cdf = setting.law.cdf(np.repeat([setting.parameters], len(z.size), axis=0), at)
@@ -174,6 +195,12 @@ def _cells_of_few(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> Fl
     share = z.share @ np.diff(cdf, axis=1) * (1 - z.zero)[:, None]
     share[:, 0] += z.zero
     return np.asarray(share * z.n[:, None])
+
+
+def _edges(grid: LogGrid) -> FloatArray:
+    """The errors between cells."""
+    ratio = 2 ** (1 / grid.per_octave)
+    return np.asarray(np.append(grid.cell_error, grid.cell_error[-1] * ratio) * 2 / (1 + ratio))
 
 
 def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:

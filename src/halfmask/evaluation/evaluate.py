@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import ANALYTIC, own_value
 from halfmask.evaluation.analytic.decimals import reading_steps
 from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
+from halfmask.evaluation.analytic.totals import period_sums
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.decay import decay_of, verdict
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
@@ -86,19 +88,29 @@ def evaluate_grid(
             panel, profile, list(grid.settings()), subsets, **how,
             checkpoint=checkpoint, resume=resume, threads=threads, progress=advance,
         )  # fmt: skip
+        notes.excluded_periods = _zero_periods(profile, subsets, tried)
     users, repeat = _samples(subsets)
+    steps = reading_steps(profile)
     about = {
         **tried.to_json(),
         "settings": len(grid),
         "scale": grid.scale,
         "unfit_for_relative": unfit_for_relative(profile),
         "readings": profile.readings,
-        "reading_steps": [list(each) for each in reading_steps(profile)],
+        "reading_steps": None if steps is None else [list(each) for each in steps],
         "excluded_periods": notes.excluded_periods,
         "estimated": sorted(notes.estimated),
         "numpy": np.__version__,
     }
     return Study(grid, users, repeat, metrics, about)
+
+
+def _zero_periods(profile: Profile, subsets: list[Subset], tried: Experiment) -> int:
+    """Periods of all subsets whose aggregate is zero, so that they have no relative error; as far as sums tell."""
+    if tried.error != "relative" or tried.aggregate not in ANALYTIC:
+        return 0
+    held = (sums[sums[:, 0] > 0] for sums in period_sums(profile, subsets))
+    return sum(int((own_value(tried.aggregate, sums) == 0).sum()) for sums in held)
 
 
 def findings(study: Study) -> list[str]:
@@ -115,11 +127,14 @@ def findings(study: Study) -> list[str]:
     elif broken.all():
         told.append("every setting breaks the constraint on the global error: add settings with less noise")
     if study.about.get("excluded_periods"):
-        told.append(f"{study.about['excluded_periods']} periods of subsets have a total of zero: no global error there")
+        what = {"sum": "total", "mean": "mean"}.get(study.experiment.aggregate, study.experiment.aggregate)
+        told.append(
+            f"{study.about['excluded_periods']} periods of subsets have a {what} of zero: no global error there"
+        )
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
     steps = study.about.get("reading_steps", [])
     tried = study.experiment
-    if stepped and len(steps) != 1 and (tried.method, tried.error) == ("analytic", "relative"):
+    if stepped and steps is not None and len(steps) != 1 and (tried.method, tried.error) == ("analytic", "relative"):
         told.append(f"{' and '.join(stepped)} noise lies on a lattice, and {_decimals(steps)}")
     if study.about.get("estimated"):
         names = ", ".join(study.about["estimated"])

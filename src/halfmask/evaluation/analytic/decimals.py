@@ -3,6 +3,7 @@
 A profile keeps no readings, but the mean of each logarithmic bin and its count. A bin in which one multiple of a step
 lies alone must have that multiple as its mean, so the step that all readings share shows. Where decimals differ, some
 of two digits and some of three, bins with a multiple of the coarser step hold more readings than their neighbours.
+Whether the readings of a bin differ at all shows in the mean of 1/|s|, which is then above 1/mean |s|.
 """
 
 import numpy as np
@@ -20,6 +21,11 @@ COARSEST = 1000  # times the finest step
 RESOLVED = 4000  # finest steps: larger readings share their bin with so many multiples that none stands out
 ROUNDS = 300
 LEAST = 0.01  # share of readings below which a step is not believed in
+EVIDENCE = 25.0  # log likelihood that steps must add to readings that lie anywhere
+WHOLE = 12  # the smallest reading may be so many times the step
+ALIKE = 0.5  # of the spread within bins that their values would have: below it, a bin's readings are all alike
+ROUNDING = 1e-9  # of that spread: bins with one value each have none
+PARTS = 256  # of a bin, for readings that lie anywhere in it
 
 
 def multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:
@@ -29,11 +35,13 @@ def multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:
 
 
 def reading_step(profile: Profile) -> float | None:
-    """The largest step (1, 2 or 5 times a power of ten) of which all readings are multiples, None where none shows."""
+    """The largest step of which all readings are multiples, None where none shows: 1, 2 or 5 times a power of ten, or,
+    for readings in converted units, the smallest reading or a simple fraction of it.
+    """
     size = typical_sizes(profile)
     if not len(size):
         return None
-    for step in CANDIDATES:
+    for step in (*CANDIDATES, *(float(size[0]) / whole for whole in range(1, WHOLE + 1))):
         first, last = multiples(profile.bin_index, step)
         if (last < first).any():
             continue
@@ -44,8 +52,56 @@ def reading_step(profile: Profile) -> float | None:
     return None
 
 
-def reading_steps(profile: Profile) -> Steps:
-    """Shares of the readings by the step that they are rounded to; nothing where hardly any is.
+def reading_steps(profile: Profile) -> Steps | None:
+    """Shares of the readings by the step that they are rounded to; nothing where hardly any is, and None where those of
+    a bin are all alike, whatever they are rounded to: users of constant readings.
+    """
+    steps = _shared_steps(profile)
+    return None if _alike(profile, steps) else steps
+
+
+def _alike(profile: Profile, steps: Steps) -> bool:
+    """Whether readings hardly differ within bins: sum 1/|s| exceeds sum count/mean by their relative variance there."""
+    if not len(profile.bin_index):
+        return False
+    size, counts = typical_sizes(profile), profile.bin_counts
+    apart = float(profile.rows["inverse1"].sum()) / float((counts / size).sum()) - 1
+    place, values, weight = values_in(profile.bin_index, steps)
+    mean = np.bincount(place, weight * values)
+    variance = np.bincount(place, weight * (values / mean[place] - 1) ** 2)
+    return bool(apart < ALIKE * float(counts / size @ variance) / float((counts / size).sum()) + ROUNDING)
+
+
+def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Of every value in a bin: the bin's place, the value, and its share of the bin.
+
+    A reading is as likely on one multiple of its step as on the next. Of steps with more multiples in a bin than
+    ``parts``, and of those on no step, it is in so many parts.
+    """
+    whole_bins = np.arange(len(bins))
+    free, found = np.zeros(len(bins)), []
+    width = edge(bins + 1) - edge(bins)
+    for step, share in steps or ((0.0, 1.0),):
+        if not step:
+            free += share * width
+            continue
+        first, last = multiples(bins, step)
+        count = np.maximum(last - first + 1, 0).astype(np.int64)
+        free += np.where(count > parts, share * step * count, 0.0)
+        count[count > parts] = 0
+        place = np.repeat(whole_bins, count)
+        within = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        found.append((place, (first[place] + within) * step, np.full(len(place), share * step)))
+    held = sum((np.bincount(place, weight, len(bins)) for place, _, weight in found), free)
+    free = np.where(held > 0, free, 1.0)  # readings that no step explains
+    middles = edge(bins[:, None] + (np.arange(parts) + 0.5) / parts)[free > 0]
+    found.append((np.repeat(whole_bins[free > 0], parts), middles.ravel(), np.repeat(free[free > 0] / parts, parts)))
+    place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+    return place, values, weight / np.bincount(place, weight)[place]
+
+
+def _shared_steps(profile: Profile) -> Steps:
+    """Shares of the readings by the step that they are rounded to, whether or not they differ.
 
     Within a quarter of an octave readings are taken as equally dense, and rounding as independent of size and user: a
     bin with m_l multiples of step l then holds f sum_l share_l step_l m_l readings on average, and f times its width of
@@ -56,7 +112,7 @@ def reading_steps(profile: Profile) -> Steps:
         return ()
     common = reading_step(profile)
     finest = common or 10.0 ** np.floor(np.log10(np.average(typical_sizes(profile), weights=profile.bin_counts) / 1000))
-    times = np.array([t for t in (each / finest for each in reversed(CANDIDATES)) if 0.5 < t <= COARSEST])
+    times = np.array([1.0, *(t for t in (each / finest for each in reversed(CANDIDATES)) if 1.5 < t <= COARSEST)])
     times = np.rint(times[np.abs(times - np.rint(times)) < 1e-6])
     last = int(min(profile.bin_index[-1], bin_of(RESOLVED * finest)))
     seen = profile.bin_index <= last
@@ -69,11 +125,34 @@ def reading_steps(profile: Profile) -> Steps:
     columns = [t * np.maximum(high - low + 1, 0) for t, (low, high) in zip(times, held, strict=True)]
     if common is None:
         columns, times = [np.diff(edge(np.append(bins, last + 1))) / finest, *columns], np.append(0.0, times)
-    share = _shares(counts, np.stack(columns, axis=1), (bins - first) // (BINS_PER_OCTAVE // 4))
-    if times[0] == 0 and share[0] > 1 - LEAST:
-        return ()
+    expected, quarter = np.stack(columns, axis=1), (bins - first) // (BINS_PER_OCTAVE // 4)
+    share = _shares(counts, expected, quarter)
+    if times[0] == 0:
+        anywhere = np.eye(len(times))[0]
+        gained = _likelihood(counts, expected @ share, quarter) - _likelihood(counts, expected @ anywhere, quarter)
+        if share[0] > 1 - LEAST or gained < EVIDENCE:
+            return ()
     share[0] = max(share[0], LEAST)  # the finest there is shows, if of few readings
-    return tuple((float(t * finest), float(s)) for t, s in zip(times, share / share.sum(), strict=True) if s > 0)
+    found = tuple((float(t * finest), float(s)) for t, s in zip(times, share / share.sum(), strict=True) if s > 0)
+    return found if common or _unlike(profile, found) < _unlike(profile, ()) else ()
+
+
+def _unlike(profile: Profile, steps: Steps) -> float:
+    """How far the means of bins are from those that their values would have: sum of squared deviations over their
+    variances. Steps that only follow the shape of the density get the means wrong.
+    """
+    place, values, weight = values_in(profile.bin_index, steps)
+    mean = np.bincount(place, weight * values)
+    variance = np.bincount(place, weight * (values - mean[place]) ** 2) + (1e-6 * mean) ** 2
+    return float((profile.bin_counts * (typical_sizes(profile) - mean) ** 2 / variance).sum())
+
+
+def _likelihood(counts: FloatArray, mixed: FloatArray, quarter: IntArray) -> float:
+    """Log likelihood of Poisson counts, but for a constant, at the best density of each quarter of an octave."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.nan_to_num(np.bincount(quarter, counts) / np.bincount(quarter, mixed))[quarter]
+        logs = np.where(counts > 0, counts * np.log(density * mixed), 0.0)
+    return float(logs.sum())
 
 
 def _shares(counts: FloatArray, expected: FloatArray, quarter: IntArray) -> FloatArray:

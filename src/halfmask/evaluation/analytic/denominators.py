@@ -50,11 +50,13 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
     if noise == "additive" and error == "relative":
-        rows = profile.rows
+        rows, steps = profile.rows, reading_steps(profile)
+        if steps is None and _constant(profile):
+            return _own_means(profile, members)
         inverse = np.stack([rows[f"inverse{k}"] for k in (1, 2, 3, 4)], axis=1)
         size = dict(zip(profile.bin_index.tolist(), typical_sizes(profile), strict=True))
         law = _law(members, profile.histogram, size, inverse, np.zeros(len(profile)))
-        return replace(law, steps=reading_steps(profile))
+        return replace(law, steps=steps)
     if noise == "additive" and not profile.buckets:
         return _own_means(profile, members)
     if noise == "additive":
@@ -65,7 +67,8 @@ def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, erro
     if error == "relative":
         n = (profile.rows["readings"] - profile.rows["zeros"]).astype(float)
         ones = Counts.gather(np.arange(len(profile)), np.zeros(len(profile)), n)
-        return _law(members, ones, {0: 1.0}, np.repeat(n[:, None], 4, axis=1), np.zeros(len(profile)))
+        law = _law(members, ones, {0: 1.0}, np.repeat(n[:, None], 4, axis=1), np.zeros(len(profile)))
+        return replace(law, steps=None)
     return _relative_to_own_mean(profile, members)
 
 
@@ -96,6 +99,12 @@ def _law(
     )
 
 
+def _constant(profile: Profile) -> bool:
+    """Whether every user's readings are in one bin, so that, where readings of a bin are alike, they are its mean."""
+    one_each = len(np.unique(profile.histogram.row)) == len(profile.histogram.row)
+    return one_each and not profile.buckets and not profile.rows["zeros"].any()
+
+
 def _own_means(profile: Profile, members: FloatArray) -> Denominators:
     """z = mean |s| of each user, as many values as there are different means."""
     readings, sizes = profile.rows["readings"], profile.rows["sum_abs"]
@@ -117,12 +126,25 @@ def _relative_to_own_mean(profile: Profile, members: FloatArray) -> Denominators
     place = np.searchsorted(profile.bin_index, histogram.bin)
     typical = mean[histogram.row] / typical_sizes(profile)[place]
     shifted: IntArray = bin_of(typical)
-    inverse = np.zeros((len(profile), 4))
-    for power in (1, 2, 3, 4):
-        np.add.at(inverse[:, power - 1], histogram.row, histogram.count * typical**-power)
+    third: FloatArray = np.bincount(histogram.row, histogram.count * typical**-3.0, len(profile)).astype(float)
+    inverse = _own_powers(profile, mean, third)
     bins, at = np.unique(shifted, return_inverse=True)
     middle = np.bincount(at, histogram.count * typical) / np.bincount(at, histogram.count)
     size = dict(zip(bins.tolist(), middle.tolist(), strict=True))
     zero = np.where(sizes > 0, profile.rows["zeros"], 0).astype(float)
     counts = Counts.gather(histogram.row, shifted, histogram.count)
     return _law(members, counts, size, inverse, zero)
+
+
+def _own_powers(profile: Profile, mean: FloatArray, third: FloatArray) -> FloatArray:
+    """Sums of (|s| / mean)^k, k = 1..4, of each user, from the sums of s^k. Where signs are mixed that of |s|^3 is not
+    known, and is ``third``, from the bins.
+    """
+    _, _, second, cubes, fourth = np.moveaxis(profile.cells.sum(axis=1), -1, 0)
+    one_sign = (profile.rows["negatives"] == 0) | (
+        profile.rows["negatives"] + profile.rows["zeros"] == profile.rows["readings"]
+    )
+    first = np.where(profile.rows["sum_abs"] > 0, profile.rows["readings"], 0)
+    return np.stack(
+        [first, second / mean**2, np.where(one_sign, np.abs(cubes) / mean**3, third), fourth / mean**4], axis=1
+    )

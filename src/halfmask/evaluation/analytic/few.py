@@ -5,7 +5,8 @@ of the errors |psi|/z hang on the smallest z: with w = 1/z, as if on (sum w^2)^2
 fewer than `ENOUGH`, the errors of the smallest z are drawn, and the others' sums are normal. A subset that has no more
 readings than are drawn is drawn as a whole, with its histogram.
 
-z is known to within a bin of the profile (1.1 %). The drawn ones are scaled to the exact sum of 1/z.
+z is known to within a bin of the profile (1.1 %): readings of a bin are spread over it, or over the multiples of their
+step that it holds. The drawn ones are scaled to the exact sum of 1/z.
 """
 
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
+from halfmask.evaluation.analytic.decimals import values_in
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.profiles.bins import bin_of
 from halfmask.streams import stream
 
 DRAWN = 256
@@ -55,7 +58,7 @@ def few_readings(z: Denominators) -> list[FewReadings]:
         counts = np.round(z.share[index] * held[index]).astype(np.int64)
         before = np.cumsum(counts) - counts
         taken = np.clip(DRAWN - before, 0, counts)
-        w = np.repeat(1 / z.size, taken)
+        w = 1 / _placed(z, counts, taken, stream(0, "evaluation.placed", int(index)))
         if held[index] <= DRAWN:
             w = w * (held[index] * z.inverse[index, 0] / w.sum())
             found.append(FewReadings(int(index), w, z.n[index], round(float(z.n[index] - held[index])), None))
@@ -64,6 +67,19 @@ def few_readings(z: Denominators) -> list[FewReadings]:
             drawn = np.array([(w**k).sum() for k in (1, 2, 3, 4)]) / (held[index] * z.inverse[index])
         found.append(FewReadings(int(index), w, z.n[index], 0, np.clip(1 - np.nan_to_num(drawn, nan=1.0), 0, 1)))
     return found
+
+
+def _placed(z: Denominators, counts: IntArray, taken: IntArray, rng: np.random.Generator) -> FloatArray:
+    """The z of the readings that are taken of each size: values of its bin, by their shares, the smallest first."""
+    if z.steps is None:
+        return np.repeat(z.size, taken)
+    held = np.flatnonzero(taken)
+    place, values, weight = values_in(bin_of(z.size[held]), z.steps)
+    order = np.lexsort((values, place))
+    below = np.cumsum(weight[order])  # each bin's shares add up to 1
+    part = np.repeat(taken[held] / counts[held], taken[held])  # of a bin that is not taken whole
+    at = np.repeat(np.arange(len(held)), taken[held]) + part * rng.random(len(part))
+    return np.asarray(values[order][np.minimum(np.searchsorted(below, at), len(values) - 1)])
 
 
 def drawn_errors(

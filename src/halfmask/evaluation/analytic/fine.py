@@ -20,26 +20,36 @@ import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray
+from halfmask.evaluation.analytic.decimals import values_in
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import EXCESS, SCORE, expected_entropies, expected_entropy, lookup
 from halfmask.evaluation.analytic.lattice import countable, counted, few_fractions
 from halfmask.evaluation.analytic.log_grid import BIN_WIDTH
 from halfmask.mechanisms.base import Mechanism
+from halfmask.profiles.bins import bin_of
 
 HANDFUL = 8
 PER_OCTAVE = 2048
 MOST_BINS = 2**17
 SAMPLED = 96
+TRIED = 12
+LEVELS = np.arange(1, 16) / 16
+ALLOWED = 0.02  # bits that the correction of a setting may be off
 MOST_LOOKED_AT = 2**16
+
+
+def bins_of(z: Denominators, reach: float) -> int:
+    """Bins of the histogram that errors of noise up to ``reach`` fall into, as far as each is looked at."""
+    return int(min(np.ceil(reach / z.size[0] / BIN_WIDTH) + 1, MOST_BINS))
 
 
 def exactly(
     z: Denominators, keep: FloatArray, law: Mechanism, parameters: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Where z has a `HANDFUL` of values: expected entropy (settings, subsets), and n times the variance of the entropy
+    """Where z has few values: expected entropy (settings, subsets), and n times the variance of the entropy
     and its covariances with mean and mean square (settings, subsets, 3), as `local_kernel` has them.
     """
-    bins = int(min(np.ceil(reach / z.size[0] / BIN_WIDTH) + 1, MOST_BINS))
+    bins = bins_of(z, reach)
     near = np.arange(bins + 1) * BIN_WIDTH
     edges = np.concatenate([near, near[-1] * np.exp2(np.arange(1, 64 * 64 + 1) / 64)])
     holds = np.concatenate([np.ones(bins), np.diff(edges[bins:]) / BIN_WIDTH])
@@ -67,26 +77,57 @@ def exactly(
     return entropy, noise
 
 
-def corrections(
-    parameters: FloatArray,
-    law: Mechanism,
-    coarse: Callable[[FloatArray], FloatArray],
-    fine: Callable[[FloatArray], FloatArray],
-) -> Callable[[FloatArray], FloatArray]:
-    """fine - coarse entropy (settings, nodes) of some of these settings, as a function of their parameters; of more
-    than `SAMPLED` settings, interpolated in size and shape.
+Correction = Callable[[FloatArray], FloatArray]
+"""fine - coarse entropy (settings, nodes), as a function of the settings' parameters."""
+
+
+def corrections(parameters: FloatArray, law: Mechanism, exact: Correction, most: int) -> Correction | None:
+    """The correction of any of these settings: ``exact`` for up to `SAMPLED`, and interpolated in size and shape for
+    more. The `TRIED` settings of which size and shape tell least are computed both ways. Where they differ, more are
+    sampled, and none is interpolated where there are no more than ``most``. None where none of it does.
     """
-    if len(parameters) <= SAMPLED:
-        return lambda some: fine(some) - coarse(some)
+    exact = _remembered(exact)
     looked_at = parameters[:: -(-len(parameters) // MOST_LOOKED_AT)]
-    place = _features(law, looked_at)
-    order = np.lexsort(place.T)
-    sample = np.unique(order[np.linspace(0, len(order) - 1, SAMPLED).astype(int)])
-    known = fine(looked_at[sample]) - coarse(looked_at[sample])
+    ordered = looked_at[np.lexsort(_features(law, looked_at).T)]
+    sampled = SAMPLED
+    while sampled < min(len(parameters), most):
+        chosen = ordered[np.linspace(0, len(ordered) - 1, sampled).astype(int)]
+        between, law_between = (_interpolated(law, chosen, of) for of in (exact, lambda some: _chances(law, some)))
+        untold = np.abs(law_between(looked_at) - _chances(law, looked_at)).max(axis=1)
+        tried = looked_at[np.argsort(untold)[-TRIED:]]
+        if np.abs(between(tried) - exact(tried)).max() < ALLOWED:
+            return between
+        sampled *= 4
+    return exact if len(parameters) <= max(most, SAMPLED) else None
+
+
+def sampled_corrections(parameters: FloatArray, law: Mechanism, exact: Correction, most: int) -> Correction:
+    """Interpolated from so many settings, however good that is."""
+    ordered = parameters[np.lexsort(_features(law, parameters).T)]
+    return _interpolated(law, ordered[np.linspace(0, len(ordered) - 1, most).astype(int)], exact)
+
+
+def _remembered(of: Correction) -> Correction:
+    """The same, each setting once."""
+    held: dict[bytes, FloatArray] = {}
+
+    def found(some: FloatArray) -> FloatArray:
+        keys = [row.tobytes() for row in some]
+        new = [place for place, key in enumerate(keys) if key not in held]
+        if new:
+            held.update(zip([keys[place] for place in new], of(some[new]), strict=True))
+        return np.array([held[key] for key in keys])
+
+    return found
+
+
+def _interpolated(law: Mechanism, sample: FloatArray, exact: Correction) -> Correction:
+    """What is exact for the sample, as a function of size and shape of any setting."""
+    place, known = _features(law, sample), exact(sample)
     varied = np.flatnonzero(np.ptp(place, axis=0) > 1e-6)
     if not len(varied):
         return lambda some: np.tile(known.mean(axis=0), (len(some), 1))
-    points, first = np.unique(place[sample][:, varied], axis=0, return_index=True)
+    points, first = np.unique(place[:, varied], axis=0, return_index=True)
     if len(varied) == 1:
 
         def on_a_line(some: FloatArray) -> FloatArray:
@@ -98,6 +139,13 @@ def corrections(
 
     between = RBFInterpolator(points, known[first], kernel="linear", degree=0, smoothing=1e-3)
     return lambda some: np.asarray(between(_features(law, some)[:, varied]))
+
+
+def _chances(law: Mechanism, parameters: FloatArray) -> FloatArray:
+    """What a setting's law looks like: P(|psi| <= y) at some parts of its bound, or of its mean where it has none."""
+    support = law.support(parameters)
+    unit = np.where(np.isfinite(support), support, 4 * law.moments(parameters)[:, 0])
+    return law.cdf(parameters, unit[:, None] * LEVELS)
 
 
 def _features(law: Mechanism, parameters: FloatArray) -> FloatArray:
@@ -126,9 +174,9 @@ def fine_entropy(
     ``keep`` is the share of errors that are not 0 whatever the noise. ``grid`` is that of z and ``base``, where it
     serves several calls. Settings are dealt to two threads.
     """
-    grid = grid or FineGrid(z.size, base)
+    grid = grid or FineGrid.of(z, base)
     average = replace(z, share=np.repeat(base[None], len(n), axis=0), n=n)
-    if few_fractions(average, law, parameters) is not None:
+    if few_fractions(average, law, parameters):
         return counted(average, np.full(len(n), keep), law, parameters)[0]
 
     def one(setting: FloatArray) -> FloatArray:
@@ -147,7 +195,7 @@ def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray,
     """Expected entropy of one setting (1, parameters) on the first subset, whose fine grid is given."""
     if countable(z, law, setting):
         return float(counted(z, 1 - z.zero, law, setting)[0][0, 0])
-    if len(z.size) <= HANDFUL:
+    if len(z.size) <= HANDFUL and z.steps is None:
         return float(exactly(z, 1 - z.zero, law, setting, _reach(law, setting))[0][0, 0])
     return float(fine_entropy(z, z.share[0], z.n[:1], float(1 - z.zero[0]), law, setting, grid)[0, 0])
 
@@ -155,11 +203,19 @@ def all_at_full_resolution(z: Denominators, law: Mechanism, setting: FloatArray,
 class FineGrid:
     """One law of z on a grid of `PER_OCTAVE` places; what settings share is computed once."""
 
+    @classmethod
+    def of(cls, z: Denominators, base: FloatArray) -> "FineGrid":
+        """The law ``base`` over the sizes of z, with readings where they lie in their bins."""
+        if z.steps is None:
+            return cls(z.size, base)
+        place, values, weight = values_in(bin_of(z.size), z.steps)
+        return cls(values, base[place] * weight)
+
     def __init__(self, size: FloatArray, base: FloatArray) -> None:
         position = PER_OCTAVE * np.log2(size)
         below = np.floor(position).astype(int)
-        self.low = int(below[0])
-        self.share = np.zeros(int(below[-1]) + 2 - self.low)
+        self.low = int(below.min())
+        self.share = np.zeros(int(below.max()) + 2 - self.low)
         np.add.at(self.share, below - self.low, (1 - (position - below)) * base)
         np.add.at(self.share, below - self.low + 1, (position - below) * base)
         self.first = int(np.floor(PER_OCTAVE * np.log2(BIN_WIDTH / 2)))

@@ -16,7 +16,17 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.few import few_readings
-from halfmask.evaluation.analytic.fine import HANDFUL, SAMPLED, FineGrid, corrections, exactly, fine_entropy
+from halfmask.evaluation.analytic.fine import (
+    HANDFUL,
+    SAMPLED,
+    Correction,
+    FineGrid,
+    bins_of,
+    corrections,
+    exactly,
+    fine_entropy,
+    sampled_corrections,
+)
 from halfmask.evaluation.analytic.lattice import countable, counted
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
 from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
@@ -33,7 +43,9 @@ CORRECTED = 3  # numbers of errors at which full resolution is looked at
 FEW = 12  # with no more subsets than this, each is computed by itself
 TAIL = 1e-13
 MOST_BY_VALUE = 20_000
-FEW_VALUES = 32  # a subset with no more values of z has a correction of its own,
+MOST_WORK = 3e7  # chances of bins, by value of z and setting: some seconds
+FEW_VALUES = 32  # a subset with no more values of z, whose law of z is this far (total variation) from the average,
+UNLIKE = 0.1  # has a correction of its own,
 MOST_CORRECTED = 5_000  # while (settings, subsets) looked at are no more than this: some ten seconds
 
 
@@ -91,35 +103,41 @@ class LocalErrors:
 
     def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
         """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors, and
-        then for each subset of `FEW_VALUES` (settings, `CORRECTED` + subsets); None where z has so few values, or
-        errors do, that each is exact.
+        then for each of the subsets `of_few_values` (settings, `CORRECTED` + subsets); None where z has so few values,
+        or errors do, that each is exact.
         """
         correct = self._correcting(law, parameters)
         return None if correct is None else correct(parameters)
 
     def _correcting(self, law: Mechanism, parameters: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-        """The same for any of these settings, prepared for all."""
+        """The same for any of these settings, prepared for all.
+
+        A subset's own correction is given up where it would cost the settings theirs, which matters more.
+        """
         if self._exact_by_value(len(parameters)) or countable(self.z, law, parameters):
             return None
+        own, _ = self.of_few_values
+        found = None
+        if 0 < len(own) * min(len(parameters), SAMPLED) <= MOST_CORRECTED:
+            found = corrections(parameters, law, self._finely(law, own), MOST_CORRECTED // (4 + len(own)))
+        average = self._finely(law, own[:0])
+        found = found or corrections(parameters, law, average, MOST_CORRECTED // 4)
+        return found or sampled_corrections(parameters, law, average, MOST_CORRECTED // 4)
+
+    def _finely(self, law: Mechanism, own: IntArray) -> Correction:
+        """What full resolution adds for the average subset and for each of its ``own``, setting by setting."""
         n = np.exp(self.correction_nodes)
-        own = self.of_few_values
-        if len(own) * min(len(parameters), SAMPLED) > MOST_CORRECTED:
-            own = own[:0]
         share = np.concatenate([np.repeat(self.average[None], len(n), axis=0), self.z.share[own]])
         grid, errors = self._grid(share), np.concatenate([n, self.z.n[own]])
         keep = np.concatenate([np.full(len(n), self.kept), self.keep[own]])
 
-        def fine(some: FloatArray) -> FloatArray:
+        def exact(some: FloatArray) -> FloatArray:
             average = fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine)
             by_itself = [self._of_few_values(law, some, subset) for subset in own]
-            return np.concatenate([average, *by_itself], axis=1)
+            coarse = self._entropies(grid, self.cdf(law, some), law.moments(some), errors, keep)[0]
+            return np.concatenate([average, *by_itself], axis=1) - coarse
 
-        return corrections(
-            parameters,
-            law,
-            lambda some: self._entropies(grid, self.cdf(law, some), law.moments(some), errors, keep)[0],
-            fine,
-        )
+        return exact
 
     def _of_few_values(self, law: Mechanism, parameters: FloatArray, subset: int) -> FloatArray:
         """Expected entropy (settings, 1) of one subset on a fine grid of its own."""
@@ -129,18 +147,31 @@ class LocalErrors:
         return fine_entropy(alone, alone.share[0], alone.n, float(self.keep[subset]), law, parameters)
 
     @cached_property
-    def of_few_values(self) -> IntArray:
-        """Subsets of so few users that their means, which the error is scaled by, are no sample of all means."""
-        if self.z.steps is not None:
-            return np.zeros(0, np.int64)
-        return np.flatnonzero((self.z.share > 0).sum(axis=1) <= FEW_VALUES)
+    def of_few_values(self) -> tuple[IntArray, IntArray]:
+        """Subsets of so few users that their means, which the error is scaled by, are no sample of all means; so it is
+        with users of constant readings. One of each that are alike, and for every subset its place among them or -1.
+        """
+        z, place = self.z, np.full(len(self.z.n), -1)
+        if z.steps is not None:
+            return np.zeros(0, np.int64), place
+        apart = np.abs(z.share - self.average).sum(axis=1) / 2
+        few = np.flatnonzero(((z.share > 0).sum(axis=1) <= FEW_VALUES) & (apart > UNLIKE))
+        if not len(few):
+            return few, place
+        law = np.column_stack([z.share[few], z.n[few], z.zero[few]])
+        _, first, place[few] = np.unique(law, axis=0, return_index=True, return_inverse=True)
+        return few[first], place
 
     @cached_property
     def _fine(self) -> FineGrid:
-        return FineGrid(self.z.size, self.average)
+        return FineGrid.of(self.z, self.average)
 
     def _exact_by_value(self, settings: int) -> bool:
-        return len(self.z.size) <= HANDFUL and settings * len(self.z.n) <= MOST_BY_VALUE
+        """Whether z has so few values that each error's bin can be had from the law itself."""
+        z = self.z
+        if z.steps is not None or settings * len(z.n) > MOST_BY_VALUE:
+            return False
+        return len(z.size) <= HANDFUL or settings * len(z.size) * bins_of(z, self.largest_noise) <= MOST_WORK
 
     def source(self, law: Mechanism, parameters: FloatArray) -> Source:
         """Where the `entropies` of some of these settings come from: few scales, where these serve all.
@@ -187,7 +218,8 @@ class LocalErrors:
             nodes = len(self.correction_nodes)
             added = correction[:, :nodes] @ _lagrange(self.correction_nodes, np.log(z.n)).T
             if correction.shape[1] > nodes:
-                added[:, self.of_few_values] = correction[:, nodes:]
+                _, place = self.of_few_values
+                added[:, place >= 0] = correction[:, nodes + place[place >= 0]]
             entropy = np.clip(entropy + added, 0, np.log2(z.n))
         silent = moments[:, 1] == 0  # no noise: every error is 0
         entropy[silent], noise[silent] = 0, 0

@@ -10,6 +10,7 @@ import numpy as np
 from halfmask.evaluation.analytic.expected_entropy import BEND, CHI, EXCESS, PHI, SCORE, address
 
 NEGLIGIBLE = 1e-15
+ALL = 1 - 1e-12  # of the errors in the first bin: there is no entropy, and no rounding of the tables either
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
@@ -77,6 +78,9 @@ def entropies(  # type: ignore[no-untyped-def]
                     score[j] = SCORE[k] + f * (SCORE[k + 1] - SCORE[k])
                     variance += p[j] * (score[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             out[s, c] = max(np.log2(n[c]) - total, 0.0)
+            if p[0] >= ALL:
+                out[s, c] = variance = 0.0
+                score[:] = 0.0
             if noise.shape[2]:
                 _scores(cell[s, c], held, first_bin, part, dense, bins, cell_error, score, noise[s, c], change[s, c])
                 noise[s, c, 0] = variance - (1 - keep[c]) * score[0] ** 2
@@ -123,6 +127,9 @@ def expansions(  # type: ignore[no-untyped-def]
                     total += base[j] * (phi - chi / n[a])
                     variance += base[j] * (slope[j] ** 2 + EXCESS[k] + f * (EXCESS[k + 1] - EXCESS[k]))
             values[s, a] = np.log2(n[a]) - total
+            if base[0] >= ALL:
+                values[s, a] = variance = 0.0
+                slope[:] = bent[:] = 0.0
             if a % 2 == 0:
                 _scores(cell[s, 0], held, first_bin, part, dense, bins, cell_error, slope, noise[s, a // 2],
                         change[s, a // 2])  # fmt: skip

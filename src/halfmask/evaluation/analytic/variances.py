@@ -29,12 +29,17 @@ MANY_OF_SCALED = 256  # drawn once for all scales, so more can be afforded
 
 @dataclass(frozen=True)
 class Nodes:
-    """Readings of T periods as three values each: ``value`` and ``count`` (3, T), the middle one their ``mean``."""
+    """Readings of T periods as three values each: ``value`` and ``count`` (3, T), the middle one their ``mean``.
+
+    ``lost`` (2, T) is what rounding the counts leaves of the deviation of relative noise: of sum (s^2 - mean s) psi and
+    of sum s^2 psi^2, as a factor that makes up for it.
+    """
 
     n: FloatArray
     mean: FloatArray
     value: FloatArray
     count: IntArray
+    lost: FloatArray
 
     @classmethod
     def of(cls, sums: FloatArray) -> "Nodes":
@@ -64,7 +69,12 @@ class Nodes:
         up = np.sqrt(n * variance * low / (high * (low + high)))
         value = np.stack([mean - up * high / low, mean, mean + up])
         low, high = np.where(variance > 0, low, 0), np.where(variance > 0, high, 0)
-        return cls(n, mean, value, np.stack([low, n - low - high, high]).astype(np.int64))
+        count = np.stack([low, n - low - high, high]).astype(np.int64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            exact = np.stack([s4 - 2 * mean * s3 + mean**2 * s2, s4])
+            here = np.stack([count * (value**2 - mean * value) ** 2, count * value**4]).sum(axis=1)
+            lost = np.sqrt(np.nan_to_num(exact / here, nan=1.0, posinf=1.0, neginf=1.0).clip(0.1, 10))
+        return cls(n, mean, value, count, lost)
 
     def terms(self, first: FloatArray, square: FloatArray, variance: FloatArray | float, relative: bool) -> FloatArray:
         """Coefficients (4, T) of b^1..b^4 in the change of the variance under noise b psi, from the sums (3, T) of psi
@@ -76,11 +86,11 @@ class Nodes:
             out = [2 * ((self.value - self.mean) * first).sum(axis=0) / n, square.sum(axis=0) / n - shift**2 - variance]
             return np.stack([*out, np.zeros(len(n)), np.zeros(len(n))])
         shift = (self.value * first).sum(axis=0) / n
-        squares = (self.value**2 * self.count).sum(axis=0) / n
+        apart, around = self.lost
         return np.stack(
             [
-                2 * (self.value**2 * first).sum(axis=0) / n - 2 * self.mean * shift,
-                (self.value**2 * square).sum(axis=0) / n - shift**2 - variance * squares,
+                apart * 2 * ((self.value**2 - self.mean * self.value) * first).sum(axis=0) / n,
+                around * (self.value**2 * (square - variance * self.count)).sum(axis=0) / n - shift**2,
                 -2 * variance * self.mean * shift,
                 -variance * shift**2,
             ]
