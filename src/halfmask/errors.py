@@ -10,6 +10,7 @@ from halfmask_device.errors import (
     RunError,
     SettingError,
     SourceError,
+    StoppedError,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "RunError",
     "SettingError",
     "SourceError",
+    "StoppedError",
 ]

@@ -5,6 +5,7 @@
     │   ├── SourceError      a source is missing, empty, unreadable or of another format
     │   ├── ColumnError      a column is missing, or several could be meant
     │   ├── ReadingError     a user, time or value cannot be read
+    │   │   └── StoppedError a reading may not be reported, and those before it were
     │   ├── SettingError     a privacy setting is malformed or out of range
     │   ├── FileFormatError  a file of ours is truncated, foreign or too new
     │   └── OptionError      an option's value does not fit, alone or with the others
@@ -67,6 +68,10 @@ class ReadingError(InputError):
     """A user, time or value cannot be read as one."""
 
     code = "reading"
+
+
+class StoppedError(ReadingError):
+    """A reading may not be reported: a limit is reached, or its time was reported with another value."""
 
 
 class SettingError(InputError):

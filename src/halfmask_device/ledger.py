@@ -4,11 +4,13 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property, partial
 
 from halfmask_device.errors import OptionError
-from halfmask_device.limit import WARN_FROM, WINDOWS, Limit, Window
+from halfmask_device.limit import WARN_FROM, WINDOWS, Limit, Window, read_limit
 from halfmask_device.losses import epsilon_of, per_unit
 from halfmask_device.masking import Channel
+from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import State
 from halfmask_device.times import UNDATED, day_text
 
@@ -111,35 +113,71 @@ def window_days(day: int, kind: Window) -> tuple[int, int]:
 
 
 class Guard:
-    """Holds a device to its limit: which channel a new report of a day may still use."""
+    """Holds a device to its limit, as it stands when a transaction begins: which channel a new report may still use.
 
-    def __init__(self, channel: Channel, menu: Iterable[str], limit: Limit, note: Callable[[str], None]) -> None:
-        self._limit, self._note = limit, note
-        coarser = [Channel.of(text, channel.lattice) for text in menu if text != "none"]
-        wider = [each for each in coarser if each.law.variance > channel.law.variance]
-        after = sorted(wider, key=lambda each: each.law.variance) if limit.then == "coarser" else []
-        self._channels = [channel, *after]
+    ``who`` the reports are for is a campaign of a service, or empty: the device's owner. What a limit has moved to a
+    coarser channel of the ``menu`` stays reported by it, whatever becomes of the limit. ``notes`` gets what a person
+    should know.
+    """
 
-    def gate(self, memory: sqlite3.Connection, day: int) -> Channel | None:
-        """The first channel, from the asked one to the coarsest, with which one more report stays within the limit."""
-        limit = self._limit
+    def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: list[str], who: str = "") -> None:
+        self._state, self._channel, self._menu, self._notes, self._who = state, channel, tuple(menu), notes, who
+        if limit := read_limit(state):  # one that cannot be kept is told before anything is masked
+            self._channels(limit)
+
+    def past(self, memory: sqlite3.Connection) -> list[Channel]:
+        """Channels of the same lattice that a limit moved to; a campaign knows those of its menu alone."""
+        moved = memory.execute("SELECT law FROM moved WHERE who = ?", (self._who,))
+        lattice = self._channel.lattice
+        found = [(law, Channel.of(law.rpartition("@")[0], lattice)) for (law,) in moved]
+        return [
+            each
+            for law, each in found
+            if each.name == law != self._channel.name and (not self._who or each.setting.text in self._texts)
+        ]
+
+    def gate(self, memory: sqlite3.Connection) -> Callable[[int], Channel | None] | None:
+        """For a day, the first channel with which one more report stays within the limit; None without a limit."""
+        limit = read_limit(self._state)
+        return None if limit is None else partial(self._pass, memory, limit)
+
+    def _pass(self, memory: sqlite3.Connection, limit: Limit, day: int) -> Channel | None:
         first, last = window_days(day, limit.window)
         rows = memory.execute("SELECT law, reports FROM counts WHERE day BETWEEN ? AND ?", (first, last))
         counts, where = _counted(rows), window_of(day, limit.window)
-        for channel in self._channels:
+        for channel in self._channels(limit):
             key = (channel.setting.text, channel.lattice.step)
             spent = epsilon_of({**counts, key: counts.get(key, 0) + 1}, limit.change, limit.delta)
             if spent <= limit.epsilon:
-                self._warn(spent, where, channel)
+                self._warn(spent, where, channel, limit)
+                if channel != self._channel:
+                    memory.execute("INSERT OR IGNORE INTO moved VALUES (?, ?)", (self._who, channel.name))
                 return channel
         if limit.then == "warn":
             self._note(f"the ledger's limit is exceeded in {where}, and only warned of: {limit.words()}")
-            return self._channels[0]
+            return self._channel
         return None
 
-    def _warn(self, spent: float, where: str, channel: Channel) -> None:
-        limit = self._limit
-        if channel != self._channels[0]:
+    def _channels(self, limit: Limit) -> list[Channel]:
+        """From the asked one to the coarsest."""
+        return [self._channel, *(self._wider if limit.then == "coarser" else [])]
+
+    @cached_property
+    def _texts(self) -> set[str]:
+        return {DeviceSetting.parse(text).text for text in self._menu}
+
+    @cached_property
+    def _wider(self) -> list[Channel]:
+        channels = [Channel.of(text, self._channel.lattice) for text in self._menu if text != "none"]
+        wider = [each for each in channels if each.law.variance > self._channel.law.variance]
+        return sorted(wider, key=lambda each: each.law.variance)
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def _warn(self, spent: float, where: str, channel: Channel, limit: Limit) -> None:
+        if channel != self._channel:
             self._note(f"in {where} the ledger's limit is near: readings are reported by {channel.setting.text}")
         elif spent > WARN_FROM * limit.epsilon:
             self._note(f"reports of {where} are above {WARN_FROM:.0%} of the ledger's limit: {limit.words()}")

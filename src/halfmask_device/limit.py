@@ -11,8 +11,6 @@ from halfmask_device.private import replace
 from halfmask_device.seals import sealed, unsealed
 from halfmask_device.state import State
 
-FILE = "limit.json"
-
 Window = Literal["day", "week", "month"]
 WINDOWS: tuple[Window, ...] = ("day", "week", "month")
 WARN_FROM = 0.8
@@ -55,11 +53,11 @@ class Limit:
 
 def read_limit(state: State) -> Limit | None:
     """The device's limit, or None."""
-    path = state.folder / FILE
+    path = state.limit
+    if not path.exists():  # quicker than to try, and asked for with every report
+        return None
     try:
         plain = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
     except ValueError as error:
         raise FileFormatError(f"{path} is damaged: bring it back from a copy") from error
     unsealed(plain, state, path)
@@ -67,8 +65,12 @@ def read_limit(state: State) -> Limit | None:
 
 
 def write_limit(state: State, limit: Limit | None) -> None:
-    """Hold the device to a limit from here on, or to none."""
-    if limit is None:
-        (state.folder / FILE).unlink(missing_ok=True)
-    else:
-        replace(state.folder / FILE, sealed(asdict(limit), state))
+    """Hold the device to a limit from here on, or to none; programs that are masking already too.
+
+    Masking reads the limit in its own transaction, so that one here leaves none under way that has not seen it.
+    """
+    with state.memory():
+        if limit is None:
+            state.limit.unlink(missing_ok=True)
+        else:
+            replace(state.limit, sealed(asdict(limit), state))

@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2s
 from operator import add, itemgetter
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from halfmask_device.lattice import Lattice
 from halfmask_device.law import GAP
@@ -125,8 +125,16 @@ def _written(text: str) -> bytes:
     return f"{len(text)}:{text}".encode("utf-8", "surrogateescape")
 
 
-Gate = Callable[[sqlite3.Connection, int], Channel | None]
+Gate = Callable[[int], Channel | None]
 """The channel that a new report of a day may use: the asked one, a coarser one, or None where the limit is reached."""
+
+
+class Watch(Protocol):
+    """What is asked in the transaction that masks: the limit of now, and by what else readings were reported."""
+
+    def gate(self, memory: sqlite3.Connection, /) -> Gate | None: ...
+
+    def past(self, memory: sqlite3.Connection, /) -> list[Channel]: ...
 
 
 @dataclass
@@ -141,16 +149,18 @@ class Masked:
 
 
 def mask(
-    state: State, channel: Channel, looks: Sequence[Look], *, past: Sequence[Channel] = (), revise: bool = False,
-    gate: Gate | None = None,
+    state: State, channel: Channel, looks: Sequence[Look], watch: Watch, *, past: Sequence[Channel] = (),
+    revise: bool = False, stop: bool = False,
 ) -> Masked:  # fmt: skip
     """Reports of the looks, each remembered before it is returned.
 
-    ``past`` are channels that the same readings may have been reported by before: their reports stand.
+    ``past`` are channels that the same readings may have been reported by before, beside those that the watch knows:
+    their reports stand. With ``stop`` nothing is masked after a look that is refused.
     """
     drawn = channel.drawn(looks)
-    earlier = [slot for each in past for slot in each.slots(looks)] if gate is None else []
     with state.memory() as memory:
+        gate, past = watch.gate(memory), [*past, *watch.past(memory)]
+        earlier = [slot for each in past for slot in each.slots(looks)] if gate is None else []
         if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
             rows = sorted(zip(drawn.slots, drawn.tags, strict=True))
@@ -160,7 +170,7 @@ def mask(
                 add_counts(memory, channel.name, [(day, count, 0) for day, count in days.items()])
                 return Masked(list(map(add, map(itemgetter(4), looks), drawn.noises)))
             memory.execute("ROLLBACK TO quick")
-        return _Careful(memory, channel, past, revise, gate).masked(looks, drawn)
+        return _Careful(memory, channel, past, revise, gate, stop).masked(looks, drawn)
 
 
 @dataclass
@@ -172,6 +182,7 @@ class _Careful:
     past: Sequence[Channel]
     revise: bool
     gate: Gate | None
+    stop: bool
 
     def masked(self, looks: Sequence[Look], drawn: Drawn) -> Masked:
         all_drawn = [(self.channel, drawn), *((each, each.drawn(looks)) for each in self.past)]
@@ -185,10 +196,12 @@ class _Careful:
                 found.refused[i] = "revision"
             else:
                 self._new(found, i, look, known, revision=seen is not None)
+            if self.stop and found.refused:
+                break
         return found
 
     def _new(self, found: Masked, i: int, look: Look, known: dict[int, int], *, revision: bool) -> None:
-        channel = self.gate(self.memory, look[2]) if self.gate else self.channel
+        channel = self.gate(look[2]) if self.gate else self.channel
         if channel is None:
             found.refused[i] = "limit"
             return

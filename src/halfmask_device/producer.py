@@ -5,12 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from halfmask_device.errors import ReadingError
+from halfmask_device.errors import ReadingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
 from halfmask_device.laws import law, unmasked_warning
 from halfmask_device.ledger import Guard
-from halfmask_device.limit import read_limit
-from halfmask_device.masking import PREPARE, Channel, Masked, mask
+from halfmask_device.masking import PREPARE, Channel, mask
 from halfmask_device.prf import Bits
 from halfmask_device.setting import DeviceSetting
 from halfmask_device.state import State
@@ -51,31 +50,37 @@ class Producer:
         self.setting, self.lattice, self.notes = channel.setting.text, lattice, list[str]()
         self._channel, self._revise = channel, revise
         self._past = [Channel.of(each, lattice) for each in terms.past]
-        limit = read_limit(self._state)
-        self._guard = Guard(channel, terms.menu.values(), limit, self._note) if limit else None
-        menu = dict.fromkeys(terms.menu.values()) if limit else {}
-        menu.pop(channel.setting.text, None)
-        self._past += [Channel.of(each, lattice) for each in menu if each not in terms.past]
+        self._guard = Guard(self._state, channel, terms.menu.values(), self.notes)
         if warning := unmasked_warning(self.setting, lattice.unit):
             self._note(warning)
 
     def report(self, time: str, value: Value, sensor: str = "") -> int | None:
         """The report of one reading, in steps; None where the reading is missing."""
-        return self._batch([(time, value, sensor)], 1, "time", "value")[0]
+        reports, stopped = self._batch([(time, value, sensor)], 1, "time", "value")
+        if stopped:
+            raise stopped
+        return reports[0]
 
     def reports(
         self, readings: Iterable[Reading], *, first: int = 1, columns: tuple[str, str] = ("time", "value")
     ) -> Iterator[int | None]:
         """The reports of many readings, in their order; looks are remembered by batches, before their reports go out.
 
-        ``first`` and ``columns`` say in errors where a reading stood; no error ever shows the reading itself.
+        A reading that may not be reported ends it with a `StoppedError`, after the reports of those before it: nothing
+        is charged that does not go out. ``first`` and ``columns`` say in errors where a reading stood; no error ever
+        shows the reading itself.
         """
         rest = iter(readings)
         while batch := list(islice(rest, BATCH)):
-            yield from self._batch(batch, first, *columns)
+            reports, stopped = self._batch(batch, first, *columns)
+            yield from reports
+            if stopped:
+                raise stopped
             first += len(batch)
 
-    def _batch(self, batch: list[Reading], first: int, time_column: str, value_column: str) -> list[int | None]:
+    def _batch(
+        self, batch: list[Reading], first: int, time_column: str, value_column: str
+    ) -> tuple[list[int | None], StoppedError | None]:
         places, looks = [], []
         keys, days, lattice = self._state.keys, self._state.keys.days, self.lattice
         for row, reading in enumerate(batch):
@@ -93,22 +98,22 @@ class Producer:
                 looks.append((reading[2] if len(reading) == 3 else "", when, day, key, steps))
                 if day == UNDATED:
                     self._note("some times have no date that can be read: they must never come again")
-        reports: list[int | None] = [None] * len(batch)
-        if looks:
-            gate = self._guard.gate if self._guard else None
-            masked = mask(self._state, self._channel, looks, past=self._past, revise=self._revise, gate=gate)
-            self._tell(masked, [first + row for row in places], time_column)
-            if len(looks) == len(batch):
-                return masked.reports
-            for row, report in zip(places, masked.reports, strict=True):
-                reports[row] = report
-        return reports
-
-    def _tell(self, masked: Masked, rows: list[int], column: str) -> None:
-        for i, why in masked.refused.items():
-            raise ReadingError(f"row {rows[i]}, column {column}: {REFUSALS[why]}")
+        if not looks:
+            return [None] * len(batch), None
+        masked = mask(
+            self._state, self._channel, looks, self._guard, past=self._past, revise=self._revise, stop=True
+        )  # fmt: skip
         if masked.revisions:
             self._note("readings were revised: each is one more look at the true value, and the ledger charges it")
+        reports = masked.reports
+        if len(looks) < len(batch):
+            reports = [None] * len(batch)
+            for row, report in zip(places, masked.reports, strict=True):
+                reports[row] = report
+        for i, why in masked.refused.items():
+            row = places[i]
+            return reports[:row], StoppedError(f"row {first + row}, column {time_column}: {REFUSALS[why]}{STOPPED}")
+        return reports, None
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
@@ -118,8 +123,9 @@ class Producer:
 REFUSALS = {
     "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
     "or a sensor not named?); `revise` reports this one too, which is one more look at the true value",
-    "limit": "the ledger's limit is reached for this window, so nothing more is reported; 'halfmask ledger' shows it",
+    "limit": "the ledger's limit is reached for this window ('halfmask ledger' shows it)",
 }
+STOPPED = ": readings before this one are reported, this one and those after it are not"
 
 
 def noise(setting: str, lattice: Lattice, count: int) -> list[int]:

@@ -20,7 +20,6 @@ from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, Run
 from halfmask_device.instants import at, instant_text, of_datetime
 from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
-from halfmask_device.limit import read_limit
 from halfmask_device.masking import Channel, Look, mask
 from halfmask_device.protocol import CampaignTerms, ReportResult
 from halfmask_device.state import State
@@ -342,10 +341,8 @@ class _Lane:
         self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
         self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}
         self._ids[self._channel.name] = member.setting
-        limit = read_limit(state)
-        self._gate = Guard(self._channel, menu.values(), limit, self._note).gate if limit else None
-        others = menu if limit and limit.then == "coarser" else member.past
-        names = (menu[each] for each in others if menu[each] != self._channel.setting.text)
+        self._guard = Guard(state, self._channel, menu.values(), queued.notes, f"{member.address} {member.campaign}")
+        names = (menu[each] for each in member.past if menu[each] != self._channel.setting.text)
         self._past = [Channel.of(text, lattice) for text in names]
 
     def _note(self, text: str) -> None:
@@ -384,7 +381,7 @@ class _Lane:
         return not Decimal(lattice.low) <= number <= Decimal(lattice.high)
 
     def _queue(self, looks: list[Look], times: list[str]) -> None:
-        masked = mask(self._state, self._channel, looks, past=self._past, gate=self._gate)
+        masked = mask(self._state, self._channel, looks, self._guard, past=self._past)
         rows = []
         for i, (time, report) in enumerate(zip(times, masked.reports, strict=True)):
             if report is None:

@@ -2,8 +2,9 @@
 
     secret          the keys (`halfmask_device.secret`); the same file stands beside the folder
     terms.json      what `halfmask_device.terms` keeps, sealed by the secret
+    limit.json      what `halfmask_device.limit` keeps, likewise
     memory.sqlite   for each sensor, time and law a hash of which value was reported; how many reports each day has;
-                    campaigns and tokens, masked reports and their receipts
+                    coarser laws that a limit moved to; campaigns and tokens, masked reports and their receipts
 
 Noise is not stored: it follows from the secret. The memory may be lost or rolled back without a second look at any
 reading under the same setting; what is lost with it is the notice of revisions and of changed settings, and counts.
@@ -23,6 +24,7 @@ from halfmask_device.secret import WAY_OUT, Keys, find_secret, keep, places
 from halfmask_device.times import day_of
 
 TERMS = "terms.json"
+LIMIT = "limit.json"
 MEMORY = "memory.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
@@ -30,6 +32,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS seen (slot INTEGER PRIMARY KEY, tag INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS counts (day INTEGER, law TEXT, reports INTEGER, revisions INTEGER, PRIMARY KEY (day, law))
     WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS moved (who TEXT, law TEXT, PRIMARY KEY (who, law)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS campaigns (id TEXT PRIMARY KEY, plain TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS queue (number INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT, time TEXT, steps TEXT,
     setting TEXT, outcome TEXT, reward INTEGER, UNIQUE (campaign, time));
@@ -46,6 +49,7 @@ class State:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.limit = self.folder / LIMIT
         with self._plainly():
             own_folder(self.folder)
             if (self.folder / "noise.sqlite").exists():

@@ -27,14 +27,19 @@ def mask_csv(
     """Mask the column ``value``; all other columns pass as they are, in the same order. Returns how many rows.
 
     Rows go out as they come in: what the pipe delivers at once is masked, stored and written before the next read.
-    A missing reading stays empty. Errors count rows from the first one after the header.
+    A missing reading stays empty. Errors count rows from the first one after the header; rows before one that may not
+    be reported go out.
     """
     names = {"time": time, "value": value} | ({"sensor": sensor} if sensor else {})
     table = _Table(source, names, STANDARD)
     _write(target, [table.header])
     done = 0
     for first, rows in table.batches(BATCH):
-        _write(target, _masked(rows, first, table, producer))
+        masked = list[list[str]]()
+        try:
+            masked.extend(_masked(rows, first, table, producer))
+        finally:
+            _write(target, masked)  # where it stops, those before it: they are charged
         done += len(rows)
     return done
 
@@ -141,13 +146,13 @@ def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> in
     return header.index(name)
 
 
-def _masked(rows: list[list[str]], first: int, table: _Table, producer: Producer) -> list[list[str]]:
+def _masked(rows: list[list[str]], first: int, table: _Table, producer: Producer) -> Iterator[list[str]]:
     time, value, *sensor = table.places
-    readings = ((row[time], row[value], row[sensor[0]] if sensor else "") for row in rows)
+    readings = [(row[time], row[value], row[sensor[0]] if sensor else "") for row in rows]
     reports = producer.reports(readings, first=first, columns=(table.header[time], table.header[value]))
-    for row, report in zip(rows, list(reports), strict=True):
+    for row, report in zip(rows, reports, strict=True):
         row[value] = "" if report is None else producer.lattice.text(report)
-    return rows
+        yield row
 
 
 def _write(target: BinaryIO, rows: list[list[str]]) -> None:

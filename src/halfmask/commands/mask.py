@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
-from halfmask.errors import SourceError
+from halfmask.errors import SourceError, StoppedError
 
 _InPython = Annotated[Any, Parameter(parse=False, show=False)]
 
@@ -93,10 +93,16 @@ def mask(options: Mask) -> int:
             options.tell("no range is published, so guarantees mean nearly nothing: name `low` and `high` on first use")
         if options.tell and terms.setting_text == "none":
             options.tell("the setting is none: readings are rounded to the lattice and not masked")
-        rows = mask_csv(source, target, producer, **terms.columns)
+        rows, stopped = 0, None
+        try:
+            rows = mask_csv(source, target, producer, **terms.columns)
+        except StoppedError as error:  # a file keeps what was masked until then: it is charged
+            stopped = error
         for note in producer.notes:
             (options.tell or str)(note)
-        return rows
+    if stopped:
+        raise stopped
+    return rows
 
 
 @contextmanager
