@@ -18,8 +18,10 @@ from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import Question
 from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
 from halfmask.menus.words import total_error
+from halfmask.profiles.build import build_profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
+from tests.evaluation.direct_cases import household
 from tests.menus.cases import QUESTION, street, studied
 
 
@@ -120,13 +122,47 @@ def test_the_least_noise_follows_the_unit() -> None:
 def test_one_producer_changes_votes_by_no_more_than_two() -> None:
     """Whoever it is: the noise is scaled to that."""
     profile = street().profile
-    readings, spread = _votes(profile)
+    readings, spread, apart = _votes(profile)
     for name in profile.labels[:5]:
         others = profile.labels[profile.labels != name]
         fewer = _votes(profile.subset(others))
         assert np.abs(readings - fewer[0]).sum() <= VOTE  # taken away: one vote; exchanged: two
         assert 0 <= spread - fewer[1] <= VOTE  # exchanged: one
+        assert np.abs(apart - fewer[2]).sum() == VOTE
     assert len(readings) == HIGHEST - LOWEST + 2
+
+
+def test_all_that_is_told_of_readings_has_passed_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the noise says the same whatever the votes are, so does the summary: of other readings, at other times."""
+    other = household(users=200, days=4, step=6, zeros=0.4).profile
+    exact = _votes(street().profile)
+    monkeypatch.setattr("halfmask.menus.public._noised", lambda votes, _: votes)
+    assert public_summary(other) != public_summary(street().profile), "the check can fail"
+    told = {len(votes): votes for votes in (exact[0], np.array([exact[1]]), exact[2])}
+    monkeypatch.setattr("halfmask.menus.public._noised", lambda votes, _: told[len(votes)])
+    assert public_summary(other) == public_summary(street().profile)
+
+
+def test_the_scales_of_the_noise_spend_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Votes that one producer can change, over the scale, added up over all that is told."""
+    spent = []
+
+    def noised(votes: FloatArray, scale: float) -> FloatArray:
+        spent.append((1 if len(votes) == 1 else 2) * VOTE / scale)
+        return votes
+
+    monkeypatch.setattr("halfmask.menus.public._noised", noised)
+    assert public_summary(street().profile, 0.7) is not None
+    assert len(spent) == 3
+    assert sum(spent) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(("period", "apart", "told"), [("day", 2, 12), ("week", 2, 84), ("hour", 2, 1)])
+def test_readings_of_a_period_are_told_at_a_usual_time_apart(period: str, apart: int, told: float) -> None:
+    case = household(users=100, days=28, step=apart)
+    found = public_summary(build_profile(case.panel, period=period), 100.0)
+    assert found is not None
+    assert found.a_period == told
 
 
 def test_the_public_summary_is_close_and_never_the_same() -> None:
@@ -134,7 +170,7 @@ def test_the_public_summary_is_close_and_never_the_same() -> None:
     profile = street().profile
     close = public_summary(profile, 1000.0)
     assert close is not None
-    readings, _ = _votes(profile)
+    readings, *_ = _votes(profile)
     exact = readings[1:] / readings[1:].sum()
     first = close.first - LOWEST
     assert np.abs(exact[first : first + len(close.share)] - close.share).max() < 0.01
@@ -155,8 +191,8 @@ def test_votes_that_drown_in_the_noise_are_not_told(monkeypatch: pytest.MonkeyPa
 def test_what_is_told_through_noise_is_right_on_average() -> None:
     """Level and variance of readings over many draws of the noise; told without what drowns they would vary less."""
     profile = street().profile
-    votes, _ = _votes(profile)
-    at, sizes, scale = np.arange(len(votes) - 1), votes[1:], 2.5 * VOTE
+    votes, *_ = _votes(profile)
+    at, sizes, scale = np.arange(len(votes) - 1), votes[1:], 2 / 0.65 * VOTE
     rng = np.random.default_rng(3)
 
     def moments(share: FloatArray, first: int) -> tuple[float, float]:

@@ -1,14 +1,16 @@
 """What a menu may tell households of everybody's readings: a coarse summary, with noise that protects each producer.
 
 A profile is personal data and cannot be handed out; advice at home needs to know roughly how large readings are, and
-how much producers differ. Two things are released, each with discrete Laplace noise from the operating system:
+how much producers differ. Three things are released, each with discrete Laplace noise from the operating system:
 
     readings   each producer spreads one vote over fixed octaves of |s| (and "zero"), in the shares of its own readings
     spread     each producer puts in the part of one vote that the variance of its own log2 |s| is of `MOST_SPREAD`
+    apart      each producer gives one vote to the one of a few usual times that its own readings lie apart
 
-Changing everything about one producer changes the first by at most 2 votes and the second by at most 1. Noise of scale
-2/(4/5 epsilon) on the first and of 1/(1/5 epsilon) on the second makes both together epsilon-differentially private,
-for whole producers. How much producers differ is the variance of all readings less that within producers.
+Changing everything about one producer changes the first and the third by at most 2 votes and the second by at most 1.
+Noise of so many votes over its share of epsilon on each makes all together epsilon-differentially private, for whole
+producers; how many producers there are is not hidden. How much producers differ is the variance of all readings less
+that within producers, and the time most voted for gives how many readings a period has.
 
 All that follows is post-processing, and uses that the noise's law is known. A normal law of log |s| is fitted to the
 votes of all octaves by least absolute errors, the likeliest under Laplace noise. An octave is told as its votes say
@@ -29,6 +31,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import BINS_PER_OCTAVE, centre
+from halfmask.profiles.periods import SECOND
 from halfmask.profiles.profile import Profile
 from halfmask_device import Lattice, noise
 
@@ -37,8 +40,11 @@ LOWEST, HIGHEST = -40, 40
 """Octaves of |s|, the same for every dataset: 2^-40 to 2^41 of the readings' unit. Others count as the nearest."""
 VOTE = 1000
 """Parts of a vote: all counts are whole numbers, so that the noise is exact."""
-SHARES = (0.8, 0.2)
-"""Parts of epsilon that the votes on readings and on their spread get."""
+SHARES = (0.65, 0.15, 0.2)
+"""Parts of epsilon that the votes on readings, on their spread and on the time between them get."""
+APART = tuple(seconds * SECOND for seconds in (1, 10, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400))
+"""Usual times between readings. They are few, so that 75 producers who agree are misheard once in 100 summaries."""
+CALENDAR_DAYS = {"M": 30, "Y": 365}
 MOST_SPREAD = 4.0
 """Variance of log2 |s| that counts as a whole vote: readings that mostly lie within a factor of 16 of one another."""
 UNKNOWN_SPREAD = 1.0
@@ -58,7 +64,7 @@ class PublicSummary:
 
     ``zeros``     share of readings that are zero
     ``strength``  how much a producer is like the others: variance of log |s| within producers over that between them
-    ``a_period``  readings of a producer in a period, from the sampling step: no secret
+    ``a_period``  readings of a producer in a period, at the one of `APART` that most producers' readings are nearest to
     ``epsilon``   of all of it together, for a change of everything about one producer
     """
 
@@ -100,7 +106,7 @@ def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary 
     """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"the summary's epsilon is {epsilon:g}: give a number above 0, like 1")
-    votes, spread = _votes(profile)
+    votes, spread, apart = _votes(profile)
     scale = 2 * VOTE / (SHARES[0] * epsilon)
     zero, *sizes = _noised(votes, scale)
     if max(sizes) <= MODE_STANDS_OUT * scale:
@@ -109,12 +115,13 @@ def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary 
     share, cut = _told(np.array(sizes), scale, (1 - zeros) * VOTE * len(profile))
     (noised,) = _noised(np.array([spread]), VOTE / (SHARES[1] * epsilon))
     within = float(noised) * MOST_SPREAD / (VOTE * len(profile))
+    most = int(np.argmax(_noised(apart, 2 * VOTE / (SHARES[2] * epsilon))))
     return PublicSummary(
         first=LOWEST + cut,
         share=tuple(round(float(each), SAVED) for each in share),
         zeros=round(zeros, SAVED),
         strength=round(_strength(share, within, profile), 2),
-        a_period=float(_readings_a_period(profile)),
+        a_period=float(_a_period(profile)[most]),
         epsilon=epsilon,
     )
 
@@ -153,8 +160,8 @@ def _fitted(votes: FloatArray, all_votes: float) -> FloatArray:
     return best
 
 
-def _votes(profile: Profile) -> tuple[FloatArray, float]:
-    """Whole parts of votes: of zero and of each octave of readings; and all of the spread together."""
+def _votes(profile: Profile) -> tuple[FloatArray, float, FloatArray]:
+    """Whole parts of votes: of zero and of each octave of readings; all of the spread together; of each of `APART`."""
     counts, octaves = profile.histogram, HIGHEST - LOWEST + 1
     octave = np.clip(counts.bin // BINS_PER_OCTAVE, LOWEST, HIGHEST) - LOWEST
     of_row = np.zeros((len(profile), octaves + 1))
@@ -166,7 +173,23 @@ def _votes(profile: Profile) -> tuple[FloatArray, float]:
     n, logs, squares = (np.bincount(counts.row, counts.count * size**k, len(profile)) for k in range(3))
     held = np.maximum(n, 1)
     spread = np.where(n > 0, squares / held - (logs / held) ** 2, UNKNOWN_SPREAD)
-    return parts, float(np.floor(VOTE * np.clip(spread / MOST_SPREAD, 0, 1)).sum())
+    return parts, float(np.floor(VOTE * np.clip(spread / MOST_SPREAD, 0, 1)).sum()), _votes_apart(profile)
+
+
+def _votes_apart(profile: Profile) -> FloatArray:
+    """Of each row, for the time whose number of readings is nearest to its own in the periods that it has any in."""
+    readings = profile.cells[..., 0]
+    held = (readings > 0).sum(axis=1) * profile.rows["members"]
+    own = np.maximum(readings.sum(axis=1) / np.maximum(held, 1), 1.0)
+    nearest = np.abs(np.log(own[:, None] / _a_period(profile))).argmin(axis=1)
+    return np.asarray(VOTE * np.bincount(nearest, minlength=len(APART)), float)
+
+
+def _a_period(profile: Profile) -> FloatArray:
+    """Readings in a period of those that lie so far apart, for each of `APART`."""
+    period = profile.period
+    length = period.base * CALENDAR_DAYS.get(period.calendar or "", 1)
+    return np.maximum(length / np.array(APART), 1.0)
 
 
 def _strength(share: FloatArray, within: float, profile: Profile) -> float:
@@ -179,11 +202,3 @@ def _strength(share: FloatArray, within: float, profile: Profile) -> float:
     members = max(float(profile.rows["members"].sum()) / max(len(profile), 1), 1.0)
     between = float(np.clip(members * (whole - within), whole / 101, whole / 1.1))
     return (whole - between) / between
-
-
-def _readings_a_period(profile: Profile) -> int:
-    """Readings of a producer in a period, as the sampling step has it; the usual number where there is no step."""
-    starts = np.diff(profile.periods)
-    if profile.step and len(starts):
-        return max(int(np.min(starts) // profile.step), 1)
-    return max(round(profile.readings / max(profile.users * len(profile.periods), 1)), 1)
