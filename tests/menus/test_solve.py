@@ -63,7 +63,7 @@ def test_noise_and_errors_are_of_the_noise_on_the_lattice() -> None:
     for each in found.solutions:
         drawn = 4 * law_of(str(each.setting), "4").variance ** 0.5
         assert each.noise_std == pytest.approx(drawn, rel=1e-6)
-        if each.mechanism != "gaussian":  # whose variance the lattice leaves as it is
+        if each.mechanism in ("laplace", "logistic"):  # the lattice leaves the others' variances nearly as they are
             assert each.noise_std != pytest.approx(noise_std(each.setting), rel=5e-3), "the check can fail"
         smooth = total_error(profile, each.setting, 1000)
         assert smooth is not None
@@ -71,6 +71,29 @@ def test_noise_and_errors_are_of_the_noise_on_the_lattice() -> None:
     quiet = strongest(1e-3, 1000, Question(2, 1, step=4.0), profile)
     for each in quiet.solutions:
         assert any(f"devices refuse {each.setting}" in told for told in quiet.notes())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "question", "least"),
+    [
+        (0.01, Question(1, 1, 0.01), "gaussian:27.72"),  # the first noise tried tells nothing at all
+        (0.1, Question(1, 48, 0.05), "gaussian:31.1"),
+        (1.0, Question(0.35, 1, step=0.1), "staircase:1,0.4,0.3775"),  # as wide as the change is on the lattice
+        (27.5, Question(0.128, 1, step=0.1), "gaussian:0.047"),  # where epsilon rises with the noise
+        (1.0, Question(0.12344, 1, step=None), "staircase:1,0.12344,0.3775"),  # whose width has more digits
+    ],
+)
+def test_no_less_noise_is_known_that_keeps_the_promise(epsilon: float, question: Question, least: str) -> None:
+    """The settings named keep it, and what is found has no more noise; with 1 % less it would break it."""
+    known = PrivacySetting.parse(least)
+    kept = question.epsilon(known)
+    assert kept is not None
+    assert kept <= epsilon * (1 + 1e-9)
+    solved = {each.mechanism: each for each in least_noise(epsilon, question).solutions}
+    found = solved[known.mechanism]
+    assert found.noise_std <= (noise_std(known, question.step) or 0.0) * (1 + 1e-9)
+    broken = question.epsilon(_less(found.setting, 0.99))
+    assert broken is None or broken > epsilon
 
 
 def test_one_report_of_laplace_noise_needs_the_change_over_epsilon() -> None:
@@ -108,6 +131,27 @@ def test_the_strongest_promise_just_keeps_the_error(error: float) -> None:
         assert each.errors[1000] == pytest.approx(reached)
         assert each.guess is not None
         assert each.placed is not None
+
+
+def test_each_mechanism_uses_all_of_the_error_on_a_coarse_lattice_and_the_strongest_comes_first() -> None:
+    """On steps of the noise's size the mechanisms' deviations differ from those of their continuous laws, each its own.
+
+    A hundredth more noise exceeds the error.
+    """
+    profile, question = street().profile, Question(0.5, 12, step=0.5)
+    unit = total_error(profile, PrivacySetting("gaussian", (0.4,)), 1000)
+    assert unit is not None
+    found = strongest(unit, 1000, question, profile)
+    assert {each.mechanism for each in found.solutions} == set(promising())
+    for each in found.solutions:
+        assert each.errors[1000] <= unit
+        louder = total_error(profile, _less(each.setting, 1.01), 1000, step=0.5)
+        assert louder is not None
+        assert louder > unit
+    epsilons = [each.window for each in found.solutions]
+    assert epsilons == sorted(epsilons)
+    noises = [each.noise_std for each in least_noise(1, question).solutions]
+    assert noises == sorted(noises)
 
 
 def test_more_error_buys_a_stronger_promise() -> None:

@@ -3,11 +3,13 @@
 `least_noise` gives, for each mechanism that can promise an epsilon, its setting of the least noise that keeps the
 promise; `strongest` gives, for an error that a period's total may have, the smallest epsilon that can be promised.
 Both go through one family a mechanism, a setting for each deviation of the noise, along which epsilon falls as noise
-grows. What is returned keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
+grows. On a lattice of steps as wide as the noise it need not: there less noise is tried too (`_quieter`). What is
+returned keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from halfmask.menus.promise import Question
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
+from halfmask.protection.guarantees.lattice import rounded_up
 from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import number_text, upwards
 from halfmask_device.laws import unmasked_warning
@@ -28,6 +31,11 @@ CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
 CLOSE = 1e-4
 MOST_TRIES = 60
+COARSE = 2.0
+"""Steps of the lattice in a deviation below which epsilon may rise with the noise: of all laws tried, up to 1.5."""
+DEEP, TRIED = 3.0, 48
+Measure = Callable[[float], float | None]
+"""Of a size of the noise; None where it is without end."""
 BOUNDED = "bounded noise: some reports rule the other reading out for certain"
 RELATIVE = "noise in proportion to the reading leaves a reading of 0 as it is"
 RULE = "a rule adds no chance: a change that shows at all shows for certain"
@@ -43,10 +51,14 @@ def _family(name: str, deviation: float, question: Question) -> PrivacySetting |
     law = mechanism(name)
     if law.kind != "additive" or law.estimated or not law.proven or law.unit_parameters is None:
         return None
-    found = law.shaped(deviation, question.change) or PrivacySetting.of_deviation(name, deviation).parameters
+    change = question.change if question.step is None else rounded_up(question.change, question.step)
+    found = law.shaped(deviation, change) or PrivacySetting.of_deviation(name, deviation).parameters
     if law.lattice(found) is not None or not np.isinf(law.support(np.array([found]))[0]):
         return None
-    return PrivacySetting(name, tuple(map(_up, found)) if len(found) == 1 else tuple(map(_digits, found)))
+    if len(found) == 1:
+        return PrivacySetting(name, tuple(map(_up, found)))
+    width = law.epsilon_width(found)  # stays as it is: of a width below the change epsilon would be twice as large
+    return PrivacySetting(name, tuple(each if each == width else _digits(each) for each in found))
 
 
 def _without() -> dict[str, str]:
@@ -91,7 +103,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Solved:
-    """Solutions from the least noise up, and why other mechanisms have none."""
+    """Solutions from the best down, the least noise or the strongest promise, and why other mechanisms have none."""
 
     question: Question
     solutions: tuple[Solution, ...]
@@ -151,7 +163,8 @@ def least_noise(
     if not 0 < epsilon < math.inf:
         raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1")
     found = [_least(name, epsilon, question) for name in promising()]
-    return _solved(question, found, profile, menu)
+    solved = _solved(question, found, profile, menu)
+    return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.noise_std, each.window))))
 
 
 def strongest(
@@ -164,7 +177,7 @@ def strongest(
 ) -> Solved:
     """The strongest promise of each mechanism whose noise keeps a period's total of so many producers within ``error``.
 
-    The error of a total goes with the noise's deviation alone, so each mechanism gets the deviation that just fits.
+    Each mechanism gets the largest deviation whose error, as devices draw it, still fits.
     """
     if not 0 < error < math.inf:
         raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%")
@@ -173,43 +186,72 @@ def strongest(
     unit = total_error(profile, PrivacySetting("gaussian", (1.0,)), producers)
     if not unit:
         raise OptionError("every period's total is zero: its error cannot be measured")
-    scale = _fit(unit, error, profile, producers, question.step)
-    found = [_family(name, scale, question) for name in promising()]
-    kept = [each for each in found if each is not None and question.epsilon(each) is not None]
-    return _solved(question, kept, profile, menu, (producers, *CROWDS))
 
+    def inverse(name: str) -> float | None:
+        def error_of(inverse: float) -> float | None:
+            setting = _family(name, 1 / inverse, question)
+            return None if setting is None else total_error(profile, setting, producers, step=question.step)
 
-def _fit(unit: float, error: float, profile: Profile, producers: int, step: float | None) -> float:
-    """The deviation at which rounding to a few digits, and to the lattice, cannot exceed the error."""
-    scale = error / unit * (1 - 10.0 ** (1 - DIGITS))
-    for _ in range(MOST_TRIES):
-        tried = [_family(name, scale, Question(scale, 1)) for name in promising()]
-        worst = max(total_error(profile, each, producers, step=step) or 0.0 for each in tried if each is not None)
-        if worst <= error:
-            return scale
-        scale *= error / worst * (1 - CLOSE)
-    return scale
+        return _first(error_of, error, unit / error)
+
+    places = {name: place for name in promising() if (place := inverse(name)) is not None}
+    found = [setting for name, place in places.items() if (setting := _family(name, 1 / place, question)) is not None]
+    solved = _solved(question, found, profile, menu, (producers, *CROWDS))
+    return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.window, each.noise_std))))
 
 
 def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
-    """Epsilon goes nearly with 1/deviation, so steps by their ratio come close; bisection where they do not."""
-    low, high = 0.0, math.inf  # noise that breaks the promise, and the least so far that keeps it
-    best, deviation = None, question.change * math.sqrt(question.window) / epsilon
-    for _ in range(MOST_TRIES):
+    """The setting of the least deviation that keeps epsilon."""
+
+    def epsilon_of(deviation: float) -> float | None:
         setting = _family(name, deviation, question)
-        found = None if setting is None else question.epsilon(setting)
-        if found is not None and found <= epsilon:
-            best, high = setting, deviation
-        else:
-            low = deviation
-        if high <= low * (1 + CLOSE) or (best is setting and found is not None and found > epsilon * (1 - CLOSE)):
-            break
-        aim = deviation * ((4.0 if found is None else found / epsilon) * (1 + CLOSE / 4))
-        halfway = math.sqrt(low * high) if low and high < math.inf else aim
-        deviation = aim if low < aim < high else halfway
+        return None if setting is None else question.epsilon(setting)
+
+    found = _first(epsilon_of, epsilon, question.change * math.sqrt(question.window) / epsilon)
+    if found is not None and question.step is not None and found < COARSE * question.step:
+        found = _quieter(epsilon_of, epsilon, found)
+    best = None if found is None else _family(name, found, question)
     if best is None:
         raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}")
     return best
+
+
+def _first(of: Measure, most: float, start: float) -> float | None:
+    """The least x, to `CLOSE`, with of(x) <= most, of what falls as x grows; None where none is found.
+
+    Most fall nearly with 1/x, so that steps by the ratio come close; by at most 4, and halfway where that leaves what
+    is known.
+    """
+    low, high, x = 0.0, math.inf, start  # what is too little, and the least so far that is enough
+    for _ in range(MOST_TRIES):
+        found = of(x)
+        kept = found is not None and found <= most
+        low, high = (low, x) if kept else (x, high)
+        if high <= low * (1 + CLOSE) or (kept and found is not None and found > most * (1 - CLOSE)):
+            break
+        aim = x * (4.0 if found is None else min(max(found / most, 0.25), 4.0)) * (1 + CLOSE / 4)
+        x = aim if low < aim < high else math.sqrt(low * high)
+    return high if high < math.inf else None
+
+
+def _quieter(of: Measure, most: float, enough: float) -> float:
+    """The least of `TRIED` deviations up to ``enough`` that is enough too, and what is between it and the one below.
+
+    Noise as wide as the lattice's steps has few values, and epsilon at a delta jumps as one of them falls below delta.
+    """
+    tried: list[float] = np.geomspace(enough / DEEP, enough, TRIED).tolist()
+
+    def kept(deviation: float) -> bool:
+        found = of(deviation)
+        return found is not None and found <= most
+
+    low = high = next(each for each in [*tried[:-1], enough] if kept(each) or each == enough)
+    if high > tried[0]:
+        low = high * DEEP ** (-1 / (TRIED - 1))
+    while high > low * (1 + CLOSE):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high
 
 
 def _solved(
@@ -245,7 +287,7 @@ def _solved(
                 placed=scored.get(setting),
             )
         )
-    return Solved(question, tuple(sorted(found, key=lambda each: (each.noise_std, each.window))), _without())
+    return Solved(question, tuple(found), _without())
 
 
 def _digits(value: float) -> float:
