@@ -17,6 +17,8 @@ from halfmask.errors import FileFormatError, OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score, noise_std
 from halfmask.protection.attacks import ATTACKS, Finding
+from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guarantees.table import guarantee_rows
 from tests.audits.cards import card, few_attacks, two_settings
@@ -264,6 +266,10 @@ def test_the_card_says_what_it_was_drawn_on() -> None:
     assert card().about.step == StepAudited(0.001, "the device's default")
     first = coarse.cards[0]
     assert first.typical.step == 0.5
+    guess, people = first.found("reconstruction"), population_of(homes().profile)
+    assert guess is not None
+    assert guess.value == lattice_errors(first.setting, people, 0.5).best_absolute
+    assert guess.value != lattice_errors(first.setting, people).best_absolute
     assert first.typical.epsilon == pytest.approx(math.ceil(coarse.about.sensitivity.typical / 0.5) * 0.5 / 0.6)
     assert first.sampler is not None
     assert not first.sampler.caught

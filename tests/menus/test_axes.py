@@ -1,12 +1,14 @@
 """Axes of privacy and requirements: bins by brute force, and what each requirement costs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from halfmask.errors import OptionError
-from halfmask.menus.demands import Demand, parse_demand
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.demands import Demand, meeting, parse_demand
 from halfmask.menus.facts import Facts
 from halfmask.menus.menu import menu_json, read_menu, write_menu
 from halfmask.menus.optimize import optimize
@@ -46,6 +48,23 @@ def test_facts_between_the_nodes_are_close_to_those_of_each() -> None:
         setting = found.settings[row]
         assert found.guess[row] == pytest.approx(guess_error(setting, found.population), abs=5e-3)
         assert found.epsilon[row] == pytest.approx(QUESTION.epsilon(setting), rel=5e-3)
+
+
+def test_on_a_coarse_lattice_the_guess_is_that_of_the_noise_drawn() -> None:
+    """In the menu, as a requirement of one setting, and along the axis; the continuous law's differs."""
+    profile, question = street().profile, replace(QUESTION, step=1.2)
+    people, setting = population_of(profile), PrivacySetting.parse("laplace:0.5")
+    drawn, smooth = guess_error(setting, people, 1.2), guess_error(setting, people)
+    assert drawn < smooth - 0.02
+    between = Demand("guess", (drawn + smooth) / 2)
+    assert meeting([between], profile, replace(question, step=0.001))(setting)
+    assert not meeting([between], profile, question)(setting)
+    found = Facts(score(*studied("laplace:b=0.3..1/0.1")), profile, question)
+    assert found.guess == pytest.approx([guess_error(each, people, 1.2) for each in found.settings])
+    told = optimize(study(), by="guess", bins=3, profile=profile, question=question).menu
+    for each in told.settings[:-1]:
+        assert each.protection is not None
+        assert each.protection.guess == guess_error(each.setting, people, 1.2)
 
 
 @pytest.mark.parametrize("by", ["guess", "epsilon"])

@@ -1,6 +1,7 @@
 """The menu one can sign: each level is what it says when readings are masked, and is a menu wherever one is taken."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from halfmask.choice.mix import mix
 from halfmask.choice.personal import population_prior
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import menu_json, read_menu, write_menu
+from halfmask.menus.menu import Menu, menu_json, read_menu, write_menu
 from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import Question
@@ -21,6 +22,8 @@ from halfmask.menus.words import total_error
 from halfmask.profiles.build import build_profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
+from halfmask_device import law_of
+from halfmask_device.laws import MOST_UNMASKED
 from tests.evaluation.direct_cases import household
 from tests.menus.cases import QUESTION, street, studied
 
@@ -45,6 +48,53 @@ def test_every_level_has_a_guarantee_and_buys_its_part_of_the_guess() -> None:
         assert told.per_unit == pytest.approx(1 / each.setting.parameters[0])
         assert told.window is not None
         assert told.window < 12 * told.reading  # type: ignore[operator]
+
+
+STEP = 1.2
+
+
+@cache
+def coarse() -> Menu:
+    question = replace(QUESTION, step=STEP)
+    return offer(street().profile, studied(), question=question).menu
+
+
+def test_on_a_coarse_lattice_devices_take_every_level_and_what_is_said_is_of_their_noise() -> None:
+    """A hundredth less noise is refused or misses the level's part; the continuous law would need less."""
+    people = population_of(street().profile)
+    for number, each in enumerate(coarse().settings[:-1]):
+        told, target, b = each.protection, (number + 1) / 5, each.setting.parameters[0]
+        law_of(str(each.setting), str(STEP))  # devices take it
+        assert told is not None
+        assert told.guess == guess_error(each.setting, people, STEP)
+        assert told.guess >= target
+        less = PrivacySetting("laplace", (0.98 * b,))
+        assert guess_error(less, people, STEP) < target or unmasked(less) > MOST_UNMASKED
+        assert told.reading == pytest.approx(STEP / b), "a change of 0.5 is a whole step"
+    assert coarse().settings[0] != made().menu.settings[0]
+    assert any("leaves" in told for told in offer_notes(coarse()))
+    assert any(guess_error(each.setting, people) > each.protection.guess + 0.02 for each in coarse().settings[:-1])  # type: ignore[union-attr, operator]
+
+
+def unmasked(setting: PrivacySetting) -> float:
+    """How many readings stay as they are: tanh(step/2b)."""
+    return math.tanh(STEP / 2 / setting.parameters[0])
+
+
+def test_levels_that_a_lattice_makes_one_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"4 levels cannot be told apart on steps of 8.*`step`, or fewer `levels`"):
+        offer(street().profile, studied(), question=replace(QUESTION, step=8.0))
+
+
+@pytest.mark.parametrize("change", [0.3, 1.2, 1.3, 3.0])
+def test_epsilon_of_another_change_is_as_the_notes_have_it(change: float) -> None:
+    """The change in whole steps over b; in proportion to the change itself it would be too small."""
+    told = " ".join(offer_notes(coarse()))
+    assert "rounded up to whole steps of 1.2 kWh, over b" in told
+    assert "proportion" not in told
+    for each in coarse().settings[:-1]:
+        found = Question(change, 1, step=STEP).asked(each.setting).epsilon
+        assert found == pytest.approx(math.ceil(change / STEP) * STEP / each.setting.parameters[0])
 
 
 def test_levels_are_named_and_lettered_from_the_lightest_up() -> None:

@@ -1,6 +1,7 @@
 """From a study to a menu: winners by brute force, ties, empty bins, and bad input."""
 
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.optimize import optimize, pareto_front
 from halfmask.menus.promise import typical_reading
-from halfmask.menus.words import menu_rows, menu_words, noise_quantile, shown, total_error
+from halfmask.menus.words import InWords, menu_rows, menu_words, noise_quantile, shown, total_error
+from halfmask_device.decimals import number_text
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
 from tests.real_data import SWISS, needs_data
@@ -214,6 +216,30 @@ def test_words_come_from_the_noise_law() -> None:
     )
     assert shown(PrivacySetting.parse("round:1"), 4.0) is None
     assert shown(PrivacySetting.parse("none"), 4.0) == (4.0, 4.0)
+
+
+@pytest.mark.parametrize("text", ["laplace:0.127", "laplace:0.7", "gaussian:2", "uniform:3", "none"])
+@pytest.mark.parametrize("step", ["0.5", "0.001"])
+def test_words_are_of_the_reports_of_a_device(text: str, step: str) -> None:
+    """Both ends are lattice points with the stated chance between them; a step less on either side has less."""
+    setting, reading, width = PrivacySetting.parse(text), 0.348, float(step)
+    low, high = shown(setting, reading, width) or (0, 0)
+    assert all(Fraction(number_text(end)) % Fraction(step) == 0 for end in (low, high))
+    around = round((high - low) / width) // 2
+    assert low / width + around == pytest.approx(math.floor(reading / width + 0.5))
+    if text != "none":
+        masses = PrivacySetting.parse(text).law.pmf(setting.parameters, width, np.arange(-around, around + 1))
+        slack = 0 if step == "0.5" else 1e-3  # a fine lattice is taken for none
+        assert masses.sum() >= 0.8 - slack
+        assert around == 0 or masses[1:-1].sum() < 0.8
+    said = InWords("A", reading, low, high, {}, width).sentence("kW")
+    if step == "0.5":
+        assert said.startswith("0.348 kW shows as 0.5" if around == 0 else f"0.348 kW shows as {low:g} to {high:g}")
+
+
+def test_figures_of_few_steps_are_written_in_full() -> None:
+    assert "10.25 to 10.75," in InWords("A", 10.4, 10.25, 10.75, {}, 0.25).sentence()
+    assert "10.3 to 10.6," in InWords("A", 10.4, 10.25001, 10.6, {}).sentence()
 
 
 def test_the_expected_error_of_a_total_is_the_studys_mean_global_error() -> None:

@@ -12,7 +12,9 @@ from halfmask.menus.optimize import optimize
 from halfmask.menus.promise import Question
 from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.words import total_error
+from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask.protection.guess import guess_error
 from halfmask_device import law_of
 from tests.menus.cases import street, studied
 
@@ -144,6 +146,7 @@ def test_each_mechanism_uses_all_of_the_error_on_a_coarse_lattice_and_the_strong
     found = strongest(unit, 1000, question, profile)
     assert {each.mechanism for each in found.solutions} == set(promising())
     for each in found.solutions:
+        assert each.guess == guess_error(each.setting, population_of(profile), 0.5)
         assert each.errors[1000] <= unit
         louder = total_error(profile, _less(each.setting, 1.01), 1000, step=0.5)
         assert louder is not None

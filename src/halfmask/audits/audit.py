@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from halfmask import __version__
@@ -72,7 +72,7 @@ def audit_menu(
         seen = pool.submit(_evidence, panel, profile)
         near = {each.id: pool.submit(closeness, each, scale) for each in menu.settings}
         known = beside.submit(noise_at_equal_utility, menu, profile, scale, pool)
-        evidence = seen.result()
+        evidence = replace(seen.result(), lattice=drawn)
         bench = AuditBench(evidence, scale, range_, _typical(profile), reports, windows, drawn, unit, seed)
         best = pool.submit(bench.best_score, menu.settings)
         made = [pool.submit(bench.card, each, near[each.id], heard) for each in menu.settings]

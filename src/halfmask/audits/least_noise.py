@@ -190,11 +190,11 @@ def _loud(edges: FloatArray, deviation: float, demands: Sequence[tuple[Concave, 
 def reconstruction_floor(profile: Profile, menu: Menu, least: float) -> Floor:
     """The floor "the best guess of a reading errs by at least ``least`` deviations of the readings".
 
-    0: reports can be undone; 1: a report tells nothing of its reading.
+    0: reports can be undone; 1: a report tells nothing of its reading. Settings are held to it as devices draw them.
     """
-    quietest = Quietest(profile, menu)
+    quietest, step = Quietest(profile, menu), menu.question.step if menu.question else None
 
     def error(setting: PrivacySetting) -> float:
-        return share_left(setting, quietest.population)
+        return share_left(setting, quietest.population, step)
 
     return Floor("reconstruction", least, error, quietest.setting)

@@ -91,7 +91,7 @@ def _meets(
         found = question.epsilon(setting)
         return found is not None and (demand.kind == "guarantee" or found <= demand.limit)
     if demand.kind == "guess":
-        return guess_error(setting, population_of(profile)) >= demand.limit
+        return guess_error(setting, population_of(profile), question.step) >= demand.limit
     if demand.kind == "error":
         error = total_error(profile, setting, demand.producers, scaled=scaled)
         return error is not None and error <= demand.limit

@@ -2,7 +2,8 @@
 
 Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
 parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
-within a few hundredths (`protection.guess`). Those that would win are then settled: worked out for themselves.
+within a few hundredths and on no lattice (`protection.guess`). Those that would win are then settled: worked out for
+themselves, as devices draw them.
 """
 
 from collections.abc import Callable, Iterator
@@ -174,7 +175,7 @@ class Facts:
         return found
 
     def _guess(self, setting: PrivacySetting) -> float:
-        return guess_error(setting, self.population)
+        return guess_error(setting, self.population, self.question.step)
 
     def _log_epsilon(self, setting: PrivacySetting) -> float:
         found = self.question.epsilon(setting)

@@ -1,8 +1,9 @@
 """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error.
 
 Level k of n is the least Laplace noise under which the best guess of a reading from its report errs by k/(n + 1) of
-what guessing without a report errs by. Laplace noise has an epsilon for one report at delta 0, in proportion to the
-change (1/b per unit), and costs next to no utility beside the best of all mechanisms (`Costs`). The paper's scores
+what guessing without a report errs by, as devices draw it, and which they take. Laplace noise has an epsilon for one
+report at delta 0, the change in whole steps of the lattice over b, and costs next to no utility beside the best of all
+mechanisms (`Costs`). The paper's scores
 stand beside, on the scale of a study of the same data. A level whose totals err by more than asked, with as many
 producers as there are, says how many it takes: the error falls with the square root of their number.
 """
@@ -18,7 +19,7 @@ from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.demands import Demand
-from halfmask.menus.menu import IDS, Menu, MenuSetting, noise_std, none_setting
+from halfmask.menus.menu import IDS, NONE_ID, Menu, MenuSetting, noise_std, none_setting
 from halfmask.menus.optimize import Optimum, optimize
 from halfmask.menus.placed import OUTSIDE, Placed, place
 from halfmask.menus.promise import Question, default_question, protection_of
@@ -29,7 +30,7 @@ from halfmask.menus.words import producers_needed, total_errors, usual_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask.protection.guess import guess_error
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 
 NAMES: Mapping[int, tuple[str, ...]] = {
     1: ("medium blur",),
@@ -93,8 +94,9 @@ def offer(
     people = population_of(profile)
     targets = [(number + 1) / (levels + 1) for number in range(levels)]
     settings = [least_laplace(target, people, asked) for target in targets]
+    _check_apart(settings, people, asked)
     placed = place(settings, profile, paper)
-    *named, unmasked = _recognised(evidence, [*settings, PrivacySetting("none")])
+    *named, unmasked = _recognised(evidence, [*settings, PrivacySetting("none")], asked.step)
     entries = [
         _level(number, targets, setting, placed[setting], named[number], (profile, people, asked, within, paper))
         for number, setting in enumerate(settings)
@@ -117,13 +119,14 @@ def offer(
 
 
 def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
-    """The least b, to a few digits, with a guess error of ``target`` or more.
+    """The least b, to a few digits, with a guess error of ``target`` or more that devices take.
 
     The guess error rises with b, from 0 (the report is the reading) to 1 (it tells nothing).
     """
 
     def reaches(scale: float) -> bool:
-        return (guess_error(PrivacySetting(REFERENCE, (scale,)), people) or 0.0) >= target
+        setting = PrivacySetting(REFERENCE, (scale,))
+        return guess_error(setting, people, question.step) >= target and question.refusal(setting) is None
 
     low, high = 0.0, question.change
     for _ in range(MOST_TRIES):
@@ -144,15 +147,30 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
     return PrivacySetting(REFERENCE, (scale,))
 
 
+def _check_apart(settings: Sequence[PrivacySetting], people: Population, question: Question) -> None:
+    """Refuse levels that are one: on a coarse lattice the least noise that devices take may reach several at once."""
+    if len(set(settings)) == len(settings):
+        return
+    least = guess_error(settings[0], people, question.step)
+    raise OptionError(
+        f"{len(settings)} levels cannot be told apart on steps of {number_text(question.step or 0.0)}: the least noise "
+        f"that devices take there, {settings[0]}, makes the best guess err by {least:.0%} of guessing without a "
+        "report: take a finer `step`, or fewer `levels`"
+    )
+
+
 def _guarded(study: AnyStudy, profile: Profile, question: Question) -> Optimum:
     """The paper's menu among settings with a guarantee: its cost in utility, and the study's scale."""
     return optimize(study, profile=profile, question=question, require=(Demand("guarantee"),))
 
 
-def _recognised(evidence: Evidence | None, settings: Sequence[PrivacySetting]) -> list[float | None]:
+def _recognised(
+    evidence: Evidence | None, settings: Sequence[PrivacySetting], step: float | None
+) -> list[float | None]:
     if evidence is None or evidence.resolution != "readings":
         return [None] * len(settings)
-    return [float(each) for each in recognised_shares(evidence, np.array([noise_std(s) or 0.0 for s in settings]))]
+    deviations = np.array([noise_std(each, step) or 0.0 for each in settings])
+    return [float(each) for each in recognised_shares(evidence, deviations)]
 
 
 def _level(
@@ -216,14 +234,15 @@ def offer_notes(menu: Menu) -> list[str]:
     notes = []
     if asked:
         notes.append(
-            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0, and in proportion for any other "
-            f"change; of {asked.window:,}: {asked.words()}"
+            f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; for another change it is "
+            f"{asked.in_steps()}, over b of laplace:b; of {asked.window:,}: {asked.words()}"
         )
         notes.append(f"{asked.drawn()}; `step` names another")
+        notes += [told for each in menu.settings if (told := asked.objection(each.setting))]
     if made:
         notes.append(
-            f"guess: the best guess of a reading from its report errs by this share of guessing without a report; each "
-            f"level up buys {made['step']:.0%} of it or more"
+            "guess: the best guess of a reading from its report errs by this share of guessing without a report; the "
+            f"levels have at least {', '.join(f'{each.bin[0]:.0%}' for each in menu.settings if each.id != NONE_ID)}"
         )
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):
             notes.append("recognised: share of producers named from one masked day by who knows their days before")

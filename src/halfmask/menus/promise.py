@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from halfmask.errors import OptionError
+from halfmask.errors import OptionError, SettingError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
@@ -15,6 +15,7 @@ from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, drawn_g
 from halfmask.protection.guarantees.units import per_unit
 from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import number_text
+from halfmask_device.laws import unmasked_warning
 from halfmask_device.terms import STEP
 
 DELTA = 1e-6
@@ -64,6 +65,28 @@ class Question:
         usual = ", the devices' default" if self.step == float(STEP) else ""
         step = f"{number_text(self.step)} {self.unit}".strip()
         return f"epsilons are of the noise that a device draws on a lattice of steps of {step}{usual}"
+
+    def in_steps(self) -> str:
+        """What of any other change counts: all of it, rounded up to the lattice."""
+        if self.step is None:
+            return "that change"
+        return f"that change, rounded up to whole steps of {number_text(self.step)} {self.unit}".strip()
+
+    def refusal(self, setting: PrivacySetting) -> str | None:
+        """Why devices do not take a setting on the lattice; None where they do."""
+        try:
+            self.warning(setting)
+        except SettingError as error:
+            return f"devices refuse {setting}: {error}"
+        return None
+
+    def warning(self, setting: PrivacySetting) -> str | None:
+        """What devices say of a setting that leaves many readings as they are; one they refuse is a SettingError."""
+        return None if self.step is None else unmasked_warning(str(setting), number_text(self.step))
+
+    def objection(self, setting: PrivacySetting) -> str | None:
+        """What devices have against a setting, if anything."""
+        return self.refusal(setting) or self.warning(setting)
 
     def asked(self, setting: PrivacySetting) -> Guarantee:
         """The setting's guarantee against this change."""
@@ -124,7 +147,7 @@ def protection_of(setting: PrivacySetting, population: Population, question: Que
     found = question.asked(setting)
     reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
     return Protection(
-        guess=None if math.isnan(guess := guess_error(setting, population)) else guess,
+        guess=None if math.isnan(guess := guess_error(setting, population, question.step)) else guess,
         reading=reading,
         window=found.epsilon_at(question.delta, question.window),
         pure=found.epsilon is not None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halfmask.errors import OptionError, SettingError
+from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
@@ -24,8 +24,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice import rounded_up
 from halfmask.protection.guess import guess_error
-from halfmask_device.decimals import number_text, upwards
-from halfmask_device.laws import unmasked_warning
+from halfmask_device.decimals import upwards
 
 CROWDS = (100, 1_000, 10_000)
 DIGITS = 4
@@ -140,20 +139,11 @@ class Solved:
         if any(each.errors for each in self.solutions):
             told.append("the last columns: mean error of a period's total of so many producers")
         told.append(f"{asked.drawn()}; `step` names another")
-        told += [warning for each in self.solutions if (warning := self._refused(each.setting))]
+        told += [warning for each in self.solutions if (warning := asked.objection(each.setting))]
         for reason in dict.fromkeys(self.without.values()):
             names = [name for name, why in self.without.items() if why == reason]
             told.append(f"no epsilon is promised by {', '.join(names)}: {reason}")
         return told
-
-    def _refused(self, setting: PrivacySetting) -> str | None:
-        """What devices say against a setting on the lattice: that it leaves too many readings as they are."""
-        if self.question.step is None:
-            return None
-        try:
-            return unmasked_warning(str(setting), number_text(self.question.step))
-        except SettingError as error:
-            return f"devices refuse {setting}: {error}"
 
 
 def least_noise(
@@ -283,7 +273,7 @@ def _solved(
                 pure=asked.epsilon is not None,
                 window=window,
                 errors={users: error for users, error in errors.items() if error is not None},
-                guess=None if people is None else guess_error(setting, people),
+                guess=None if people is None else guess_error(setting, people, question.step),
                 placed=scored.get(setting),
             )
         )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from halfmask.menus.menu import Menu, MenuSetting, noise_std
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import typical_reading
 from halfmask.profiles.profile import Profile
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 
 CROWDS = (100, 1000)
 TIMES_OUT_OF_TEN = 8
+FINE = 1000
+"""Steps from which on a lattice is too fine to make a difference in a quantile of the noise."""
 
 
 def brief(setting: PrivacySetting) -> str:
@@ -29,7 +32,7 @@ class InWords:
 
     ``low`` to ``high`` is what a reading of the typical size shows as 8 times out of 10, and ``errors`` the expected
     relative error of a period's total for each number of users. None where the setting has no noise law, or the
-    aggregate is neither sum nor mean.
+    aggregate is neither sum nor mean. ``step`` is that of the lattice which both ends lie on, where there is one.
     """
 
     id: str
@@ -37,16 +40,24 @@ class InWords:
     low: float | None
     high: float | None
     errors: dict[int, float | None]
+    step: float | None = None
 
     def sentence(self, unit: str = "") -> str:
         """ "0.52 kWh shows as 0.31 to 0.74, 8 times out of 10"."""
         value = f"{self.reading:.3g} {unit}".strip()
         if self.low is None or self.high is None:
             return f"{value} is masked by a rule without a noise law"
-        low, high = f"{self.low:.3g}", f"{self.high:.3g}"
-        if low == high:
-            return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
-        return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
+        low, high = self._figure(self.low), self._figure(self.high)
+        if low != high:
+            return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
+        if self.low == self.high and low != f"{self.reading:.3g}":
+            return f"{value} shows as {low}, its place on the lattice, {TIMES_OUT_OF_TEN} times out of 10 or more"
+        return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
+
+    def _figure(self, value: float) -> str:
+        """Three digits, or all of a value of fewer than 1,000 steps, so that it lies on the lattice."""
+        exact = self.step is not None and abs(value) < 1000 * self.step
+        return number_text(value) if exact else f"{value:.3g}"
 
 
 def noise_quantile(setting: PrivacySetting, probability: float) -> float:
@@ -74,14 +85,33 @@ def noise_quantile(setting: PrivacySetting, probability: float) -> float:
     return high
 
 
-def shown(setting: PrivacySetting, reading: float) -> tuple[float, float] | None:
-    """10th to 90th percentile of the masked reading; the noise is symmetric, so P(|psi| <= y) = 0.8 gives both."""
+def shown(setting: PrivacySetting, reading: float, step: float | None = None) -> tuple[float, float] | None:
+    """10th to 90th percentile of the masked reading; the noise is symmetric, so P(|psi| <= y) = 0.8 gives both.
+
+    With a ``step`` it is the report of a device on this lattice, or on the setting's own.
+    """
     if setting.kind == "direct" or setting.inner is not None:
         return None
     y = noise_quantile(setting, TIMES_OUT_OF_TEN / 10)
+    if step is not None and setting.kind == "additive":
+        return _shown_on(setting.law.lattice(setting.parameters) or step, setting, reading, y)
     if setting.kind == "relative":
         y *= abs(reading)
     return reading - y, reading + y
+
+
+def _shown_on(step: float, setting: PrivacySetting, reading: float, y: float) -> tuple[float, float]:
+    """The reading's place on the lattice, and as many steps to either side as have the wanted chance together.
+
+    ``y`` is where the continuous law has it: on a fine lattice that, rounded.
+    """
+    unit = Fraction(number_text(step))
+    place, around = math.floor(Fraction(reading) / unit + Fraction(1, 2)), round(y / step)
+    if y < FINE * step:
+        k = np.arange(2 * around + 8)
+        chance = np.cumsum(np.where(k == 0, 1, 2) * setting.law.pmf(setting.parameters, step, k))
+        around = int(np.argmax(chance >= TIMES_OUT_OF_TEN / 10 - 1e-12))
+    return float((place - around) * unit), float((place + around) * unit)
 
 
 def period_errors(
@@ -167,14 +197,15 @@ def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> lis
     reading, crowds = typical_reading(profile), crowds_of(profile)
     summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
     scaled = menu.provenance.get("error") == "scaled"
+    step = menu.question.step if menu.question else None
     words = []
     for each in menu.settings:
-        range_ = shown(each.setting, reading)
+        range_ = shown(each.setting, reading, step)
         errors = {
             users: total_error(profile, each.setting, users, scaled=scaled) if summable else None for users in crowds
         }
         low, high = range_ or (None, None)
-        words.append(InWords(each.id, reading, low, high, errors))
+        words.append(InWords(each.id, reading, low, high, errors, step))
     return words
 
 

@@ -101,6 +101,7 @@ class Evidence:
     ``times``       start of each column, microseconds of local time; columns are ``step`` apart
     ``resolution``  "readings", or "totals" of a period where only a profile is known
     ``single``      whether a row is one user; rows of a bucketed profile are not
+    ``lattice``     step of the lattice that devices report on; None where that is not known
     """
 
     population: Population
@@ -111,6 +112,7 @@ class Evidence:
     step: int
     resolution: Literal["readings", "totals"]
     single: bool
+    lattice: float | None = None
     _known: "dict[Any, Any]" = field(default_factory=dict, init=False, repr=False)
     _one_at_a_time: Any = field(default_factory=RLock, init=False, repr=False)
 

@@ -11,7 +11,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.protection.attacks.reconstruction import lattice_errors
+from halfmask.protection.attacks.reconstruction import coarse_step, lattice_errors
 from halfmask.protection.evidence import Population
 
 SMALL = 0.02
@@ -24,8 +24,11 @@ WIDE = 12.0
 """Deviations at which a table of unbounded noise ends."""
 
 
-def guess_error(setting: PrivacySetting, population: Population) -> float:
-    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN without a law of additive noise."""
+def guess_error(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
+    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN without a law of additive noise.
+
+    With a ``step`` the report is one that a device draws on this lattice.
+    """
     if setting.kind != "additive" or setting.inner is not None:
         return nan
     prior = population.prior_absolute
@@ -34,13 +37,13 @@ def guess_error(setting: PrivacySetting, population: Population) -> float:
         return 0.0
     if not isfinite(second):
         return 1.0
-    if sqrt(second) < SMALL * population.typical:
+    if sqrt(second) < SMALL * population.typical and coarse_step(setting, population, step) is None:
         return min(float(first) / prior, 1.0)
-    return min(lattice_errors(setting, population).best_absolute / prior, 1.0)
+    return min(lattice_errors(setting, population, step).best_absolute / prior, 1.0)
 
 
 def guess_errors(name: str, parameters: FloatArray, population: Population) -> FloatArray:
-    """`guess_error` of many settings of one mechanism, rows of ``parameters``, to within about 0.03.
+    """`guess_error` of many settings of one mechanism, rows of ``parameters``, to within about 0.03, on no lattice.
 
     NaN where the mechanism has no law of additive noise.
     """

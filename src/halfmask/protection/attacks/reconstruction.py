@@ -6,9 +6,11 @@ noise's probabilities,
 
     P(m) = (p * f)(m),   E[s | m] = ((s p) * f)(m) / P(m),   mean squared error = E s^2 - sum_m E[s | m]^2 P(m),
 
-and the median from p(s) f(m - s) for some hundred equally likely m. Everything else (relative noise, rules, clips) is
-simulated: the correction s - m for reports of about a size is learned on one half of the draws and tried on the other.
-Readings next to each other in time are not used here; see `smoothing` for those.
+and the median from p(s) f(m - s) for some hundred equally likely m. Devices draw on a lattice of their own: where its
+step is wide beside noise or readings, f is the law drawn on it, and p has several values of s for each lattice point
+that they are rounded to. Everything else (relative noise, rules, clips) is simulated: the correction s - m for reports
+of about a size is learned on one half of the draws and tried on the other. Readings next to each other in time are not
+used here; see `smoothing` for those.
 """
 
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ from halfmask.protection.evidence import Evidence, Population
 NAME = "reconstruction"
 METRIC = "mean absolute error of the best guess of a reading, in the unit of readings"
 FINENESS = 12  # lattice steps in the smaller of the noise's deviation and a typical reading
+LEAST_PARTS = 9  # values of a reading for each point of a device's lattice
 MOST_STEPS = 2**21
 REPORTS = 512
 DRAWS = 2**18
@@ -46,7 +49,7 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
     """Error of the best guess of a reading, against the report itself and against guessing without a report."""
     law = setting.kind == "additive" and np.isfinite(noise_std(setting))
     if law:
-        found = lattice_errors(setting, evidence.population)
+        found = lattice_errors(setting, evidence.population, evidence.lattice)
     elif setting.per_user and (evidence.resolution == "totals" or evidence.counts.sum() < 4 * CELL):
         return not_applicable(NAME, METRIC, "Not measured: this rule needs users' readings, and more of them.")
     else:
@@ -68,7 +71,10 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
 
 @dataclass(frozen=True, eq=False)
 class OnLattice:
-    """Readings ``s`` and their probabilities ``p``, those ``f`` of the noise, and of reports: chance and best guess."""
+    """Readings ``s`` and their probabilities ``p``, those ``f`` of the noise, and of reports: chance and best guess.
+
+    ``s`` and ``p`` have a row for each lattice point, of the readings that are rounded to it.
+    """
 
     s: FloatArray
     p: FloatArray
@@ -78,38 +84,56 @@ class OnLattice:
 
     def deviations(self) -> tuple[float, float]:
         """Root mean square errors of the best guess and of the best without a report."""
-        mean = float(self.s @ self.p)
-        variance = float(((self.s - mean) ** 2) @ self.p)
+        mean = float(np.sum(self.s * self.p))
+        variance = float(np.sum((self.s - mean) ** 2 * self.p))
         best = max(variance - float((self.guess - mean) ** 2 @ self.chance), 0.0)
         return float(np.sqrt(best)), float(np.sqrt(variance))
 
 
-def lattice_errors(setting: PrivacySetting, population: Population) -> Errors:
+def lattice_errors(setting: PrivacySetting, population: Population, step: float | None = None) -> Errors:
     """The errors of additive noise, exact but for the lattice: its step is a twelfth of the noise's deviation.
 
     Noise too small for the largest lattice changes less than a bin tells, so the report is the best guess; readings too
-    small for it beside the noise leave the prior's mean the best guess.
+    small for it beside the noise leave the prior's mean the best guess. ``step`` is that of the devices' lattice.
     """
+    drawn = coarse_step(setting, population, step)
     sigma, first = noise_std(setting), float(setting.law.moments(np.array(setting.parameters)[None])[0, 0])
     spread, prior_absolute = float(np.sqrt(population.variance)), population.prior_absolute
-    if _too_small(sigma, population):
+    if drawn is None and _too_small(sigma, population):
         return Errors(sigma, sigma, spread, first, first, prior_absolute)
-    if (found := _on_lattice(setting, population)) is None:
+    if (found := _on_lattice(setting, population, drawn)) is None:
         return Errors(spread, sigma, spread, prior_absolute, first, prior_absolute)
     best, prior = found.deviations()
     best_absolute = median_error(found.s, found.p, found.f, found.chance)
+    if drawn is not None:
+        sigma, first = _naive(found, drawn)
     return Errors(best, sigma, prior, best_absolute, first, prior_absolute)
 
 
-def share_left(setting: PrivacySetting, population: Population) -> float:
+def share_left(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
     """The root mean square error of `lattice_errors`' best guess over that without a report, for less work."""
+    drawn = coarse_step(setting, population, step)
     sigma, spread = noise_std(setting), float(np.sqrt(population.variance))
-    if _too_small(sigma, population):
+    if drawn is None and _too_small(sigma, population):
         return sigma / spread if spread else 0.0
-    if (found := _on_lattice(setting, population)) is None:
+    if (found := _on_lattice(setting, population, drawn)) is None:
         return 1.0 if spread else 0.0
     best, prior = found.deviations()
     return best / prior if prior else 0.0
+
+
+def coarse_step(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
+    """The step that a device draws on, its law's own where it has one, if it is too wide to be taken for none."""
+    own = setting.law.lattice(setting.parameters)
+    step, (low, high) = step if own is None else own, _span(population)
+    if step is None or setting.silent or step <= _step(noise_std(setting), population):
+        return None
+    return step if (high - low) / step * _parts(step, population) <= MOST_STEPS else None
+
+
+def _parts(step: float, population: Population) -> int:
+    """Values of a reading for each lattice point: an odd number, so that one of them is the point itself."""
+    return max(LEAST_PARTS, int(np.ceil(step / (population.typical / FINENESS)))) | 1
 
 
 def _too_small(sigma: float, population: Population) -> bool:
@@ -125,17 +149,34 @@ def _step(sigma: float, population: Population) -> float:
     return min(sigma, population.typical) / FINENESS
 
 
-def _on_lattice(setting: PrivacySetting, population: Population) -> OnLattice | None:
+def _on_lattice(setting: PrivacySetting, population: Population, drawn: float | None) -> OnLattice | None:
     """Readings, noise and reports; None where the noise is too large for it beside the readings."""
-    (low, high), step, reach = _span(population), _step(noise_std(setting), population), _reach(setting)
+    step, parts = (_step(noise_std(setting), population), 1) if drawn is None else (drawn, _parts(drawn, population))
+    (low, high), reach = _span(population), _reach(setting)
     if reach / step > MOST_STEPS:
         return None
-    s = np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step
-    p = np.diff(population.cdf(np.append(s, s[-1] + step) - step / 2))
-    psi = np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1) * step
-    f = np.diff(noise_cdf(setting, np.append(psi, psi[-1] + step) - step / 2))
+    points = np.arange(np.floor(low / step), np.ceil(high / step) + 1)
+    edges = (points[0] - 0.5 + np.arange(len(points) * parts + 1) / parts) * step
+    s = ((edges[1:] + edges[:-1]) / 2).reshape(len(points), parts)
+    p = np.diff(population.cdf(edges)).reshape(len(points), parts)
+    k = np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1)
+    if drawn is None:
+        f = np.diff(noise_cdf(setting, (np.append(k, k[-1] + 1) - 0.5) * step))
+    else:
+        f = setting.law.pmf(setting.parameters, step, k)
     p, f = p / p.sum(), f / f.sum()
-    return OnLattice(s, p, f, *posterior_mean(s, p, f))
+    held = p.sum(axis=1)
+    middle = np.divide((s * p).sum(axis=1), held, out=points * step, where=held > 0)
+    return OnLattice(s, p, f, *posterior_mean(middle, held, f))
+
+
+def _naive(found: OnLattice, step: float) -> tuple[float, float]:
+    """Root mean square and mean absolute difference of a report and its reading: what rounding and noise add up to."""
+    k = np.arange(len(found.f)) - len(found.f) // 2
+    off = found.s[0] - found.s[0].mean()
+    error = np.abs(k[:, None] * step - off)
+    weight = np.outer(found.f, found.p.sum(axis=0))
+    return float(np.sqrt(np.sum(weight * error**2))), float(np.sum(weight * error))
 
 
 def posterior_mean(s: FloatArray, p: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -198,17 +239,20 @@ def _reach(setting: PrivacySetting) -> float:
 
 
 def median_error(s: FloatArray, p: FloatArray, f: FloatArray, chance: FloatArray) -> float:
-    """E|s - median(s | m)|, over `REPORTS` equally likely places of m on its lattice."""
+    """E|s - median(s | m)| over all m of a lattice, or `REPORTS` equally likely ones; ``s`` is as in `OnLattice`."""
     below = np.cumsum(chance)
-    places = np.searchsorted(below, (np.arange(REPORTS) + 0.5) / REPORTS * below[-1])
-    errors = np.empty(REPORTS)
-    for number, m in enumerate(places):
+    places, share = np.flatnonzero(chance), chance[chance > 0] / below[-1]
+    if len(places) > 2 * REPORTS:
+        places = np.searchsorted(below, (np.arange(REPORTS) + 0.5) / REPORTS * below[-1])
+        share = np.full(REPORTS, 1 / REPORTS)
+    errors = np.empty(len(places))
+    for number, m in enumerate(places.tolist()):
         first, last = max(m - len(f) + 1, 0), min(m, len(p) - 1)
-        weight = p[first : last + 1] * f[m - last : m - first + 1][::-1]
+        weight = (p[first : last + 1] * f[m - last : m - first + 1][::-1, None]).ravel()
         upper = np.cumsum(weight)
-        at = s[first : last + 1]
+        at = s[first : last + 1].ravel()
         errors[number] = np.abs(at - at[np.searchsorted(upper, upper[-1] / 2)]) @ weight / upper[-1]
-    return float(errors.mean())
+    return float(share @ errors)
 
 
 def _words(found: Errors, unit: str) -> str:
