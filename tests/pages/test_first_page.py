@@ -50,7 +50,7 @@ def test_every_number_of_the_table_is_recomputed() -> None:
         row = table[each.id]
         promise = guarantee(each.setting, QUESTION.change, (QUESTION.window,), step=QUESTION.step)
         assert row[0] == f"{each.id} {each.name}"
-        assert row[1] == percent(guess_error(each.setting, people))
+        assert row[1] == percent(guess_error(each.setting, people, QUESTION.step))
         for cell, bound in ((row[2], promise.epsilon), (row[3], promise.epsilon_at(QUESTION.delta, QUESTION.window))):
             assert bound is not None
             assert bound * (1 - SLACK) <= float(cell) <= 1.01 * bound, "rounded up, never down"
@@ -71,7 +71,7 @@ def allowed() -> set[str]:
     made, profile = menu.provenance["offer"], street().profile
     ends = [menu.settings[0].protection, menu.settings[-2].protection, menu.settings[-1].protection]
     told = [percent(each.guess) + percent(each.recognised) for each in ends if each]
-    told += [percent(guess_error(each.setting, people)) for each in inputs().menu.settings[:-1]]  # type: ignore[union-attr]
+    told += [percent(guess_error(each.setting, people, QUESTION.step)) for each in inputs().menu.settings[:-1]]  # type: ignore[union-attr]
     told += [str(each.setting) for each in inputs().menu.settings]  # type: ignore[union-attr]
     told += [f"{each.needed:,}" for each in menu.settings if each.needed]
     told += [upwards(max(made["guarantee_costs"], 0), 2), percent(made["within"]), f"{made['producers']:,}"]
