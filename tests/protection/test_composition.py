@@ -38,6 +38,28 @@ def test_gaussian_reports_add_up_as_known(sigma: float, reports: int) -> None:
     assert all(is_bound(found.delta(e), exact[e]) for e in EPSILONS), exact
 
 
+@pytest.mark.parametrize("reports", [10**5, 10**7])
+def test_the_rounding_of_very_many_reports_is_allowed_for(reports: int) -> None:
+    """A coin that lies a little, so often that the sum of losses is binomial and known.
+
+    The power of a transform rounds by more the more reports there are: an allowance of 1e-12 is too little for some.
+    """
+    loss = 0.9 / math.sqrt(reports)
+    true = 1 / (1 + math.exp(-loss))
+    one = LossDistribution(loss, -1, np.array([1 - true, 0.0, true]), 0.0)
+    middle, reach = round(reports * true), round(10 * math.sqrt(reports))
+    k = np.arange(middle - reach, middle + reach)
+    ratio = np.log((reports - k[:-1]) / (k[1:])) + loss
+    weight = np.exp(np.append(0.0, np.cumsum(ratio)) - np.cumsum(ratio).max())
+    weight /= weight.sum()
+    found, short = one.composed(reports), []
+    for epsilon in np.arange(0.0, 5.5, 0.25).tolist():
+        exact = float(weight @ np.maximum(-np.expm1(epsilon - loss * (2 * k - reports)), 0.0))
+        assert exact * (1 - 1e-9) <= found.delta(epsilon) <= exact * 1.001
+        short.append(replace(found._plain, rounding=1e-12).delta(epsilon) < exact * (1 - 1e-6))
+    assert any(short) == (reports == 10**7), "the check can fail"
+
+
 def optimistic(loss: LossDistribution) -> LossDistribution:
     """The same with every loss moved down a step."""
     return replace(loss, first=loss.first - 1)

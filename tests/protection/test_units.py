@@ -36,6 +36,22 @@ def test_odds_as_people_count_are_never_too_small() -> None:
     ]
 
 
+SURE = ["sine:0.924156,1.81596,0.603187,0,0.902653", "sine:0.0308052", "uniform:7.4", "triangular:0.37"]
+
+
+@pytest.mark.parametrize("text", [*SURE, "tabulated:0.3,0.1,1,1"])
+@pytest.mark.parametrize("step", [None, 0.001, 0.07])
+def test_certain_is_certain(text: str, step: float | None) -> None:
+    """No report of bounded noise can come from both of two readings further apart than it is wide."""
+    setting = PrivacySetting.parse(text)
+    wide = 2 * float(setting.law.support(np.array([setting.parameters]))[0])
+    found = guarantee(setting, 4 * wide, (48,), step=step)
+    assert {*found.delta.values(), *found.composed[48].values(), promise(found).odds, promise(found, 48).odds} == {1.0}
+    assert "guesses right every time" in promise(found).words()
+    if step == 0.07 and wide > 1:
+        assert promise(guarantee(setting, 0.8 * wide, (), step=step)).odds < 1
+
+
 def test_a_promise_names_change_window_and_delta() -> None:
     found = guarantee(LAPLACE, 1.0, ())
     assert promise(found).words() == (

@@ -2,9 +2,9 @@
 
 Losses of independent reports add up, so their distribution is a convolution. Each cell's losses are moved to multiples
 of a step, the ones below and above, in the shares that keep q: that raises delta at every epsilon and every number of
-reports, so what comes out is an upper bound. The transform's rounding (some 1e-13 of the largest mass) is added on top;
-where delta is small beside it, losses are weighed by e^(tilt loss) before the transform and back after it, so that the
-masses that matter are the large ones.
+reports, so what comes out is an upper bound. The transform's rounding, which grows with the number of reports (that of
+its n-th power), is added on top; where delta is small beside it, losses are weighed by e^(tilt loss) before the
+transform and back after it, so that the masses that matter are the large ones.
 """
 
 import math
@@ -19,10 +19,10 @@ from halfmask.protection.guarantees.hockey_stick import Cells
 
 STEPS_PER_DEVIATION = 100  # so that moving losses adds less than 1e-4 of their variance
 MOST_LOSSES = 2**16
-ROUNDING = 1e-12
-"""What the masses of a transform may err by in all, far above what they do."""
-PLAIN = 1e-8
-"""Deltas below are computed with a tilt of their own."""
+ROUNDING, A_REPORT = 1e-12, 4e-15
+"""What the masses of a transform may err by in all, and for each report: five times what they were seen to."""
+PLAIN = 1e4
+"""Deltas below so many times the rounding are computed with a tilt of their own."""
 BEYOND = math.log(1e-20)
 """Chance, as a logarithm, of the tilted sums that fall outside of the transform's window on either side."""
 LARGEST_POWER = 700.0  # of e
@@ -94,7 +94,7 @@ class Composition:
         if self.infinite >= 1:
             return 1.0
         found = self._plain.delta(epsilon)
-        if found < PLAIN:
+        if found < PLAIN * self._plain.rounding:
             found = min(found, _sums(self.one, self.reports, _tilt(self.one, self.reports, at=epsilon)).delta(epsilon))
         return min(max(self.infinite + (1 - self.infinite) * found, 0.0), 1.0)
 
@@ -104,19 +104,23 @@ class Composition:
             return self.largest
         wanted = (delta - self.infinite) / (1 - self.infinite)
         sums = self._plain
-        if wanted < PLAIN:
+        if wanted < PLAIN * sums.rounding:
             sums = _sums(self.one, self.reports, _tilt(self.one, self.reports, chance=math.log(wanted)))
         return min(sums.epsilon_at(wanted), self.largest)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of finite losses: ``losses`` with ``masses`` under the tilt, to be multiplied by e^(total - tilt loss)."""
+    """Sums of finite losses: ``losses`` with ``masses`` under the tilt, to be multiplied by e^(total - tilt loss).
+
+    ``rounding`` is what the masses may err by in all.
+    """
 
     losses: FloatArray
     masses: FloatArray
     tilt: float
     total: float
+    rounding: float
 
     def delta(self, epsilon: float) -> float:
         """sum of P(loss) (1 - e^(epsilon - loss)) over losses above epsilon, and all that rounding may hide."""
@@ -125,7 +129,7 @@ class _Sums:
         for block in (math.floor(epsilon / FAR), math.floor(epsilon / FAR) + 1):
             first, last = np.searchsorted(self.losses, [block * FAR, (block + 1) * FAR])
             found -= math.exp(epsilon - block * FAR) * float(self._faded[max(first, at) : last].sum())
-        return min(found + ROUNDING * math.exp(min(self.total - self.tilt * epsilon, LARGEST_POWER)), 1.0)
+        return min(found + self.rounding * math.exp(min(self.total - self.tilt * epsilon, LARGEST_POWER)), 1.0)
 
     @cached_property
     def _weighed(self) -> FloatArray:
@@ -177,7 +181,8 @@ def _sums(one: LossDistribution, reports: int, tilt: float) -> _Sums:
     folded = np.bincount((at % size).astype(np.int64), weights=tilted, minlength=size)
     sums = np.fft.irfft(np.fft.rfft(folded) ** reports, size)
     place = np.arange(first, last + 1)
-    return _Sums(place * one.step, np.maximum(sums[place % size], 0.0), tilt, reports * scale)
+    rounding = max(ROUNDING, A_REPORT * reports)
+    return _Sums(place * one.step, np.maximum(sums[place % size], 0.0), tilt, reports * scale, rounding)
 
 
 def _cumulant(log_p: FloatArray, at: FloatArray, tilt: float) -> float:

@@ -69,6 +69,12 @@ class Cells:
         return min(float(np.sum(self.p * bent)), 1.0)
 
 
+def told_apart() -> Cells:
+    """Of two readings that no report can come from both of: one cell of all mass, so that certain is certain."""
+    one, endless = np.ones(1), np.full(1, np.inf)
+    return Cells(one, endless, endless, endless, 1.0)
+
+
 def _above(loss: FloatArray, epsilon: float) -> FloatArray:
     """(1 - e^(epsilon - loss))+."""
     with np.errstate(over="ignore"):
@@ -86,6 +92,8 @@ def cells(setting: PrivacySetting, change: float, largest: float = math.inf) -> 
     if type(setting.law) in _LOSS_KNOWN:
         return _LOSS_KNOWN[type(setting.law)](min(change / setting.parameters[0], FURTHEST))
     corners, stepped, bound = _corners(setting)
+    if change >= 2 * bound:
+        return told_apart()
     both = np.unique(np.concatenate([corners, corners + change]))
     edges = both if stepped else _graded(both[both <= corners[-1]])  # beyond, P has no mass worth a cell
     p, q = masses(setting, edges), masses(setting, edges - change)

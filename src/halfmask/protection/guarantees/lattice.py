@@ -29,6 +29,7 @@ from halfmask.protection.guarantees.hockey_stick import (
     masses,
     normal_masses,
     reach_of,
+    told_apart,
 )
 from halfmask_device.decimals import number_text
 
@@ -159,6 +160,8 @@ def _discrete_gaussian(scale: float, steps: int) -> Cells:
 
 def points(pmf: FloatArray, steps: int, largest: float) -> Cells:
     """Every k a cell: P(k) against P(k - steps)."""
+    if steps >= len(pmf) and largest == np.inf:
+        return told_apart()
     q = np.zeros_like(pmf)
     if steps < len(pmf):
         q[steps:] = pmf[: len(pmf) - steps]
