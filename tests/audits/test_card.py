@@ -130,8 +130,8 @@ def test_the_table_has_a_line_a_setting() -> None:
     rows = card_rows(card())
     assert [row[0] for row in rows[1:]] == ["A", "B", "N"]
     assert all(len(row) == len(rows[0]) for row in rows)
-    assert rows[1][2] != "none"
-    assert rows[2][2] == "none"
+    assert rows[1][2] != "no promise"
+    assert rows[2][2] == rows[2][3] == "no promise"
     assert rows[3][4] == "100%"
     assert any("Calibrate" in told for told in card_notes(card()))
 

@@ -105,7 +105,7 @@ def test_what_is_printed_of_a_card_is_not_below_its_bound() -> None:
         cells = dict(zip(range(len(heads)), row, strict=True))
         day = each.promises["a day"]
         for place, bound in ((2, each.typical.epsilon), (3, day.epsilon)):
-            assert (cells[place] == "none") == (bound is None)
+            assert (cells[place] == "no promise") == (bound is None)
             assert bound is None or float(cells[place].replace(",", "")) >= bound * (1 - SLACK)
         for place, bound in ((4, each.typical.certain), (5, each.typical.composed[day.readings][math.inf])):
             assert cells[place] == "> 99%" or float(cells[place].rstrip("%")) >= 100 * bound * (1 - SLACK)

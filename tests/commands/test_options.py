@@ -19,6 +19,7 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import parse_sizes
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.cli.program import halfmask as program
+from tests.cli.program import refused
 
 
 def options_of(name: str) -> type[Options]:
@@ -60,6 +61,21 @@ def parsed(line: str) -> Options:
 )
 def test_the_command_line_of_options_gives_the_same_options(options: Options) -> None:
     assert parsed(options.command_line()) == options
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "--epsilon", "1", "--change", "1", "--window", "48.5"),
+        ("solve", "x.profile", "--within", "1%", "--producers", "99.5"),
+        ("offer", "x.profile", "-o", "y.json", "--window", "48.5"),
+        ("offer", "x.profile", "-o", "y.json", "--levels", "2.5"),
+        ("optimize", "x.parquet", "-o", "y.json", "--window", "48.5"),
+        ("audit", "--setting", "laplace:1", "--sensitivity", "1", "--window", "48.5"),
+    ],
+)
+def test_numbers_of_readings_are_whole(words: tuple[str, ...]) -> None:
+    assert f"{words[-2]}: '{words[-1]}' is not a whole number" in refused(*words)
 
 
 def test_what_is_left_at_its_default_is_not_spelled_out() -> None:

@@ -18,7 +18,7 @@ from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import Question
 from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
-from halfmask.menus.words import total_error
+from halfmask.menus.words import protection_cells, total_error
 from halfmask.profiles.build import build_profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
@@ -79,6 +79,16 @@ def test_on_a_coarse_lattice_devices_take_every_level_and_what_is_said_is_of_the
 def unmasked(setting: PrivacySetting) -> float:
     """How many readings stay as they are: tanh(step/2b)."""
     return math.tanh(STEP / 2 / setting.parameters[0])
+
+
+def test_where_nothing_is_promised_the_table_says_so() -> None:
+    """ "none" would read as the smallest epsilon."""
+    head, *rows = offer_rows(made().menu)
+    cells = {row[0]: row[head.index("epsilon") : head.index("epsilon") + 2] for row in rows}
+    assert cells.pop("N") == ["no promise", "no promise"]
+    assert all(float(cell) > 0 for row in cells.values() for cell in row)
+    told = protection_cells(made().menu, made().menu.settings[-1])
+    assert told[1:3] == ["no promise", "no promise"]
 
 
 def test_levels_that_a_lattice_makes_one_are_refused() -> None:

@@ -173,7 +173,7 @@ def test_an_epsilon_that_is_none_is_refused(ask: tuple[float, Question]) -> None
         least_noise(*ask)
 
 
-@pytest.mark.parametrize("wrong", [{"change": 0.0}, {"window": 0}, {"delta": 1.0}, {"delta": 0.0}])
+@pytest.mark.parametrize("wrong", [{"change": 0.0}, {"window": 0}, {"window": 48.5}, {"delta": 1.0}, {"delta": 0.0}])
 def test_a_question_that_asks_nothing_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(OptionError):
         Question(**{"change": 1.0, "window": 1, **wrong})  # type: ignore[arg-type]

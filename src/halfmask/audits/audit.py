@@ -14,11 +14,10 @@ from halfmask.audits.families import noise_at_equal_utility
 from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces, has_limit
 from halfmask.audits.verdict import Alternative, sentence, warnings
 from halfmask.data.panel import Panel
-from halfmask.errors import OptionError
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.promise import typical_reading
+from halfmask.menus.promise import check_window, typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks import ATTACKS, attack
@@ -53,8 +52,8 @@ def audit_menu(
     """
     menu.check_data(profile, other_data=other_data)
     range_, origin = default_sensitivity(profile) if sensitivity is None else (sensitivity, GIVEN)
-    if window is not None and window < 1:
-        raise OptionError(f"a window of {window} readings holds none: give a whole number from 1 on")
+    if window is not None:
+        check_window(window)
     reports = reports_of(profile)
     windows = {"one reading": 1, **({"window": window} if window else {}), "a day": reports["day"]}
     windows["everything"] = everything(profile, reports["day"])

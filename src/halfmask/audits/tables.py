@@ -4,6 +4,7 @@ import math
 
 from halfmask.audits.card import CALIBRATION, ReportCard
 from halfmask.audits.verdict import ALMOST, law_unknown
+from halfmask.menus.promise import NO_PROMISE
 from halfmask.protection.attacks import Finding
 from halfmask.protection.attacks.finding import figure
 from halfmask.protection.guarantees.units import SMALL_DELTA, Promise
@@ -22,8 +23,8 @@ def card_rows(card: ReportCard) -> list[list[str]]:
             [
                 each.id,
                 "-" if each.privacy is None else f"{each.privacy.median:.2f}",
-                "none" if each.typical.epsilon is None else figure(float(upwards(each.typical.epsilon))),
-                "none" if epsilon is None else figure(float(upwards(epsilon))),
+                NO_PROMISE if each.typical.epsilon is None else figure(float(upwards(each.typical.epsilon))),
+                NO_PROMISE if epsilon is None else figure(float(upwards(epsilon))),
                 most + at_most(each.typical.certain),
                 most + at_most(each.typical.composed[day][math.inf]),
                 *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),

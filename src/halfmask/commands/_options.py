@@ -57,6 +57,18 @@ Output = Annotated[AnyPath | None, Parameter(name=["--output", "-o"], required=T
 """A file to write; the command line demands it, Python gives the result in any case."""
 OutputIfAny = Annotated[AnyPath | None, Parameter(name=["--output", "-o"])]
 
+
+def _whole(_: Any, tokens: Sequence[Any]) -> int:
+    """A whole number as it is written: 48.5 would be rounded without this."""
+    try:
+        return int(tokens[0].value)
+    except ValueError as error:
+        raise ValueError(f"'{tokens[0].value}' is not a whole number") from error
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+WholeIfAny = Annotated[int | None, Parameter(converter=_whole)]
+
 _HIDDEN = Parameter(parse=False, show=False)
 Counter = Annotated[Callable[[int], None] | None, _HIDDEN]
 """A field of this type hears how many more were done; it is no option of the command line."""

@@ -18,6 +18,7 @@ from halfmask.commands._options import (
     Options,
     OutputIfAny,
     Progress,
+    WholeIfAny,
     command,
     held,
 )
@@ -96,7 +97,7 @@ class Audit(Options):
     step: float | None = None
     state: AnyPath | None = None
     campaign: AnyPath | None = None
-    window: int | None = None
+    window: WholeIfAny = None
     reports: str = "48,1440,17520"
     seed: int = 7
     other_data: Flag = False

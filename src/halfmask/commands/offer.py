@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyProfile, AnySource, AnyStudy, Options, Output, Progress, command, held
+from halfmask.commands._options import (
+    AnyProfile,
+    AnySource,
+    AnyStudy,
+    Options,
+    Output,
+    Progress,
+    Whole,
+    WholeIfAny,
+    command,
+    held,
+)
 from halfmask.commands._panel import reopen
 from halfmask.commands._question import asked
 
@@ -55,9 +66,9 @@ class OfferOptions(Options):
     output: Output = None
     study: AnyStudy | None = None
     panel: AnySource | None = None
-    levels: int = 4
+    levels: Whole = 4
     change: float | None = None
-    window: int | None = None
+    window: WholeIfAny = None
     delta: float = 1e-6
     step: float | None = None
     within: str = "1%"

@@ -14,6 +14,8 @@ from halfmask.commands._options import (
     Options,
     Output,
     Progress,
+    Whole,
+    WholeIfAny,
     command,
     held,
 )
@@ -87,7 +89,7 @@ class Optimize(Options):
     _: KW_ONLY
     output: Output = None
     profile: AnyProfile | None = None
-    bins: int = 5
+    bins: Whole = 5
     omega: float = 0.1
     weights: AnyWeights | None = None
     max_mean: float | None = None
@@ -99,7 +101,7 @@ class Optimize(Options):
     by: Literal["score", "guess", "epsilon", "recognised"] = "score"
     require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     change: float | None = None
-    window: int | None = None
+    window: WholeIfAny = None
     delta: float = 1e-6
     step: float | None = None
     advance: Progress = None

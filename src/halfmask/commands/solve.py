@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, AnyProfile, Options, command, held
+from halfmask.commands._options import AnyMenu, AnyProfile, Options, WholeIfAny, command, held
 from halfmask.commands._question import asked
 from halfmask.errors import OptionError
 
@@ -46,9 +46,9 @@ class Solve(Options):
     _: KW_ONLY
     epsilon: float | None = None
     within: str | None = None
-    producers: int | None = None
+    producers: WholeIfAny = None
     change: float | None = None
-    window: int | None = None
+    window: WholeIfAny = None
     delta: float = 1e-6
     step: float | None = None
     menu: AnyMenu | None = None

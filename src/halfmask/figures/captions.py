@@ -162,9 +162,9 @@ def protection_caption(data: ProtectionMeasures) -> str:
 def curves_caption(data: Curves) -> str:
     """Guarantees."""
     text = (
-        f"Against a change of {sized(data.change, data.unit)} in one reading, and in each of a day's {data.day:,}: the "
-        "chance delta that the odds between the two readings shift by more than a factor of e to the epsilon. Lower is "
-        "better. The thin line marks delta = 0.000001, a usual demand. "
+        f"Against a change of {sized(data.change, data.unit)} in one reading, and in each of a day's {data.day:,}: "
+        "delta, the most by which the chance of any outcome under one value exceeds e to the epsilon times its chance "
+        "under the other. Lower is better. The thin line marks delta = 0.000001, a usual demand. "
     )
     if data.certain:
         text += (

@@ -22,7 +22,7 @@ from halfmask.menus.demands import Demand
 from halfmask.menus.menu import IDS, NONE_ID, Menu, MenuSetting, noise_std, none_setting
 from halfmask.menus.optimize import Optimum, optimize
 from halfmask.menus.placed import OUTSIDE, Placed, place
-from halfmask.menus.promise import Question, default_question, protection_of
+from halfmask.menus.promise import NO_PROMISE, Question, default_question, protection_of
 from halfmask.menus.public import EPSILON, public_summary
 from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy
@@ -275,4 +275,4 @@ def _usual(menu: Menu) -> str:
 
 
 def _epsilon(value: float | None) -> str:
-    return "none" if value is None else upwards(value)
+    return NO_PROMISE if value is None else upwards(value)

@@ -19,6 +19,8 @@ from halfmask_device.laws import unmasked_warning
 from halfmask_device.terms import STEP
 
 DELTA = 1e-6
+NO_PROMISE = "no promise"
+"""What a table says where no epsilon is finite: "none" would read as the best of all."""
 HIDES = 0.05
 """Error of the best guess of a reading, over that without its report: below, a setting hides next to nothing."""
 
@@ -41,8 +43,7 @@ class Question:
     def __post_init__(self) -> None:
         if not 0 < self.change < math.inf:
             raise OptionError(f"the change is {self.change:g}: say how far a reading may change, above 0, in its unit")
-        if self.window < 1:
-            raise OptionError(f"a window of {self.window} readings holds none: give a whole number from 1 on")
+        check_window(self.window)
         if not 0 < self.delta < 1:
             raise OptionError(f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
         if self.step is not None and not 0 < self.step < math.inf:
@@ -95,6 +96,12 @@ class Question:
     def epsilon(self, setting: PrivacySetting) -> float | None:
         """Epsilon of the whole window at delta; None where no finite one is kept."""
         return self.asked(setting).epsilon_at(self.delta, self.window)
+
+
+def check_window(window: float) -> None:
+    """Refuse a window that is no number of readings."""
+    if window < 1 or window != int(window):
+        raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on")
 
 
 @dataclass(frozen=True)

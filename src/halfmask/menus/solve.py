@@ -18,7 +18,7 @@ from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.placed import Placed, place
-from halfmask.menus.promise import Question
+from halfmask.menus.promise import NO_PROMISE, Question
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
@@ -118,7 +118,7 @@ class Solved:
         head += ["guess"] * guessed + ["privacy", "utility"] * scored + [f"{users:,}" for users in crowds]
         rows = [head]
         for each in self.solutions:
-            one = "none" if each.reading is None else upwards(each.reading) + ("" if each.pure else " *")
+            one = NO_PROMISE if each.reading is None else upwards(each.reading) + ("" if each.pure else " *")
             row = [str(each.setting), f"{each.noise_std:.3g}", one, upwards(each.window)]
             row += ["-" if each.guess is None else f"{each.guess:.0%}"] * guessed
             row += (each.placed.words() if each.placed else ["-", "-"]) if scored else []

@@ -11,7 +11,7 @@ from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, noise_std
 from halfmask.menus.placed import score_words
-from halfmask.menus.promise import typical_reading
+from halfmask.menus.promise import NO_PROMISE, typical_reading
 from halfmask.profiles.profile import Profile
 from halfmask_device.decimals import number_text, upwards
 
@@ -223,7 +223,7 @@ def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
     if found is None:
         return ["-"] * count
     guess, named = ("-" if each is None else f"{each:.0%}" for each in (found.guess, found.recognised))
-    reading, window = ("none" if each is None else upwards(each) for each in (found.reading, found.window))
+    reading, window = (NO_PROMISE if each is None else upwards(each) for each in (found.reading, found.window))
     return [guess, reading + " *" * (found.reading is not None and not found.pure), window, named][:count]
 
 
