@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 import halfmask
 from halfmask.errors import OptionError, SourceError
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.schedule import honesty_told
 from tests.choice.cases import homes, menu
 from tests.cli.program import halfmask as run
 
@@ -56,6 +59,24 @@ def test_from_choices_to_a_schedule(folder: Path) -> None:
     assert "Lines of equal utility" in told.stdout
     assert "no rewards bring the total closer" in told.stdout
     assert all(reward == int(reward) for reward in page["whole"]["rewards"].values())
+
+
+def test_a_list_with_noise_that_has_edges_is_not_called_honest(folder: Path) -> None:
+    """Several reports of bounded noise tell more than their average: the settings are named, the promise is less."""
+    of = {"profile": folder / "homes.profile", "model": MODEL, "budget": 300}
+    found = halfmask.reward(menu(), **of)
+    assert found.edges == ("C",), "sine noise"
+    assert "not honest" in honesty_told(found)
+    smooth = menu().with_setting(replace(menu()["C"], setting=PrivacySetting.parse("laplace:1")))
+    found = halfmask.reward(smooth, **of)
+    assert found.edges == ()
+    assert "No unbiased estimate" in honesty_told(found)
+    (folder / "known.json").write_text(json.dumps(MODEL.to_json()))
+    options = ("--profile", "homes.profile", "--model", "known.json", "--budget", "300")
+    told = run("reward", "menu.json", *options, cwd=folder).stdout
+    assert "The noise of C has edges" in told
+    assert "against averaging" in told
+    assert "honest" not in told.replace("not honest", "").replace("have honest ones", "")
 
 
 def test_one_end_is_named(folder: Path) -> None:

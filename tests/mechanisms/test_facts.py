@@ -1,6 +1,7 @@
 """Facts about a mechanism are of its own law: nobody goes by its name, and nothing is inherited from another law."""
 
 import ast
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,6 +107,7 @@ def test_a_class_with_a_law_of_its_own_inherits_no_fact(capped: list[Mechanism])
     heir = capped[1]
     assert (heir.proven, heir.falling, heir.exact_sums) == (False, False, False)
     assert heir.pure_epsilon((1.0,), 1.0) is None
+    assert heir.fisher == math.inf
     assert heir.quantile(np.array([1.0]), np.array([0.5])) is None
     assert heir.sample_sum(np.array([1.0]), np.array([3]), np.random.default_rng(1)) is None
     assert guarantee(PrivacySetting("capped-heir", (1.0,)), 1.0, ()).epsilon is None
@@ -148,6 +150,26 @@ def test_the_check_finds_a_name() -> None:
     assert exact_names(ast.parse('if law.name == "none": pass')) == {"none"}
     assert exact_names(ast.parse('FAMILY = ("laplace", "x")')) == {"laplace"}
     assert exact_names(ast.parse('print("write laplace:0.5", "none")')) == set()
+
+
+@pytest.mark.parametrize("text", ["laplace:0.7", "gaussian:2", "logistic:1.3"])
+def test_fishers_information_is_that_of_the_density(text: str) -> None:
+    setting = PrivacySetting.parse(text)
+    y = np.linspace(0, 40 * math.sqrt(setting.variance), 400_001)
+    density = np.diff(setting.law.cdf(np.array([setting.parameters]), y)[0]) / np.diff(y)
+    slope = np.diff(density) / np.diff(y[1:])
+    middle = (density[1:] + density[:-1]) / 2
+    of_density = float(np.sum(slope**2 / np.maximum(middle, 1e-300)) * y[1])
+    assert of_density * setting.variance == pytest.approx(setting.law.fisher, rel=1e-3)
+    assert setting.law.fisher >= 1
+
+
+EDGES = ("uniform", "sine", "triangular", "staircase", "tabulated", "geometric", "relative-laplace")
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_noise_with_edges_or_of_no_known_density_has_no_bound_on_what_reports_tell(name: str) -> None:
+    assert mechanism(name).fisher == math.inf
 
 
 SCALABLE = ["laplace:0.7", "sine:0.9,0.3,0,0.5", "gaussian:2", "uniform:3", "staircase:1,2,0.3", "geometric:1,0.5",

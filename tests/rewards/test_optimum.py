@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.rewards.honest import arbitrage, enough, repaired
+from halfmask.rewards.honest import arbitrage, enough, least_ratios, repaired
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.optimum import apart_within, cost_apart, own_rewards
 from halfmask.rewards.search import Problem, best, in_whole_units
@@ -18,6 +18,7 @@ PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 BENEFIT = np.array([1.0, 0.9, 0.6, 0.3, 0.1])
 PANEL = AskedPanel(1000, 48, 0.6, np.array([0.01, 0.2, 1.0, 5.0, 20.0]))
 INFORMATION = 1 / PANEL.variance
+RATIOS = least_ratios(INFORMATION, INFORMATION)
 ALIKE = ChoiceModel(-2.0, 3.0, 0.8).population(PRIVACY)
 DIFFERENT = ChoiceModel(-2.0, 3.0, 0.8, spread=2.0).population(PRIVACY)
 
@@ -79,7 +80,7 @@ def direct(problem: Problem, starts: int = 5) -> float:
     if problem.least_privacy is not None:
         above = problem.privacy - problem.least_privacy
         demands.append({"type": "ineq", "fun": lambda r: float(people.shares(r) @ above)})
-    if problem.information is not None:
+    if problem.ratios is not None:
         demands.append({"type": "ineq", "fun": lambda r: problem.honesty @ r})
     best_found = np.inf
     for _ in range(starts):
@@ -98,8 +99,8 @@ def direct(problem: Problem, starts: int = 5) -> float:
 @pytest.mark.parametrize("privacy", [None, 0.7], ids=["any privacy", "privacy kept"])
 def test_no_search_finds_a_better_total_for_the_money(people: object, honest: bool, privacy: float | None) -> None:
     """Relative error with free participation is not concave: the scan over participation finds what searches do."""
-    information = INFORMATION if honest else None
-    problem = Problem(PANEL, people, PRIVACY, 0.5, None, privacy, information)  # type: ignore[arg-type]
+    ratios = RATIOS if honest else None
+    problem = Problem(PANEL, people, PRIVACY, 0.5, None, privacy, ratios)  # type: ignore[arg-type]
     found = best(problem)
     assert found.cost <= 0.5
     assert found.error <= direct(problem) * (1 + 1e-5)
@@ -107,7 +108,7 @@ def test_no_search_finds_a_better_total_for_the_money(people: object, honest: bo
         assert found.shares @ PRIVACY / found.shares.sum() >= privacy
         assert found.error > best(Problem(PANEL, people, PRIVACY, 0.5)).error  # type: ignore[arg-type]
     if honest:
-        assert arbitrage(found.rewards, INFORMATION) == []
+        assert arbitrage(found.rewards, INFORMATION, INFORMATION) == []
 
 
 def test_the_bound_is_reached_where_all_are_alike_and_passed_by_no_rewards_where_they_differ() -> None:
@@ -124,10 +125,10 @@ def test_the_bound_is_reached_where_all_are_alike_and_passed_by_no_rewards_where
 
 def test_the_cheapest_schedule_for_an_error_meets_it_and_less_money_does_not() -> None:
     middle = 0.5 * sum(best(Problem(PANEL, ALIKE, PRIVACY, budget)).error for budget in (0.0, 2.0))
-    for information in (None, INFORMATION):
-        found = best(Problem(PANEL, ALIKE, PRIVACY, None, middle, None, information))
+    for ratios in (None, RATIOS):
+        found = best(Problem(PANEL, ALIKE, PRIVACY, None, middle, None, ratios))
         assert found.error <= middle * (1 + 1e-9)
-        less = Problem(PANEL, ALIKE, PRIVACY, 0.98 * found.cost, None, None, information)
+        less = Problem(PANEL, ALIKE, PRIVACY, 0.98 * found.cost, None, None, ratios)
         assert best(less).error > middle
     with pytest.raises(OptionError, match="no reward brings"):
         best(Problem(PANEL, ALIKE, PRIVACY, None, 1e-9))
@@ -136,6 +137,8 @@ def test_the_cheapest_schedule_for_an_error_meets_it_and_less_money_does_not() -
 def test_a_privacy_that_no_money_buys_is_refused() -> None:
     with pytest.raises(OptionError, match="no reward keeps the average privacy"):
         best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, 0.95))
+    with pytest.raises(OptionError, match="no honest reward keeps the average privacy"):
+        best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, 0.95, RATIOS))
 
 
 def test_more_money_never_buys_a_worse_total() -> None:
@@ -156,19 +159,31 @@ def monotone(most: int, settings: int) -> list[FloatArray]:
 
 @pytest.mark.parametrize("budget", [0.4, 1.5])
 def test_whole_rewards_are_honest_and_the_best_of_all_that_are(budget: float) -> None:
-    problem = Problem(PANEL, ALIKE, PRIVACY, budget, None, None, INFORMATION)
+    problem = Problem(PANEL, ALIKE, PRIVACY, budget, None, None, RATIOS)
     found = in_whole_units(problem, best(problem))
     assert found is not None
     assert (found.rewards == np.rint(found.rewards)).all()
     assert found.cost <= budget
-    assert enough(found.rewards, INFORMATION)
-    allowed = [point(PANEL, ALIKE, each) for each in monotone(8, 5) if enough(each, INFORMATION)]
+    assert enough(found.rewards, RATIOS)
+    allowed = [point(PANEL, ALIKE, each) for each in monotone(8, 5) if enough(each, RATIOS)]
     assert found.error <= min(at.error for at in allowed if at.cost <= budget) * (1 + 1e-12)
+
+
+def test_whole_rewards_for_one_setting_alone_are_found() -> None:
+    """Far from every rounding of the best rewards, which pay all settings."""
+    privacy, variance = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 0.0]), np.array([1e-5, 0.003, 0.64, 7.8, 25, 0])
+    panel, people = AskedPanel(299, 42.8, 0.62, variance), ChoiceModel(-1.0, 3.0, 0.6).population(privacy)
+    held = np.append(1 / variance[:-1], np.inf)
+    problem = Problem(panel, people, privacy, 1.2, None, None, least_ratios(held, held))
+    found = in_whole_units(problem, best(problem))
+    assert found is not None
+    assert found.rewards.tolist() == [0, 0, 0, 0, 0, 4]
+    assert found.error < 0.92 * point(panel, people, np.array([1.0, 1, 1, 1, 1, 3])).error, "where steps by one end"
 
 
 def test_whole_rewards_for_an_error_meet_it() -> None:
     free = best(Problem(PANEL, ALIKE, PRIVACY, 0.7))
-    problem = Problem(PANEL, ALIKE, PRIVACY, None, free.error, None, INFORMATION)
+    problem = Problem(PANEL, ALIKE, PRIVACY, None, free.error, None, RATIOS)
     found = in_whole_units(problem, best(problem))
     assert found is not None
     assert found.error <= free.error * (1 + 1e-9)
@@ -176,10 +191,10 @@ def test_whole_rewards_for_an_error_meet_it() -> None:
 
 def test_honesty_costs_something_and_repair_alone_costs_more() -> None:
     free = best(Problem(PANEL, ALIKE, PRIVACY, 0.5))
-    assert arbitrage(free.rewards, INFORMATION) != []
-    honest = best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, None, INFORMATION), [free.rewards])
+    assert arbitrage(free.rewards, INFORMATION, INFORMATION) != []
+    honest = best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, None, RATIOS), [free.rewards])
     assert honest.error > free.error
-    mended: Point = point(PANEL, ALIKE, repaired(free.rewards, INFORMATION))
+    mended: Point = point(PANEL, ALIKE, repaired(free.rewards, RATIOS))
     assert mended.cost > 0.5  # what is repaired upwards spends more, so it is optimised again
     shrunk = [point(PANEL, ALIKE, share * mended.rewards) for share in np.linspace(0, 1, 200)]
     assert honest.error <= min(at.error for at in shrunk if at.cost <= 0.5)

@@ -6,15 +6,15 @@ from halfmask.commands.reward import reward as work_out
 
 
 def reward(options: Reward) -> None:
-    """What to pay for each setting of a menu: honest rewards per report, and what they buy."""
+    """What to pay for each setting of a menu: rewards per report, and what they buy."""
     from halfmask.rewards.schedule import bound_told, honesty_told
 
     found = work_out(options)
     rows = [["", *found.honest.rewards, "take part", "cost a period", "total within", "utility", "privacy"]]
     for name, offer in (
-        ("reward, honest", found.honest),
+        ("against averaging" if found.edges else "honest", found.honest),
         ("in whole units", found.whole),
-        ("without honesty", found.free),
+        ("without demand", found.free),
     ):
         if offer is None:
             rows.append([name, *("none",) * len(found.honest.rewards), *([""] * 5)])
@@ -28,7 +28,7 @@ def reward(options: Reward) -> None:
     print(honesty_told(found))
     print(bound_told(found))
     for told in found.arbitrage:
-        print(f"Without honesty, {told}.")
+        print(f"Without that demand, {told}.")
     for told in found.splitting:
         print(f"Splitting: {told}; the service allows one report per producer and time, and cannot tell one from many.")
     for told in found.dominated:

@@ -32,7 +32,7 @@ LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
 FACTS = (
     *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
-    *("lattice_variance", "deterministic", "unit_parameters", "shaped", "essential"),
+    *("lattice_variance", "deterministic", "unit_parameters", "shaped", "essential", "fisher"),
 )
 MOST_POINTS = 2**20  # of a lattice that are added up one by one
 MOST_STEPS = 2**53
@@ -62,6 +62,9 @@ class Mechanism(ABC):
     ``falling``          the density falls with |psi|. Where f(x) > e^epsilon f(x - d), x < d/2, and there f(x - d)
                          falls as d grows: of all changes up to d the largest has the largest delta at every epsilon
     ``exact_sums``       `standard_sums` is exact, not the central limit theorem
+    ``fisher``           Fisher's information of a report about its reading, E (f'/f)^2, as a multiple of 1/variance:
+                         how much better than averaging the best use of many reports is. Infinite where the density
+                         has edges, and where it is not known
     ``unit_parameters``  parameters of ordinary noise of size about 1, for `grown` to start from; None: no such choice
     """
 
@@ -76,6 +79,7 @@ class Mechanism(ABC):
     proven: bool = False
     falling: bool = False
     exact_sums: bool = False
+    fisher: float = math.inf
     unit_parameters: Parameters | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -261,6 +265,7 @@ class RelativeNoise(Noise):
     """m = s (1 + psi): the law is psi's, so the local error is |psi| whatever s is, and no epsilon is promised."""
 
     kind = "relative"
+    fisher = math.inf
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
         return None

@@ -1,8 +1,16 @@
-"""Honest prices: schedules that nobody can beat by buying, or being, something else.
+"""Honest prices: schedules that nobody can beat by buying several noisier reports of a reading instead of a clear one.
 
-A report with noise variance v holds information i = 1/v about its reading. A consumer's price list is free of arbitrage
-if no multiset of other settings with at least the information of k costs less than r_k. It is enough that r does not
-fall and r / i does not rise with i. A setting without noise has infinite information: nothing else replaces it.
+One report with noise of variance v estimates its reading with variance v: it is worth i = 1/v. What several reports are
+worth together depends on who uses them. Averaged with the best weights, they are worth the sum of their i. Whoever
+knows the law of the noise may do better (the midrange of uniform noise, the median of Laplace's), but by Cramer and
+Rao no unbiased estimate beats the sum of their Fisher informations I = E (d log f)^2 >= 1/v. So setting k, of worth
+i_k, is replaced by no multiset of others whose I add up to less than i_k, and a price list is free of arbitrage if
+
+    r_j >= r_k min(1, I_j / i_k)     for all settings j and k:
+
+of a multiset that replaces k, either one report alone costs r_k, or all cost r_k I_j / i_k or more each. A setting
+without noise has infinite worth: nothing replaces it but another one. For noise whose density has edges I is infinite,
+and only averaging can be ruled out (I = 1/v); who demands that says so.
 """
 
 import heapq
@@ -11,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import BoolArray, FloatArray
 
 Taken = tuple[tuple[int, int], ...]
 """How many of which items were taken so far."""
@@ -33,18 +41,33 @@ class Arbitrage:
     price: float
 
 
-def arbitrage(rewards: FloatArray, information: FloatArray) -> list[Arbitrage]:
-    """Every setting that a cheaper multiset of others replaces; the cheapest multiset of each, exactly."""
+def least_ratios(worth: FloatArray, most: FloatArray) -> FloatArray:
+    """(K, K): the least r_j / r_k, by row j and column k, of a list free of arbitrage.
+
+    ``worth`` (K,) is 1/v of one report, ``most`` (K,) what it adds to others at the most. 0: k is not replaced by j.
+    """
+    with np.errstate(invalid="ignore"):
+        share = np.minimum(1.0, most[:, None] / worth)
+    without_noise = np.isinf(worth)
+    return np.where(without_noise, without_noise[:, None], share).astype(float)
+
+
+def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[Arbitrage]:
+    """Every setting that a cheaper multiset of others replaces; the cheapest multiset of each, exactly.
+
+    A multiset replaces a setting of ``worth`` (K,) if its ``most`` (K,) add up to it; with ``most`` = ``worth`` by
+    averaging.
+    """
     found = []
-    for k, (price, need) in enumerate(zip(rewards, information, strict=True)):
-        others = [j for j in range(len(rewards)) if j != k and information[j] > 0]
+    for k, (price, need) in enumerate(zip(rewards, worth, strict=True)):
+        others = [j for j in range(len(rewards)) if j != k and most[j] > 0]
         if not np.isfinite(need):  # nothing replaces a report without noise, but another one
-            same = [rewards[j] for j in others if not np.isfinite(information[j])]
+            same = [rewards[j] for j in others if not np.isfinite(worth[j])]
             if same and min(same) < price * (1 - CLOSE):
-                j = next(j for j in others if not np.isfinite(information[j]) and rewards[j] == min(same))
+                j = next(j for j in others if not np.isfinite(worth[j]) and rewards[j] == min(same))
                 found.append(Arbitrage(k, {j: 1}, float(rewards[j]), float(price)))
             continue
-        cheaper = _cover(need, price * (1 - CLOSE), {j: (float(information[j]), float(rewards[j])) for j in others})
+        cheaper = _cover(need, price * (1 - CLOSE), {j: (float(most[j]), float(rewards[j])) for j in others})
         if cheaper is not None:
             cost = sum(rewards[j] * count for j, count in cheaper.items())
             found.append(Arbitrage(k, cheaper, float(cost), float(price)))
@@ -117,50 +140,33 @@ def _cover_by_program(need: float, limit: float, items: dict[int, tuple[float, f
     return {j: int(n) for j, n in zip(names, best, strict=True) if n} if best @ paid < limit else None
 
 
-def enough(rewards: FloatArray, information: FloatArray) -> bool:
-    """The sufficient condition: r does not fall and r / i does not rise with information."""
-    order = np.argsort(information, kind="stable")
-    paid, held = rewards[order], information[order]
-    rising = bool((np.diff(paid) >= -CLOSE * np.abs(paid[1:])).all())
-    alike = paid[~np.isfinite(held)]
-    if len(alike) and alike.max() - alike.min() > CLOSE * alike.max():  # reports without noise replace each other
-        return False
-    ratio = paid[np.isfinite(held)] / held[np.isfinite(held)]
-    return rising and bool((np.diff(ratio) <= CLOSE * np.abs(ratio[1:])).all())
+def enough(rewards: FloatArray, least: FloatArray) -> bool:
+    """The sufficient condition r_j >= least_jk r_k, with ``least`` of `least_ratios`; for lists (..., K), of all."""
+    return bool(kept(rewards, least).all())
 
 
-def repaired(rewards: FloatArray, information: FloatArray) -> FloatArray:
-    """The least schedule above ``rewards`` that meets the sufficient condition.
-
-    First no setting is paid less than one with less information; then r_j = i_j max over i_k >= i_j of r_k / i_k.
-    The second step keeps what the first achieved.
-    """
-    order = np.argsort(information, kind="stable")
-    paid = np.maximum.accumulate(rewards[order])
-    held = information[order]
-    finite = np.isfinite(held)
-    ratio = np.where(finite, paid / np.where(finite, held, 1.0), 0.0)
-    raised = np.maximum.accumulate(ratio[::-1])[::-1] * np.where(finite, held, 0.0)
-    result = np.empty_like(rewards)
-    result[order] = np.where(finite, np.maximum(raised, paid), paid[-1])
-    return result
+def kept(rewards: FloatArray, least: FloatArray) -> BoolArray:
+    """(...): which of the lists (..., K) meet the sufficient condition."""
+    asked = (least * rewards[..., None, :]).max(axis=-1)
+    return np.asarray((rewards >= asked * (1 - CLOSE)).all(axis=-1))
 
 
-def repaired_whole(rewards: FloatArray, information: FloatArray) -> FloatArray:
+def repaired(rewards: FloatArray, least: FloatArray) -> FloatArray:
+    """The least schedule above ``rewards`` that meets the sufficient condition: what is asked of each, as long as
+    that raises one. At most K rounds, since no ratio is above 1."""
+    for _ in rewards:
+        rewards = np.maximum(rewards, (least * rewards).max(axis=-1))
+    return rewards
+
+
+def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
     """The least schedule of whole rewards above ``rewards`` that meets the sufficient condition.
 
-    From the most informative setting down: a ratio r / i that was rounded up raises what is asked of all below it.
+    It ends, because none is raised above the largest.
     """
-    order = np.argsort(information, kind="stable")
-    result = np.ceil(np.maximum.accumulate(rewards[order]) * (1 - CLOSE))
-    held, ratio = information[order], 0.0
-    result[~np.isfinite(held)] = result[-1]
-    for at in range(len(order) - 1, -1, -1):
-        if np.isfinite(held[at]):
-            result[at] = max(result[at], np.ceil(held[at] * ratio * (1 - CLOSE)))
-            ratio = max(ratio, result[at] / held[at])
-    whole = np.empty_like(result)
-    whole[order] = result
+    whole = np.ceil(rewards * (1 - CLOSE))
+    while not enough(whole, least):
+        whole = np.maximum(whole, np.ceil((least * whole).max(axis=-1) * (1 - CLOSE)))
     return whole
 
 
@@ -176,10 +182,10 @@ class Split:
 
 
 def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
-    """Settings that pay a producer to pose as several with a noisier setting, and together no more information.
+    """Settings that pay a producer to pose as several with a noisier setting, whose average tells no more.
 
-    The best split of each is told. Only rewards in proportion to information are neutral to this and to arbitrage at
-    once. Sharing unmasked is left out: no number of noisy reports holds as much.
+    ``information`` is 1/v. The best split of each is told. Only rewards in proportion to it are neutral to this and to
+    arbitrage by averaging at once. Sharing unmasked is left out: no number of noisy reports holds as much.
     """
     found = []
     for one in np.flatnonzero(np.isfinite(information) & (information > 0)):

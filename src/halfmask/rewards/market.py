@@ -21,6 +21,7 @@ from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
+from halfmask.rewards.honest import least_ratios
 from halfmask.rewards.model import ChoiceModel, Producers
 from halfmask.rewards.search import Problem, best
 from halfmask.rewards.totals import WITHIN, AskedPanel, Point, budgets_of_curve, scanned
@@ -77,7 +78,11 @@ class Isoline:
 
 
 class Market:
-    """A menu on a panel: everything that rewards are worked out from, as arrays in the menu's order."""
+    """A menu on a panel: everything that rewards are worked out from, as arrays in the menu's order.
+
+    ``information`` is what one report is worth, 1/v, and ``most`` what it adds to others at the most; where the noise
+    has ``edges`` there is no such bound, and it is what averaging gives.
+    """
 
     def __init__(self, menu: Menu, profile: Profile, producers: int | None) -> None:
         unknown = [each.id for each in menu.settings if each.noise_std is None]
@@ -106,6 +111,9 @@ class Market:
         self.privacy = np.array([each.privacy.median for each in menu.settings])
         with np.errstate(divide="ignore"):
             self.information = 1 / self.panel.variance
+        beyond = np.array([each.setting.law.fisher for each in menu.settings])  # averaging
+        self.edges = np.isinf(beyond) & (self.panel.variance > 0)
+        self.most = self.information * np.where(self.edges, 1.0, beyond)
 
     @property
     def scale(self) -> float:
@@ -122,12 +130,12 @@ class Market:
         self, people: Producers, end: End, target: float, least_privacy: float | None, *, honest: bool
     ) -> Problem:
         """What is to be found, per producer and report."""
-        information = self.information if honest else None
+        ratios = least_ratios(self.information, self.most) if honest else None
         if end == "budget":
             budget, error = target / self.scale, None
         else:
             budget, error = None, target / WITHIN if end == "within" else self.error_for(target)
-        return Problem(self.panel, people, self.privacy, budget, error, least_privacy, information)
+        return Problem(self.panel, people, self.privacy, budget, error, least_privacy, ratios)
 
     def utility(self, error: float) -> float:
         """The paper's utility where the average period's total has that relative standard error."""

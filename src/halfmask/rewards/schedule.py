@@ -18,7 +18,8 @@ from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.search import best, in_whole_units
 from halfmask.rewards.totals import WITHIN, least_error
 
-FORMAT, VERSION = "halfmask schedule", 2
+FORMAT, VERSION = "halfmask schedule", 3
+TOLD = ("edges", "arbitrage", "splitting", "dominated")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class Schedule:
 
     ``whole`` is the honest offer in whole units of money, which a campaign can publish; None where no whole rewards
     meet the end. ``bound`` is what no rewards at the cost of the free offer can bring its ``within`` below.
-    ``arbitrage``, ``splitting`` and ``dominated`` say in words how the free offer, and the two others, can be beaten.
+    ``edges`` are the settings of whose noise no Fisher information bounds what several reports tell: where there are
+    some, ``honest`` is proof against averaging alone. ``arbitrage``, ``splitting`` and ``dominated`` say in words how
+    the free offer, and the two others, can be beaten.
     """
 
     honest: RewardOffer
@@ -37,6 +40,7 @@ class Schedule:
     curve: tuple[CurvePoint, ...]
     equal: tuple[Isoline, ...]
     noise: Mapping[str, float]
+    edges: tuple[str, ...]
     arbitrage: tuple[str, ...]
     splitting: tuple[str, ...]
     dominated: tuple[str, ...]
@@ -57,7 +61,7 @@ class Schedule:
         offers = [each for each in (honest, free, whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
             raise ValueError("its offers are of different settings")
-        told: dict[str, Any] = {name: tuple(plain[name]) for name in ("arbitrage", "splitting", "dominated")}
+        told: dict[str, Any] = {name: tuple(plain[name]) for name in TOLD}
         end, target = plain["end"]
         return cls(
             honest=honest, free=free, whole=whole, bound=float(plain["bound"]),
@@ -108,11 +112,12 @@ def schedule(
         curve=market.curve(people),
         equal=market.equal(offer.utility),
         noise={each.id: each.noise_std or 0.0 for each in menu.settings},
+        edges=tuple(id for id, has in zip(ids, market.edges, strict=True) if has),
         arbitrage=tuple(
             f"{ids[each.instead_of]} for {each.price:.3g} is beaten by "
             + " + ".join(f"{count:,} x {ids[k]}" for k, count in each.counts.items())
             + f" for {each.cost:.3g}"
-            for each in arbitrage(free.rewards, market.information)
+            for each in arbitrage(free.rewards, market.information, market.information)
         ),
         splitting=tuple(
             f"one who shows {ids[each.one]} earns {each.together:.3g} instead of {each.reward:.3g} as {each.copies:,} "
@@ -137,14 +142,22 @@ def schedule(
 
 
 def honesty_told(found: Schedule) -> str:
-    """What the demand of honesty costs."""
+    """What the demand on prices rules out, and what it costs."""
+    if found.edges:
+        told = (
+            f"The noise of {', '.join(found.edges)} has edges, or no law that is known: several reports of one reading "
+            "tell more than their average, and no bound says how much. So these rewards are proof against averaging "
+            "alone, and not honest; settings of Laplace, normal or logistic noise have honest ones. This"
+        )
+    else:
+        told = "No unbiased estimate from several noisier reports of a reading replaces a clear one for less. This"
     if found.end[0] == "budget":
-        return f"Honesty makes the total's error {found.honesty_costs:.2%} wider within the same budget."
-    return f"Honesty costs {found.honesty_costs:.2%} more money for the same total."
+        return f"{told} makes the total's error {found.honesty_costs:.2%} wider within the same budget."
+    return f"{told} costs {found.honesty_costs:.2%} more money for the same total."
 
 
 def bound_told(found: Schedule) -> str:
-    """How far the rewards without honesty can be from the best there are, at most."""
-    told = f"At the cost of the rewards without honesty, no rewards bring the total closer than {found.bound:.3%}"
+    """How far the rewards without that demand can be from the best there are, at most."""
+    told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.3%}"
     gap = found.free.within / found.bound - 1 if found.bound else 0.0
     return f"{told}: they are the best." if gap < 1e-4 else f"{told}: at most {gap:.2%} of its error is missed."

@@ -2,13 +2,15 @@
 
 Rewards r >= 0 are searched by sequential quadratic programming with exact slopes, from many starts. For producers who
 are all alike and without further demands the closed form of `halfmask.rewards.optimum` is one of the starts, and the
-best. Otherwise the problem is not concave; `halfmask.rewards.totals.least_error` bounds how far off the result can be.
+best. Otherwise the problem is not concave, and the best found need not be the best there is;
+`halfmask.rewards.totals.least_error` bounds how far off it can be.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, count
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,12 @@ from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.rewards.honest import enough, repaired, repaired_whole
+from halfmask.rewards.honest import enough, kept, repaired, repaired_whole
 from halfmask.rewards.model import Producers
-from halfmask.rewards.totals import AskedPanel, Point, budget_for, check_reach, point, scanned
+from halfmask.rewards.totals import AskedPanel, Point, budget_for, check_reach, costliest, point, scanned
 
+LISTS, AT_ONCE = 20_000, 1000
+"""How many lists of whole rewards are tried one by one, and how many of them together."""
 SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
 TIGHT = 1e-7
 """Demands are met by this much more than asked, so that rounding breaks none."""
@@ -29,8 +33,8 @@ TIGHT = 1e-7
 class Problem:
     """Whom to pay and what for: a ``budget`` per producer and report, or else an ``error`` of the total.
 
-    ``least_privacy`` is the average privacy of those who take part; ``information`` is given where rewards must be
-    honest.
+    ``least_privacy`` is the average privacy of those who take part; ``ratios`` are those of `honest.least_ratios`,
+    where rewards must keep them.
     """
 
     panel: AskedPanel
@@ -39,7 +43,7 @@ class Problem:
     budget: float | None = None
     error: float | None = None
     least_privacy: float | None = None
-    information: FloatArray | None = None
+    ratios: FloatArray | None = None
 
     def loss(self, found: Point) -> float:
         """What is to be small: the error within a budget, the cost for an error."""
@@ -55,7 +59,7 @@ class Problem:
             (self.budget is None or found.cost <= self.budget * (1 + 1e-9) + 1e-12)
             and (self.error is None or found.error <= self.error * (1 + 1e-9))
             and (self.least_privacy is None or self._average(found.shares) >= self.least_privacy - 1e-12)
-            and (self.information is None or enough(found.rewards, self.information))
+            and (self.ratios is None or enough(found.rewards, self.ratios))
         )
 
     def _average(self, shares: FloatArray) -> float:
@@ -63,19 +67,12 @@ class Problem:
 
     @cached_property
     def honesty(self) -> FloatArray:
-        """(Q, K): rows q with q r >= 0 where r does not fall and r / i does not rise with information."""
-        if self.information is None:
-            return np.zeros((0, len(self.privacy)))
-        rows = []
-        for low, high in pairwise(np.argsort(self.information, kind="stable")):
-            step = np.zeros(len(self.privacy))
-            step[[low, high]] = -1.0, 1.0
-            rows.append(step)
-            if np.isfinite(self.information[high]):
-                fall = np.zeros(len(self.privacy))
-                fall[low], fall[high] = 1.0, -self.information[low] / self.information[high]
-                rows.append(fall)
-        return np.array(rows).reshape(-1, len(self.privacy))
+        """(Q, K): rows q with q r >= 0 where r_j >= ratio_jk r_k."""
+        unit = np.eye(len(self.privacy))
+        if self.ratios is None:
+            return unit[:0]
+        asked = np.argwhere((self.ratios > 0) & (unit == 0))
+        return np.array([unit[j] - self.ratios[j, k] * unit[k] for j, k in asked]).reshape(-1, len(unit))
 
 
 def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
@@ -87,8 +84,8 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
         budget = problem.budget if problem.error is None else budget_for(panel, people, problem.error)
         starts = [scanned(panel, people, np.array([budget]))[0]]
     tried = list(starts)
-    if problem.information is not None:
-        tried += [share * repaired(each, problem.information) for each in starts for share in (1.0, 0.6)]
+    if problem.ratios is not None:
+        tried += [share * repaired(each, problem.ratios) for each in starts for share in (1.0, 0.6)]
     if problem.least_privacy is not None:
         tried += [share * starts[0].max() * problem.privacy for share in (1.0, 0.3)]
     if len(people.weight) > 1:
@@ -105,23 +102,24 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
 
 
 def in_whole_units(problem: Problem, near: Point) -> Point | None:
-    """Whole rewards near the best ones that meet all demands; None where none were found.
+    """The best whole rewards found that meet all demands; None where none were found.
 
-    Roundings of ``near`` at several scales, each improved by one unit of one or two settings at a time.
+    From the best of the small lists and of the coarse ones, and from roundings of ``near`` at several scales, rewards
+    are improved by one unit of one or two settings at a time. So no list of `_listed` is better; larger ones may be.
     """
     known: dict[bytes, Point] = {}
 
     def at(rewards: FloatArray) -> Point:
         whole = np.maximum(rewards, 0.0)
-        if problem.information is not None:
-            whole = repaired_whole(whole, problem.information)
+        if problem.ratios is not None:
+            whole = repaired_whole(whole, problem.ratios)
         if whole.tobytes() not in known:
             known[whole.tobytes()] = point(problem.panel, problem.people, whole)
         return known[whole.tobytes()]
 
     found, moves = None, _moves(len(near.rewards))
-    for share in SHARES:
-        here, place = None, np.floor(share * near.rewards)
+    for start in [*_listed(problem), *(np.floor(share * near.rewards) for share in SHARES)]:
+        here, place = None, start
         while True:
             allowed = [each for each in (at(place + move) for move in moves) if problem.meets(each)]
             step = min(allowed, key=problem.loss, default=None)
@@ -131,6 +129,38 @@ def in_whole_units(problem: Problem, near: Point) -> Point | None:
         if here is not None and (found is None or problem.better(here, found)):
             found = here
     return found
+
+
+def _listed(problem: Problem) -> list[FloatArray]:
+    """The best of all lists of whole rewards that do not fall with less noise, from 0 up to an amount that leaves
+    `LISTS` of them, and of those up to where money buys nothing more, in as many steps."""
+    panel, settings = problem.panel, len(problem.privacy)
+    most = next(m for m in count(1) if comb(m + 1 + settings, settings) > LISTS)
+    lists = np.empty((comb(most + settings, settings), settings))
+    rising = np.array(list(combinations_with_replacement(range(most + 1), settings)), float)
+    lists[:, np.argsort(-panel.variance, kind="stable")] = rising
+    coarse = np.ceil(costliest(panel, problem.people).rewards.max() / most)
+    found = [_best_of(problem, unit * lists) for unit in {1.0, max(coarse, 1.0)}]
+    return [each for each in found if each is not None]
+
+
+def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
+    """The best of lists (M, K) that meet all demands; None where none does."""
+    panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
+    if problem.ratios is not None:
+        lists = lists[kept(lists, problem.ratios)]
+    for some in np.array_split(lists, len(lists) // AT_ONCE + 1):
+        shares = people.weight @ people.choices(some[:, None, :])
+        cost, taking = (shares * some).sum(axis=1), shares.sum(axis=1)
+        error = np.sqrt(shares @ panel.variance / (panel.producers * panel.reports)) / (panel.size * taking)
+        loss = error if problem.budget is not None else cost
+        for at in np.argsort(loss, kind="stable"):
+            if not loss[at] < least:
+                break
+            if problem.meets(Point(some[at], shares[at], float(cost[at]), float(error[at]))):
+                best_yet, least = some[at], float(loss[at])
+                break
+    return best_yet
 
 
 def _moves(settings: int) -> list[FloatArray]:
@@ -183,8 +213,8 @@ def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
     """Rewards made honest, then scaled a little until the budget or the error is kept; None where that fails."""
     if not np.isfinite(rewards).all():
         return None
-    if problem.information is not None:
-        rewards = repaired(rewards, problem.information)
+    if problem.ratios is not None:
+        rewards = repaired(rewards, problem.ratios)
     at = point(problem.panel, problem.people, rewards)
     if problem.budget is not None and at.cost > problem.budget:
         low, high = 0.0, 1.0
@@ -197,9 +227,10 @@ def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
 
 
 def _nothing(problem: Problem) -> str:
+    reward = "reward" if problem.ratios is None else "honest reward"
     if problem.least_privacy is not None:
         return (
-            f"no reward keeps the average privacy of those who take part at {problem.least_privacy:g} and meets the "
+            f"no {reward} keeps the average privacy of those who take part at {problem.least_privacy:g} and meets the "
             "rest of what is asked: ask for less privacy, or give more room"
         )
-    return "no reward meets all that is asked: give more room"
+    return f"no {reward} meets all that is asked: give more room"

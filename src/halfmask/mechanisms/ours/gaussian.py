@@ -18,6 +18,7 @@ class Gaussian(ScaledNoise):
     proven = True
     falling = True
     exact_sums = True
+    fisher = 1.0
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         from scipy.special import erf  # here, because SciPy takes long to import

@@ -18,6 +18,7 @@ class Laplace(ScaledNoise):
     proven = True
     falling = True
     exact_sums = True
+    fisher = 2.0
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         result: FloatArray = -np.expm1(-z)

@@ -24,6 +24,7 @@ class Logistic(ScaledNoise):
     unit_moments = (2 * math.log(2), math.pi**2 / 3, 9 * APERY, 7 * math.pi**4 / 15)
     proven = True
     falling = True
+    fisher = math.pi**2 / 9
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         return np.tanh(z / 2)
