@@ -106,9 +106,17 @@ def test_a_total_within_a_share_is_what_the_mix_of_those_who_take_part_gives(fol
 
 def test_a_bad_table_of_choices_is_refused_with_its_row(tmp_path: Path) -> None:
     bad = tmp_path / "bad.csv"
-    bad.write_text("producer,occasion,setting,privacy,reward,chosen\np,1,A,0.1,x,1\n")
-    with pytest.raises(SourceError, match="row 2"):
-        halfmask.reward_fit(bad)
+    for cells, told in (
+        ("0.1,x,1", "row 3, column reward: 'x'"),
+        ("nan,1,1", "row 3, column privacy: 'nan'"),
+        ("0.1,inf,1", "row 3, column reward: 'inf'"),
+        ("80,1,1", "row 3, column privacy: 80 is no score"),
+        ("0.1,-2,1", "row 3, column reward: -2 is below 0"),
+        ("0.1,2,yes", "row 3, column chosen: 'yes'"),
+    ):
+        bad.write_text(f"producer,occasion,setting,privacy,reward,chosen\np,1,B,0.2,1,0\np,1,A,{cells}\n")
+        with pytest.raises(SourceError, match=told):
+            halfmask.reward_fit(bad)
     bad.write_text("producer,setting\np,A\n")
     with pytest.raises(SourceError, match="no column occasion"):
         halfmask.reward_fit(bad)

@@ -14,15 +14,23 @@ def reward_fit(options: RewardFit = DEFAULTS) -> None:
     found = learn(replace(options, tell=note))
     model = found.model
     values = {"taking part": model.take, "a unit of privacy": model.worth, "a unit of money": model.money}
-    if options.mixed:
-        values["how much privacy's worth differs"] = model.spread
     rows = [["value to a producer of", "estimate", "standard error"]]
     rows += [[name, f"{value:.4g}", f"{e:.2g}"] for (name, value), e in zip(values.items(), found.errors, strict=True)]
     errors = "are clustered by producer"
     if options.service is not None:
         errors = "hold whatever hangs together in one producer's choices, which a service does not tell"
     print_rows(rows, f"{found.occasions:,} choices of {found.producers:,} producers; errors {errors}")
+    if found.spread_range is not None:
+        print(_differ(model.spread, *found.spread_range))
     price, low, high = model.price_of_privacy()
     print(f"A unit of privacy is worth {price:.4g} in money, from {low:.4g} to {high:.4g} in 95 of 100 such studies.")
     if options.output is not None:
         note(f"wrote {options.output}")
+
+
+def _differ(spread: float, low: float, high: float) -> str:
+    """How much what privacy is worth differs between producers, and what is known of that."""
+    told = f"What a unit of privacy is worth differs between producers by {spread:.4g} (standard deviation): "
+    if low > 0:
+        return f"{told}from {low:.4g} to {high:.4g} in 95 of 100 such studies."
+    return f"{told}at most {high:.4g} in 95 of 100 such studies, and they may as well all be alike."

@@ -178,10 +178,23 @@ def _offered(path: Any, number: int, row: list[str], place: dict[str, int]) -> A
     if len(row) <= max(place.values()):
         raise SourceError(f"{path}, row {number}: {len(row)} values are too few")
     cell = {name: row[column].strip() for name, column in place.items()}
-    try:
-        q, r = float(cell["privacy"]), float(cell["reward"])
-    except ValueError as error:
-        raise SourceError(f"{path}, row {number}: privacy or reward is not a number") from error
+    q, r = (_number(path, number, name, cell[name]) for name in ("privacy", "reward"))
+    if not 0 <= q <= 1:
+        raise SourceError(f"{path}, row {number}, column privacy: {q:g} is no score from 0 to 1")
+    if r < 0:
+        raise SourceError(f"{path}, row {number}, column reward: {r:g} is below 0, and nobody pays to report")
     if cell["chosen"] not in ("0", "1"):
-        raise SourceError(f"{path}, row {number}: chosen is neither 0 nor 1")
+        raise SourceError(f"{path}, row {number}, column chosen: '{cell['chosen']}' is neither 0 nor 1")
     return (cell["producer"], cell["occasion"]), cell["setting"], (q, r, cell["chosen"] == "1")
+
+
+def _number(path: Any, number: int, name: str, text: str) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SourceError(f"{path}, row {number}, column {name}: '{text}' is not a finite number")
+    return value

@@ -3,18 +3,17 @@
 The likelihood of a producer's choices is the product over its occasions of its chances (`halfmask.rewards.model`),
 averaged over Gauss-Hermite nodes of its worth of privacy where that differs between producers. Standard errors are
 clustered by producer: with H the Hessian of the negative log-likelihood and s_n a producer's score,
-H^-1 (sum_n s_n s_n^T) H^-1.
+H^-1 (sum_n s_n s_n^T) H^-1. How much producers differ has no standard error but an interval, by profile likelihood.
 
 A service tells how many chose each setting in a period, and not who they were (`grouped`). The same people chose in all
 T periods, so their choices hang together in a way that cannot be seen. But (sum_t s_nt)(sum_t s_nt)^T is at most
 T sum_t s_nt s_nt^T, whatever hangs together: standard errors from T times the sum over all choices are never too small.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime, brentq, minimize
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
@@ -24,6 +23,10 @@ OUT = -1
 """The choice not to take part."""
 
 NODES = 15
+REACH = 1.959963984540054
+LIMIT = REACH**2
+"""Twice the log-likelihood may fall by so much within a 95 % interval."""
+DOUBLINGS = 8
 LEAST_CURVATURE = 1e-4
 """The smallest eigenvalue of the Hessian scaled to a unit diagonal: below it two parameters cannot be told apart."""
 
@@ -81,43 +84,90 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted model, with the standard error of each parameter and the log-likelihood."""
+    """The fitted model, with the standard errors of take, worth and money, and the log-likelihood.
+
+    ``spread_range`` is the 95 % interval of how much producers differ, where that was fitted; from 0 where they may all
+    be alike.
+    """
 
     model: ChoiceModel
     errors: tuple[float, ...]
     log_likelihood: float
     occasions: int
     producers: int
+    spread_range: tuple[float, float] | None = None
 
 
 def fit(choices: Choices, *, mixed: bool = False) -> Fit:
     """The most likely model, or an OptionError where the choices cannot tell its parameters apart."""
     scale = _scale(choices)
     likelihood = _Likelihood(choices, mixed, scale)
-    start = np.zeros(4 if mixed else 3)
+    theta, value = _most_likely(likelihood, mixed)
+    covariance = np.zeros((4, 4))
+    covariance[:3, :3] = _given_spread(likelihood, theta) * choices.occasions
+    between = None
     if mixed:
-        start[3] = 1.0
-    found = minimize(
-        likelihood.value, start, jac=likelihood.slope, method="BFGS", options={"gtol": 1e-7 * likelihood.weight.sum()}
-    )
-    theta = found.x
-    hessian = _hessian(likelihood, theta)
-    _check_told_apart(hessian, mixed)
-    inverse = np.linalg.inv(hessian)
-    scores = likelihood.scores(theta)
-    covariance = inverse @ (scores.T @ (likelihood.weight[:, None] * scores)) @ inverse * choices.occasions
-    unit = np.array([1.0, 1.0, scale, 1.0][: len(theta)])
-    theta, covariance = theta / unit, covariance / np.outer(unit, unit)
-    full = np.zeros((4, 4))
-    full[: len(theta), : len(theta)] = covariance
-    spread = abs(theta[3]) if mixed else 0.0
-    take, worth, money = map(float, theta[:3])
-    model = ChoiceModel(take, worth, money, float(spread), tuple(map(tuple, full.tolist())))
-    errors = tuple(float(e) for e in np.sqrt(np.diag(covariance)))
+        between, at_high = _spread_range(likelihood, theta, value + LIMIT / 2 * choices.occasions)
+        reach = between[1] - theta[3]
+        with_spread = np.append((at_high - theta[:3]) / reach, 1.0)  # how the others move with it
+        covariance += np.outer(with_spread, with_spread) * (reach / REACH) ** 2
+    unit = np.array([1.0, 1.0, scale, 1.0])
+    take, worth, money, spread = map(float, theta / unit)
+    covariance = covariance / np.outer(unit, unit)
+    model = ChoiceModel(take, worth, money, spread, tuple(map(tuple, covariance.tolist())))
+    errors = tuple(float(e) for e in np.sqrt(np.diag(covariance))[:3])
     total = int(likelihood.weight.sum())
     if choices.count is None:
-        return Fit(model, errors, -float(found.fun), len(choices.chosen), total)
-    return Fit(model, errors, -float(found.fun), total, total // choices.occasions)
+        return Fit(model, errors, -value, len(choices.chosen), total, between)
+    return Fit(model, errors, -value, total, total // choices.occasions, between)
+
+
+def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, float]:
+    """The best (take, worth, money, spread) and its negative log-likelihood; spread is 0 unless it may differ."""
+    theta, value = likelihood.best_at(0.0, np.zeros(3))
+    if mixed:
+        found = minimize(likelihood.both, np.append(theta, 1.0), jac=True, method="BFGS", options=likelihood.close)
+        if found.fun < value - 1e-6:
+            return np.append(found.x[:3], abs(found.x[3])), float(found.fun)
+    return np.append(theta, 0.0), value
+
+
+def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
+    """The clustered covariance of take, worth and money at a given spread; refused where they are not told apart."""
+    hessian = _hessian(likelihood, theta)
+    _check_told_apart(hessian)
+    inverse = np.linalg.inv(hessian)
+    scores = likelihood.scores(theta)[:, :3]
+    return np.asarray(inverse @ (scores.T @ (likelihood.weight[:, None] * scores)) @ inverse)
+
+
+def _spread_range(
+    likelihood: "_Likelihood", theta: FloatArray, limit: float
+) -> tuple[tuple[float, float], FloatArray]:
+    """Between which spreads the others can make the choices likely enough (profile likelihood), and they at its end.
+
+    The likelihood is even in the spread, so at 0 its curvature is no measure of what is known. Half of all studies of
+    producers who are all alike end there: the interval is then from 0 to what is still likely enough, and holds the
+    truth more often than 95 times of 100.
+    """
+
+    def excess(spread: float) -> float:
+        return likelihood.best_at(spread, theta[:3])[1] - limit
+
+    own = float(theta[3])
+    high = own + max(own, 0.5)
+    for _ in range(DOUBLINGS):
+        if excess(high) > 0:
+            break
+        high = own + 2 * (high - own)
+    else:
+        raise OptionError(
+            "the choices do not tell how much producers differ: let each choose more often, or leave `mixed` out"
+        )
+    near = {"xtol": 1e-3 * (high - own), "rtol": 1e-3}
+    high = float(brentq(excess, own, high, **near))
+    low = float(brentq(excess, 0.0, own, **near)) if own > 0 and excess(0.0) > 0 else 0.0
+    return (low, high), likelihood.best_at(high, theta[:3])[0]
 
 
 def _scale(choices: Choices) -> float:
@@ -131,7 +181,7 @@ def _scale(choices: Choices) -> float:
 
 
 class _Likelihood:
-    """Negative log-likelihood of (take, worth, money[, spread]), its slope, and each producer's score.
+    """Negative log-likelihood of (take, worth, money, spread), its slope, and each producer's score.
 
     ``weight`` is how many producers each one stands for.
     """
@@ -151,11 +201,25 @@ class _Likelihood:
             self.nodes, chance = np.polynomial.hermite_e.hermegauss(NODES)
             self.chance = chance / chance.sum()
 
-    def value(self, theta: FloatArray) -> float:
-        return -float(self.weight @ self._parts(theta)[0])
+    @property
+    def close(self) -> dict[str, float]:
+        """When a search is close enough."""
+        return {"gtol": 1e-7 * float(self.weight.sum())}
 
-    def slope(self, theta: FloatArray) -> FloatArray:
-        return np.asarray(-self.weight @ self.scores(theta))
+    def best_at(self, spread: float, start: FloatArray) -> tuple[FloatArray, float]:
+        """The best (take, worth, money) at a given spread, and the negative log-likelihood there."""
+
+        def both(x: FloatArray) -> tuple[float, FloatArray]:
+            value, slope = self.both(np.append(x, spread))
+            return value, slope[:3]
+
+        found = minimize(both, start, jac=True, method="BFGS", options=self.close)
+        return np.asarray(found.x), float(found.fun)
+
+    def both(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """The negative log-likelihood and its slope."""
+        log, scores = self._parts(theta)
+        return -float(self.weight @ log), np.asarray(-self.weight @ scores)
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """(N, P): the slope of each producer's log-likelihood."""
@@ -164,12 +228,9 @@ class _Likelihood:
     def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         logs, slopes = [], []
         for node in self.nodes:
-            worth = theta[1] + (theta[3] * node if len(theta) == 4 else 0.0)
-            log, slope = self._given(theta[0], worth, theta[2])
-            if len(theta) == 4:
-                slope = np.column_stack([slope, node * slope[:, 1]])
+            log, slope = self._given(theta[0], theta[1] + theta[3] * node, theta[2])
             logs.append(log)
-            slopes.append(slope)
+            slopes.append(np.column_stack([slope, node * slope[:, 1]]))
         joint = np.array(logs) + np.log(self.chance)[:, None]
         top = joint.max(axis=0)
         total = top + np.log(np.exp(joint - top).sum(axis=0))
@@ -193,23 +254,28 @@ class _Likelihood:
 
 
 def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
-    """The Hessian by differences of the exact slope."""
-    raw = np.array([approx_fprime(theta, lambda at, k=k: likelihood.slope(at)[k], 1e-6) for k in range(len(theta))])
+    """The Hessian of take, worth and money, by differences of the exact slope."""
+    spread = theta[3]
+    raw = np.array(
+        [
+            approx_fprime(theta[:3], lambda at, k=k: likelihood.both(np.append(at, spread))[1][k], 1e-6)
+            for k in range(3)
+        ]
+    )
     return np.asarray((raw + raw.T) / 2)
 
 
-def _check_told_apart(hessian: FloatArray, mixed: bool) -> None:
+def _check_told_apart(hessian: FloatArray) -> None:
     """Refuse where the likelihood is flat along some direction, and say along which."""
     size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
-    names: Sequence[str] = PARAMETERS[: len(hessian)]
+    names = PARAMETERS[:3]
     flat = [name for name, each in zip(names, size, strict=True) if each < 1e-6]
     if not flat:
         values, directions = np.linalg.eigh(hessian / np.outer(size, size))
         if values[0] >= LEAST_CURVATURE:
             return
         flat = [name for name, part in zip(names, directions[:, 0], strict=True) if abs(part) > 0.3]
-    more = "; or leave out that producers differ" if mixed and "spread" in flat else ""
     raise OptionError(
         f"the choices do not tell {' and '.join(flat)} apart: rewards moved together with privacy, or hardly moved. "
-        f"Randomise rewards, then fit again{more}"
+        "Randomise rewards, then fit again"
     )

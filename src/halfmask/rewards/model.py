@@ -81,10 +81,14 @@ class ChoiceModel:
             return self.population(privacy)
         centre = np.array([self.take, self.worth, self.money, self.spread])
         drawn = rng.multivariate_normal(centre, np.array(self.covariance), size=count, method="eigh")
+        spread = drawn[:, 3].copy()
+        if spread.any():  # none is below 0: what was drawn there is turned, and the others move with it as they do above
+            slope = np.array(self.covariance)[:, 3] / max(self.covariance[3][3], 1e-300)
+            drawn += np.outer(np.abs(spread) - spread, slope)
         kept = [row for row in drawn if row[2] > 0]
         if len(kept) < 0.9 * count:
             raise OptionError("what money does is too uncertain in this model: offer rewards that vary more, fit again")
-        models = [ChoiceModel(take, worth, money, abs(spread)) for take, worth, money, spread in kept]
+        models = [ChoiceModel(take, worth, money, max(spread, 0.0)) for take, worth, money, spread in kept]
         made = [each.population(privacy, FEWER) for each in models]
         return Producers(
             np.concatenate([each.appeal for each in made]),
