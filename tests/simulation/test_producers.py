@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halfmask.simulation.producers import Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.producers import LIE, Behaviour, ProducerAgent, Wishes
 from halfmask_device.lattice import Lattice
 from tests.service.links import link
 from tests.service.world import CAMPAIGN, World, sqlite_url
@@ -61,6 +61,21 @@ def test_what_is_queued_and_then_refused_never_counts(tmp_path: Path) -> None:
         assert agent.truth == before
         assert not agent.kept_back
         assert published(world, campaign, consumer) == agent.truth[0]
+
+
+def test_the_truth_of_one_who_lies_is_what_it_read_and_not_what_it_sent(tmp_path: Path) -> None:
+    with running_service(sqlite_url(tmp_path)) as world:
+        consumer = world.consumer()
+        campaign = world.campaign(consumer, least_producers=1)
+        agent = producer(world, campaign, tmp_path / "device", Behaviour(lies=True))
+        world.clock.set("2026-11-17T00:30:00Z")
+        agent.decide({})
+        agent.share(0)
+        read = sum(round(1000 * float(value)) for _, value in READINGS)
+        assert agent.truth == {0: read}
+        assert agent.moved == {0: LIE * len(READINGS) - read}
+        world.clock.set("2026-11-17T01:00:00Z")
+        assert published(world, campaign, consumer) == read + agent.moved[0] != read
 
 
 def test_a_network_that_loses_most_messages_ends_no_simulation(tmp_path: Path) -> None:

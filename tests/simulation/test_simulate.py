@@ -19,9 +19,12 @@ from halfmask.commands.simulate import Simulate, panel, suspected, world_of
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
 from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.totals import AskedPanel
 from halfmask.service.instants import system_clock
+from halfmask.simulation.consumer import ConsumerAgent
 from halfmask.simulation.host import Host, hosted, no_script
-from halfmask.simulation.model import FIRST_DAY, Row, Simulation, SimulationResult
+from halfmask.simulation.model import FIRST_DAY, Simulation
+from halfmask.simulation.results import Row, SimulationResult
 from halfmask_device.protocol import instant
 from halfmask_device.transport import ServiceClient
 from tests.choice.cases import menu
@@ -39,6 +42,7 @@ class Ran:
     token: str
     result: SimulationResult
     watched: list[Row]
+    read: list[float]
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +54,54 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         world = world_of(ASKED, menu(), readings, FIRST_DAY)
         simulation = Simulation(world, host, folder, lambda _: None, watched.append, processes=2)
         result = asyncio.run(simulation.run())
-        yield Ran(host, simulation.consumer_token, result, watched)
+        read = [sum(float(value) for own in readings for _, value in own[day]) for day in range(ASKED.days)]
+        yield Ran(host, simulation.consumer_token, result, watched, read)
 
 
-def test_published_intervals_hold_the_truth(ran: Ran) -> None:
-    held, published = ran.result.held
+def test_published_intervals_hold_what_was_sent(ran: Ran) -> None:
+    _, published = ran.result.held
     assert published == 8
-    assert held >= 4  # fewer has a chance of 1.5e-5 where each holds it 95 times of 100
+    assert ran.result.held_as_sent >= 4  # fewer has a chance of 1.5e-5 where each holds it 95 times of 100
     masked = [row for row in ran.result.rows if row.high is not None and row.low is not None and row.high != row.low]
     assert masked
     assert not all(row.low <= 1.5 * row.truth <= row.high for row in masked)  # type: ignore[operator]
+
+
+def test_the_truth_is_the_sum_of_the_readings_though_some_lie(ran: Ran) -> None:
+    """Were all sixty there, it could not be more than all that they read; lies are counted apart."""
+    assert all(0 < row.truth <= most * (1 + 1e-9) for row, most in zip(ran.result.rows, ran.read, strict=True))
+    assert any(row.moved for row in ran.result.rows)
+    lied = Row(0, {}, {}, 0, 0, truth=100.0, estimate=80.0, low=78.0, high=82.0, privacy=None, moved=-20.0)
+    assert (lied.inside, lied.inside_as_sent, lied.error) == (False, True, pytest.approx(0.2))
+
+
+def test_a_consumer_with_money_left_does_not_pay_far_more_than_it_ever_tried() -> None:
+    panel_ = AskedPanel(60, 48, 0.6, np.array([0.1, 1.0, 0.0]))
+    consumer = ConsumerAgent(
+        ("A", "B", "N"), np.array([0.3, 0.6, 0.0]), panel_, 1e9, 6, 5, np.random.default_rng(1), lambda _: None
+    )
+    people = ChoiceModel(-1.0, 3.0, 0.6).population(consumer.privacy)
+    for rewards in consumer.first():
+        shares = people.shares(np.array(list(rewards.values()), float))
+        consumer.look(rewards, dict(zip(consumer.ids, np.rint(60 * shares).astype(int).tolist(), strict=True)))
+    paid = consumer.pay(1e9, 1)
+    assert paid is not None
+    assert max(paid.values()) == 12
+    less = consumer.pay(60 * 48 * 2.0, 1)
+    assert less is not None
+    assert 0 < max(less.values()) < 12
+
+
+def test_readings_come_from_any_source(tmp_path: Path) -> None:
+    made = tmp_path / "mine.csv"
+    times = [f"{day}/01/2020 {hour:02}:00;0,{hour + 10}" for day in (21, 22, 23) for hour in range(24)]
+    lines = [f"{user};{time}" for user in "abc" for time in times]
+    made.write_text("meter;date;kWh\n" + "\n".join([*lines, lines[0], "d;21/01/2020 00:00;"]))
+    asked = Simulate(producers=2, days=2, panel=str(made))
+    profile, readings = panel(tmp_path, asked, FIRST_DAY)
+    assert [[len(day) for day in own] for own in readings] == [[24, 24], [24, 24]]
+    assert readings[0][0][:2] == [("1971-01-04T00:00:00Z", "0.100"), ("1971-01-04T01:00:00Z", "0.110")]
+    assert len(profile) == 2
 
 
 def test_rewards_are_paid_within_the_budget_and_move_producers(ran: Ran) -> None:

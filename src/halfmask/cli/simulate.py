@@ -8,15 +8,14 @@ from halfmask.commands.simulate import Simulate
 from halfmask.commands.simulate import simulate as run
 
 if TYPE_CHECKING:
-    from halfmask.simulation.model import Row
+    from halfmask.commands.simulate import Simulated
+    from halfmask.simulation.results import Row
 
 DEFAULTS = Simulate()
 
 
 def simulate(options: Simulate = DEFAULTS) -> None:
     """A population of producers and a consumer against a live service: what was worked out, put to the proof."""
-    import numpy as np
-
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
     with live_rows(heads, options.days) as add:
         found = run(replace(options, watch=lambda row: add(_shown(row)), tell=note))
@@ -26,16 +25,35 @@ def simulate(options: Simulate = DEFAULTS) -> None:
         day, *rest = _shown(row)
         rows.append([day, *(f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids), *rest])
     print_rows(rows, "Producers by setting, at its reward per report; the published total beside the true one")
+    _outcome(options, found)
+    for written in (options.output, options.figure):
+        if written is not None:
+            note(f"wrote {written}")
+
+
+def _outcome(options: Simulate, found: "Simulated") -> None:
+    """What the days come to: intervals, utility, what was learned, and who was caught."""
+    import numpy as np
+
+    result, lies = found.result, bool(options.liars)
     held, published = result.held
-    print(f"{held} of {published} published intervals hold the truth; 95 of 100 are meant to.")
-    print(
-        f"Utility of the live system: {found.utility:.3f}. 'halfmask mix' of the same shares, producers and days: "
-        f"{float(np.median(found.mixes)):.3f}, {found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 draws."
-    )
+    print(f"{held} of {published} published intervals hold the truth; 95 of 100 are meant to{' where nobody lies' * lies}.")
+    if lies:
+        least, most = result.moved
+        print(
+            f"Lies moved a day's total by {least:+.1%} to {most:+.1%}. The sum of what was sent, lies and all, is in "
+            f"{result.held_as_sent} of {published}: intervals are about noise, and tell nothing of lies."
+        )
+    if published:
+        print(
+            f"Utility of the live system{', lies included' * lies}: {max(found.utility, 0):.3f}. 'halfmask mix' of the "
+            f"same shares, producers and days{', all of them true' * lies}: {float(np.median(found.mixes)):.3f}, "
+            f"{found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 draws."
+        )
     if result.learned is not None:
         learned, own = result.learned.worth / result.learned.money, options.worth / options.money
         print(f"A unit of privacy is worth {own:.2f} in money to producers; the consumer learned {learned:.2f}.")
-    if options.liars and found.suspects is not None:
+    if lies and found.suspects is not None:
         caught, wrongly = len(found.suspects & result.liars.keys()), len(found.suspects - result.liars.keys())
         bare = len(found.unmasked_liars - found.suspects)
         print(
@@ -44,9 +62,6 @@ def simulate(options: Simulate = DEFAULTS) -> None:
         )
         proof = ", ".join(f"{id} {count}" for id, count in found.proof.items())
         print(f"Equal reports that are always proof, by setting: {proof}.")
-    for written in (options.output, options.figure):
-        if written is not None:
-            note(f"wrote {written}")
 
 
 def _shown(row: "Row") -> list[str]:

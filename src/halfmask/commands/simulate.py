@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, Teller, command, has_a_place, held
-from halfmask.errors import OptionError
+from halfmask.commands._options import AnyMenu, AnyPath, AnySource, Options, OutputIfAny, Teller, command, has_a_place, held
+from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from halfmask.arrays import FloatArray
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.simulation.model import Row, SimulationResult, World
+    from halfmask.simulation.model import World
+    from halfmask.simulation.results import Row, SimulationResult
 
     Readings = list[list[list[tuple[str, str]]]]
 else:
@@ -38,14 +41,14 @@ class Simulate(Options):
     days
         How many days they share.
     panel
-        A Parquet file with user, time and value: its first days, and producers who have readings on most of them; a
-        synthetic one if not given.
+        Readings in kWh, from any source that 'halfmask profile' reads without further options: its first days, and
+        producers who have readings on most of them; synthetic ones if not given.
     menu
         The menu they choose from; an offer made from their own readings where none is given.
     budget
         All that the consumer can pay, in the smallest unit of money.
     most_reward
-        The largest reward per report while the consumer learns what rewards do.
+        The largest reward per report while the consumer learns what rewards do; it never pays more than twice this.
     take
         What taking part is worth to a producer.
     worth
@@ -80,7 +83,7 @@ class Simulate(Options):
     _: KW_ONLY
     producers: int = 1000
     days: int = 30
-    panel: AnyPath | None = None
+    panel: AnySource | None = None
     menu: AnyMenu | None = None
     budget: int = 3_000_000
     most_reward: int = 6
@@ -143,8 +146,9 @@ def simulate(options: Simulate) -> Simulated:
     from tempfile import TemporaryDirectory
 
     from halfmask.simulation.host import existing, hosted
-    from halfmask.simulation.model import FIRST_DAY, frame
+    from halfmask.simulation.model import FIRST_DAY
     from halfmask.simulation.model import simulate as run
+    from halfmask.simulation.results import frame
     from halfmask_device.protocol import instant
 
     with ExitStack() as stack:
@@ -201,25 +205,49 @@ def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readi
 
     import halfmask
 
-    path = Path(options.panel or folder / "panel.parquet")
-    if options.panel is None:  # more than are needed: those with readings on every day are taken first
-        halfmask.synth(output=path, users=options.producers * 5 // 4, days=options.days, seed=options.seed)
+    given = read_panel(folder, options)  # which the query names
     query = (
-        "WITH all_days AS (SELECT *, min(time::DATE) OVER () AS begins FROM read_parquet(?) WHERE value IS NOT NULL), "
-        "days AS (SELECT * FROM all_days WHERE time < begins + INTERVAL 1 DAY * ?), "
+        'WITH days AS (SELECT DISTINCT ON ("user", time) "user"::VARCHAR AS "user", value, '
+        "make_timestamp(time) AS time, min(make_timestamp(time)::DATE) OVER () AS begins FROM given), "
         'who AS (SELECT "user", count(DISTINCT time::DATE) AS present FROM days GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?) '
-        'SELECT "user"::VARCHAR AS "user", time + INTERVAL 1 DAY * date_diff(\'day\', begins, '
-        f"DATE '{first}') AS time, value::DOUBLE AS value FROM days SEMI JOIN who USING (\"user\") ORDER BY 1, 2"
+        "SELECT \"user\", time + INTERVAL 1 DAY * date_diff('day', begins, "
+        f"DATE '{first}') AS time, value FROM days SEMI JOIN who USING (\"user\") ORDER BY 1, 2"
     )
     texts = "SELECT \"user\", strftime(time, '%Y-%m-%dT%H:%M:%SZ'), printf('%.3f', value) FROM shared"
     days: dict[str, dict[str, list[tuple[str, str]]]] = {}
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE shared AS {query}", [str(path), options.days, options.producers])
+        connection.register("given", given)
+        connection.execute(f"CREATE TABLE shared AS {query}", [options.producers])
         rows = connection.sql("FROM shared").to_arrow_table()
         for user, time, value in connection.sql(texts).fetchall():
             days.setdefault(user, {}).setdefault(time[:10], []).append((time, value))
     keys = [(first + timedelta(days=day)).isoformat() for day in range(options.days)]
     return halfmask.profile(rows), [[own.get(key, []) for key in keys] for own in days.values()]
+
+
+def read_panel(folder: Path, options: Simulate) -> "pa.Table":
+    """User, time and value of the panel's first days, from any source that `profile` takes, or a synthetic one."""
+    import narwhals as nw
+
+    import halfmask
+    from halfmask.data.sources import open_panel
+    from halfmask.profiles.periods import DAY
+
+    source = options.panel
+    if source is None:  # more than are needed: those with readings on every day are taken first
+        source = folder / "panel.parquet"
+        halfmask.synth(output=source, users=options.producers * 5 // 4, days=options.days, seed=options.seed)
+    found = open_panel(source)
+    value = nw.col("value")
+    frame = found.frame.filter(~nw.col("user").is_null(), ~nw.col("time").is_null(), value.is_finite())
+    earliest = found.collect(frame.select(nw.col("time").min()))["time"][0].as_py()
+    if earliest is None:
+        raise SourceError(f"{found.source}: there are no readings in it")
+    given = found.collect(frame.filter(nw.col("time") < (earliest // DAY + options.days) * DAY))
+    if options.tell and options.panel is not None:
+        for note in found.notes:
+            options.tell(note)
+    return given
 
 
 def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":

@@ -13,15 +13,18 @@ from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.search import Problem, best
 from halfmask.rewards.totals import AskedPanel
 
+BEYOND = 2
+
 
 @dataclass
 class ConsumerAgent:
-    """Pays, looks, learns and pays differently, within its budget."""
+    """Pays, looks, learns and pays differently, within its budget; ``most`` is the largest reward it learns from."""
 
     ids: tuple[str, ...]
     privacy: FloatArray
     panel: AskedPanel
     budget: float
+    most: int
     explore: int
     rng: np.random.Generator
     tell: Callable[[str], None]
@@ -29,9 +32,9 @@ class ConsumerAgent:
     seen: list[FloatArray] = field(default_factory=list)
     model: ChoiceModel | None = None
 
-    def first(self, most: int) -> list[dict[str, int]]:
+    def first(self) -> list[dict[str, int]]:
         """Rewards of the days from which it learns, drawn at random."""
-        drawn = designed(len(self.ids), max(self.explore, 2), 0, most, self.rng)
+        drawn = designed(len(self.ids), max(self.explore, 2), 0, self.most, self.rng)
         return [dict(zip(self.ids, map(int, row), strict=True)) for row in drawn]
 
     def look(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
@@ -54,7 +57,11 @@ class ConsumerAgent:
         return self.model
 
     def pay(self, left: float, days: int) -> dict[str, int] | None:
-        """Whole rewards that are expected to spend what is left evenly over the days left; None: as before."""
+        """Whole rewards that are expected to spend what is left evenly over the days left; None: as before.
+
+        None is above `BEYOND` times the largest that it learned from: what larger ones would do it cannot know, and a
+        budget that is left at the end is kept, not paid out at any price.
+        """
         model = self.learn()
         if model is None or days < 1:
             return None
@@ -64,4 +71,5 @@ class ConsumerAgent:
         except HalfmaskError as error:
             self.tell(f"the consumer keeps its rewards: {error}")
             return None
-        return dict(zip(self.ids, (int(each) for each in np.floor(paid)), strict=True))
+        whole = np.floor(np.minimum(paid, BEYOND * self.most))
+        return dict(zip(self.ids, (int(each) for each in whole), strict=True))

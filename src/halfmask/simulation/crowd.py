@@ -97,9 +97,10 @@ class Crowd:
         """All send what is still queued."""
         self._each(ProducerAgent.catch_up)
 
-    def truth(self, day: int) -> int:
-        """In steps, the sum of the readings of those who reported that day and did not leave."""
-        return sum(agent.truth.get(day, 0) for agent in self.agents if agent.setting != STAY_OUT)
+    def truth(self, day: int) -> tuple[int, int]:
+        """In steps, the sum of the readings of those who reported that day and did not leave, and how lies moved it."""
+        stay = [agent for agent in self.agents if agent.setting != STAY_OUT]
+        return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
 
     def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
         """What each would rather have than stay out, best first."""

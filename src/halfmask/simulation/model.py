@@ -1,13 +1,11 @@
 """The model: days as steps, agents that act in them, and a collector of what the live service published.
 
-The truth is known to the simulation alone: the sum of the readings, on the lattice, that were reported in a period,
-in time and not withdrawn.
+The truth is known to the simulation alone: the sum of the readings, on the lattice, of those times that were reported
+in a period, in time and not withdrawn. Of who lies too it is the readings, not what was sent instead.
 Everything is repeatable for a seed, except the devices' noise, which nothing but a test may replace.
 """
 
 import asyncio
-import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from halfmask.evaluation.metrics import GLOBAL, METRICS, summary
-from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.totals import AskedPanel
@@ -25,6 +21,7 @@ from halfmask.simulation.consumer import ConsumerAgent
 from halfmask.simulation.crowd import Ask, Makings, crowds
 from halfmask.simulation.host import Host
 from halfmask.simulation.producers import Behaviour, Wishes
+from halfmask.simulation.results import Row, SimulationResult
 from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
@@ -38,7 +35,6 @@ GRACE_DAYS = 3
 LEARN_EVERY = 5
 ENTRIES = 10_000
 """Entries of the ledger that are asked for at once."""
-COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside")
 
 
 @dataclass(frozen=True)
@@ -56,77 +52,6 @@ class World:
     unit: str
     seed: int
     first_day: date = FIRST_DAY
-
-
-@dataclass(frozen=True)
-class Row:
-    """One closed period, as published and as it was. ``inside``: whether the interval holds the truth.
-
-    ``spent`` is all that was paid up to the day's end; what comes late counts for the day it comes.
-    """
-
-    day: int
-    rewards: dict[str, int]
-    producers: dict[str, int]
-    reports: int
-    spent: int
-    truth: float
-    estimate: float | None
-    low: float | None
-    high: float | None
-    privacy: float | None
-
-    @property
-    def inside(self) -> bool | None:
-        if self.estimate is None or self.low is None or self.high is None:
-            return None
-        slack = 1e-9 * max(abs(self.truth), 1.0)
-        return self.low - slack <= self.truth <= self.high + slack
-
-    @property
-    def error(self) -> float | None:
-        """The global error |g(M) - g(S)| / |g(S)|."""
-        return None if self.estimate is None or not self.truth else abs(self.estimate - self.truth) / abs(self.truth)
-
-
-@dataclass(frozen=True)
-class SimulationResult:
-    """What came of it: a row per day, the vote, the learned model, and who lied, under which settings."""
-
-    rows: tuple[Row, ...]
-    ballots: tuple[tuple[str, ...], ...]
-    learned: ChoiceModel | None
-    liars: Mapping[str, frozenset[str]]
-    campaign: str
-    db: str | None
-
-    @property
-    def held(self) -> tuple[int, int]:
-        """How many published intervals hold the truth, and how many were published."""
-        inside = [row.inside for row in self.rows if row.inside is not None]
-        return sum(inside), len(inside)
-
-    def taking(self) -> dict[str, int]:
-        """How many took each setting on an average day, in whole producers; those whom nobody took are left out."""
-        counts: Counter[str] = Counter()
-        for row in self.rows:
-            counts.update(row.producers)
-        days = sum(bool(row.producers) for row in self.rows) or 1
-        return {id: round(count / days) for id, count in sorted(counts.items()) if 2 * count > days}
-
-    def utility(self, menu: Menu) -> float:
-        """The paper's utility of the live system: of its global errors over the days."""
-        return utility_of(self.rows, menu)
-
-
-def utility_of(rows: Sequence[Row], menu: Menu) -> float:
-    """The paper's utility of the global errors of some days; nan where nothing was published."""
-    errors = [row.error for row in rows if row.error is not None]
-    if not errors:
-        return math.nan
-    metrics = np.zeros((1, len(METRICS)))
-    metrics[0, GLOBAL] = summary(np.array(errors))
-    return float(utility(metrics, menu.largest, menu.weights)[0])
 
 
 class Simulation:
@@ -155,13 +80,14 @@ class Simulation:
             np.array(list(self.privacy.values())),
             AskedPanel(len(world.readings), self._reports(), self._size(), variance),
             float(world.budget),
+            world.most_reward,
             LEARN_EVERY,
             stream(world.seed, "simulation.consumer"),
             tell,
         )
         self.learns = host.moves and world.budget > 0
         fixed = [dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0)]
-        self.rewards = self.consumer.first(world.most_reward) if self.learns else fixed
+        self.rewards = self.consumer.first() if self.learns else fixed
         self.rows: list[Row] = []
         self.spent: list[int] = []
         self.crowds: list[Ask] = []
@@ -280,7 +206,8 @@ class Simulation:
         self.consumer.look(paid, counts)
         taken = np.array([counts.get(id, 0) for id in self.ids], float)
         total, privacy = period["sum"], self.consumer.privacy
-        truth = sum(await self._each("truth", day)) * self.world.lattice.unit
+        told, unit = await self._each("truth", day), self.world.lattice.unit
+        truth, moved = (float(sum(each) * unit) for each in zip(*told, strict=True))
         self.rows.append(
             Row(
                 day,
@@ -288,11 +215,12 @@ class Simulation:
                 counts,
                 int(period["reports"] or 0),
                 self.spent[day],
-                float(truth),
+                truth,
                 None if total is None else float(total["estimate"]),
                 None if total is None else float(total["low"]),
                 None if total is None else float(total["high"]),
                 float(taken @ privacy / taken.sum()) if taken.sum() else None,
+                moved,
             )
         )
         self.watch(self.rows[-1])
@@ -308,17 +236,3 @@ def simulate(
 ) -> SimulationResult:
     """Run a simulation to its end; ``watch`` sees each day when it is closed."""
     return asyncio.run(Simulation(world, host, folder, tell, watch).run())
-
-
-def frame(rows: Sequence[Row], menu: Menu) -> list[dict[str, Any]]:
-    """One plain row per day; ``utility`` is that of the days so far, ``cost`` what the day added to ``spent``."""
-    made: list[dict[str, Any]] = []
-    for number, row in enumerate(rows):
-        before = rows[number - 1].spent if number else 0
-        plain: dict[str, Any] = {"day": row.day + 1, "reports": row.reports, "cost": row.spent - before}
-        plain |= {"spent": row.spent, "utility": utility_of(rows[: number + 1], menu)}
-        plain |= {f"reward_{id}": row.rewards.get(id, 0) for id in menu.ids}
-        plain |= {f"producers_{id}": row.producers.get(id, 0) for id in menu.ids}
-        plain |= {name: getattr(row, name) for name in COLLECTED}
-        made.append(plain)
-    return made

@@ -42,7 +42,11 @@ class Behaviour:
 
 
 class ProducerAgent:
-    """One producer: what it values, what it has, and the device that shares it."""
+    """One producer: what it values, what it has, and the device that shares it.
+
+    By day and in steps, ``truth`` is the sum of its readings that were reported, and ``moved`` by how much its lies
+    changed that sum.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class ProducerAgent:
         self.address, self.folder = address, folder
         self.setting, self.gone = STAY_OUT, False
         self.truth: dict[int, int] = {}
+        self.moved: dict[int, int] = {}
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
         self.lies: dict[tuple[str, int], str] = {}
         self.last = 0
@@ -114,7 +119,7 @@ class ProducerAgent:
         if self.behaviour.lies:
             self._lie(day, readings)
             return
-        self.kept_back[day] = [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
+        self.kept_back[day] = self._in_steps(readings)
         self.sharer.put(readings)
         if self.rng.random() >= self.behaviour.offline:
             self.catch_up()
@@ -134,6 +139,9 @@ class ProducerAgent:
         kept = {day: [each for each in own if each[0] in waiting] for day, own in self.kept_back.items()}
         self.kept_back = {day: own for day, own in kept.items() if own}
 
+    def _in_steps(self, readings: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+        return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
+
     def _fates(self) -> dict[str, str | None]:
         """What became of each time's report, as the device remembers it; None without a receipt."""
         with self.sharer.state.memory() as memory:
@@ -144,8 +152,10 @@ class ProducerAgent:
         member = self.sharer.member(self.campaign)
         reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
         answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
-        taken = sum(each["status"] in TAKEN for each in answer["results"])
-        self.truth[day] = LIE * taken
+        results = zip(self._in_steps(readings), answer["results"], strict=True)
+        taken = [steps for (_, steps), each in results if each["status"] in TAKEN]
+        self.truth[day] = sum(taken)
+        self.moved[day] = LIE * len(taken) - sum(taken)
         if taken:
             self.lies[member.producer, day] = self.setting
 
