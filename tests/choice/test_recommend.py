@@ -137,7 +137,7 @@ def test_a_wish_for_privacy_gets_the_most_useful_setting_that_gives_it(prior: Pr
         assert found.meets == bool(meeting)
         if meeting:
             assert found.chosen.entry.objective == max(each.entry.objective for each in meeting)
-    greedy = recommend(menu(), readings_of(0), Wish(min_privacy=50), prior)
+    greedy = recommend(menu(), readings_of(0), Wish(min_privacy=1.0), prior)
     assert not greedy.meets
     assert greedy.chosen.low == max(each.low for each in greedy.settings)
     assert any("no setting" in note for note in greedy.notes)
@@ -149,7 +149,7 @@ def test_a_wish_for_reward_gets_the_most_private_setting_that_pays_it(prior: Pri
     paid = [each for each in found.settings if each.reward is not None and each.reward >= 1]
     assert found.chosen.privacy == max(each.privacy for each in paid)
     assert advice_rows(found)[0][-1] == "reward"
-    both = recommend(menu(), readings_of(2), Wish(min_privacy=50, min_reward=1.0, rewards=pay), prior)
+    both = recommend(menu(), readings_of(2), Wish(min_privacy=1.0, min_reward=1.0, rewards=pay), prior)
     assert not both.meets
 
 
@@ -211,6 +211,8 @@ def test_readings_come_from_arrays_and_any_source(tmp_path: Path) -> None:
     [
         ({}, "no wish"),
         ({"min_privacy": float("nan")}, "finite"),
+        ({"min_privacy": 4.0}, "privacy of 4 cannot be met: scores are from 0 to 1"),
+        ({"min_privacy": -0.1}, "scores are from 0 to 1"),
         ({"peak_limit": 0.0}, "share of days"),
         ({"min_reward": 1.0}, "reward of each setting"),
     ],

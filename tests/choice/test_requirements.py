@@ -43,7 +43,8 @@ def test_an_infeasible_wish_says_what_comes_closest_on_each_side() -> None:
     assert found.most_private == by_hand()["B"]
     nothing = choose(by_hand(), "D", delta=0.5, c=0.5)
     assert (nothing.chosen, nothing.most_useful, nothing.most_private) == (None, None, None)
-    assert [row[1] for row in choice_rows(nothing)[2:]] == ["-", "-", "-"]
+    told = choice_rows(nothing)[2:]
+    assert [row[1:3] for row in told] == [["", "no setting fits"]] * 3, "and not none, which is the unmasked setting"
 
 
 @given(st.sampled_from("ABCDN"), st.floats(-1, 1), st.floats(-1, 1))

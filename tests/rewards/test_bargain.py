@@ -42,5 +42,20 @@ def test_no_deal_says_why() -> None:
 
 
 def test_demands_can_only_fall() -> None:
-    with pytest.raises(OptionError, match="only concede"):
+    with pytest.raises(OptionError, match=r"`least_delta` 0\.5, the last demand, is above `delta` 0"):
         settled(delta=0.0, least_delta=0.5)
+    with pytest.raises(OptionError, match=r"name a `least_c` of -0\.2 or less"):
+        settled(c=-0.2)
+
+
+@pytest.mark.parametrize("name", ["delta", "c", "reward", "least_delta", "least_c"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_demands_are_finite(name: str, value: float) -> None:
+    with pytest.raises(OptionError, match=f"`{name}` .* is not a finite number"):
+        settled(**{name: value})
+
+
+def test_rounds_are_as_many_as_can_be_told() -> None:
+    assert len(settled(delta=0.0, c=0.9, least_c=0.9, rounds=200).rounds) == 200
+    with pytest.raises(OptionError, match="`rounds` 100,000,000 is not from 2 to 200"):
+        settled(rounds=100_000_000)

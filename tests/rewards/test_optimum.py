@@ -209,3 +209,9 @@ def test_an_uncertain_model_pays_for_its_uncertainty() -> None:
     assert point(PANEL, people, certain.rewards).cost != pytest.approx(0.5, rel=1e-3)
     found = best(Problem(PANEL, people, PRIVACY, 0.5))
     assert found.cost == pytest.approx(0.5, rel=1e-6)
+
+
+def test_what_is_not_paid_is_paid_nothing_and_not_what_rounding_leaves() -> None:
+    found = best(Problem(PANEL, ALIKE, PRIVACY, 0.5, None, 0.7))
+    assert ((found.rewards == 0) | (found.rewards > 1e-6)).all()
+    assert (found.rewards == 0).any()

@@ -16,6 +16,7 @@ from halfmask.choice.personal import (
     population_prior,
     together,
 )
+from halfmask.choice.recommend import check_score
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
@@ -64,6 +65,7 @@ def evaluate_recommendations(
     most useful one of the menu whose median privacy is what is wished.
     """
     menu.check_data(profile, other_data=other_data)
+    check_score(min_privacy)
     if profile.buckets:
         raise OptionError("held-out users need single users: profile with `buckets=0`")
     if not 0 < held_out < 1:

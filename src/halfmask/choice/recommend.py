@@ -27,6 +27,12 @@ FEW = 0.8
 """Below this weight of the producer's own readings against the population's, the advice says that they are few."""
 
 
+def check_score(privacy: float) -> None:
+    """An OptionError where a least privacy is none that a setting could have."""
+    if not 0 <= privacy <= 1:
+        raise OptionError(f"a privacy of {privacy:g} cannot be met: scores are from 0 to 1", field="privacy")
+
+
 @dataclass(frozen=True)
 class Wish:
     """What a producer asks for, in plain terms; several wishes must hold together.
@@ -47,6 +53,8 @@ class Wish:
             raise OptionError("there is no wish: give a least privacy, a limit for the evening peak, or a least reward")
         if any(each is not None and not np.isfinite(each) for each in wishes):
             raise OptionError(f"the wish {wishes} is not made of finite numbers")
+        if self.min_privacy is not None:
+            check_score(self.min_privacy)
         if self.peak_limit is not None and not 0 < self.peak_limit <= 1:
             raise OptionError(f"the peak's limit {self.peak_limit} is not a share of days above 0 and up to 1")
         if self.min_reward is not None and not self.rewards:

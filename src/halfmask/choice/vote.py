@@ -4,7 +4,8 @@ A file of preferences has one row a voter, with ids of the menu, best first (`C,
 count. Rows may be of different lengths: what a voter leaves out ranks below all that it names. A first row whose
 first cell is ``voter`` is a heading, and says that the first column names the voters.
 
-Ties, under every rule: the tied setting with the higher median privacy wins, so that nobody is exposed by a tie.
+Ties: the tied setting with the higher median privacy wins, so that nobody is exposed by a tie. Under Condorcet's rule a
+tie of pairwise wins less losses goes by Borda points first.
 """
 
 from collections.abc import Callable, Sequence

@@ -37,7 +37,8 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
 
     result, lies = found.result, bool(options.liars)
     held, published = result.held
-    print(f"{held} of {published} published intervals hold the truth; 95 of 100 are meant to{' where nobody lies' * lies}.")
+    meant = f"95 of 100 are meant to{' where nobody lies' * lies}"
+    print(f"{held} of {published} published intervals hold the truth; {meant}.")
     if lies:
         least, most = result.moved
         print(

@@ -14,8 +14,11 @@ def suspects(options: Suspects) -> None:
         for each in found.suspects
     ]
     print_rows(rows)
-    note(f"{found.tested} series of reports were long enough; all honest, a run proves nothing against any of them")
-    note(f"but in {found.false_alarm:g} of the runs. What varies more than its peers may still be true.")
+    note(f"{found.tested:,} series of reports were long enough to be tested.")
+    note(
+        f"If all producers are honest, at most one run in {1 / found.false_alarm:,.0f} flags any of them with proof. "
+        "What varies more than its peers may still be true."
+    )
     for setting, reports in found.needed.items():
         note(f"{setting}: {reports} reports prove that steady readings were sent without its noise")
 

@@ -25,8 +25,8 @@ def choice_rows(found: "Choice") -> Rows:
 
 
 def _cells(each: "MenuSetting | None") -> list[str]:
-    if each is None:
-        return ["-", "none", "", ""]
+    if each is None:  # not a dash and "none", which is the setting that masks nothing
+        return ["", "no setting fits", "", ""]
     return [each.id, str(each.setting), f"{each.privacy.median:.3f}", f"{each.utility.median:.3f}"]
 
 

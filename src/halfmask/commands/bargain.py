@@ -32,11 +32,11 @@ class BargainOptions(Options):
     reward
         The most that the consumer pays per report in the end.
     least_delta
-        What producers ask for at last.
+        What producers ask for at last; not above --delta.
     least_c
-        What the consumer asks for at last.
+        What the consumer asks for at last; not above --c.
     rounds
-        Rounds of offers.
+        Rounds of offers, 2 to 200.
     rule
         How producers elect their answer: plurality, borda, approval, condorcet or median.
     seed

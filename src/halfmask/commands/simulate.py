@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, AnyPath, AnySource, Options, OutputIfAny, Teller, command, has_a_place, held
+from halfmask.commands._options import (
+    AnyMenu,
+    AnyPath,
+    AnySource,
+    Options,
+    OutputIfAny,
+    Teller,
+    command,
+    has_a_place,
+    held,
+)
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:

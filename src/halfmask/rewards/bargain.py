@@ -15,6 +15,7 @@ So a deal is found where one exists that both accept after their last concession
 missing.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.rewards.model import ChoiceModel
 
 MAJORITY = 0.5
+MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,10 @@ def bargain(
     rng: np.random.Generator,
 ) -> Bargain:
     """Let both sides make offers until one accepts, or until both have conceded all they will."""
-    if least_delta > delta or least_c > c:
-        raise OptionError("a side's last demand is above its first: both can only concede")
-    if rounds < 2 or producers < 1 or not reward >= 0:
-        raise OptionError("bargaining takes two rounds or more, a producer or more, and a reward from 0")
+    _check(delta, c, reward, least_delta, least_c, rounds)
     now = menu[current]
+    if producers < 1:
+        raise OptionError(f"{producers} producers cannot bargain: take 1 or more")
     worth = model.worth + model.spread * rng.standard_normal(producers)
     told: list[BargainRound] = []
     for number in range(rounds):
@@ -97,6 +98,25 @@ def bargain(
         if answer is not None and answer.utility.median > useful:
             return Bargain(tuple(told), Deal(answer, pay, "consumer"))
     return Bargain(tuple(told), None, _reason(told[-1], now))
+
+
+def _check(delta: float, c: float, reward: float, least_delta: float, least_c: float, rounds: int) -> None:
+    """Demands that are finite and can only fall, and as many rounds as are worth telling one by one."""
+    named = {"delta": delta, "c": c, "reward": reward, "least_delta": least_delta, "least_c": least_c}
+    for name, value in named.items():
+        if not math.isfinite(value):
+            raise OptionError(f"`{name}` {value} is not a finite number")
+    for name in ("delta", "c"):
+        first, last = named[name], named[f"least_{name}"]
+        if last > first:
+            raise OptionError(
+                f"`least_{name}` {last:g}, the last demand, is above `{name}` {first:g}, the first, and both sides "
+                f"can only concede: name a `least_{name}` of {first:g} or less"
+            )
+    if reward < 0:
+        raise OptionError(f"`reward` {reward:g} is below 0: name what the consumer pays per report at the most")
+    if not 2 <= rounds <= MOST_ROUNDS:
+        raise OptionError(f"`rounds` {rounds:,} is not from 2 to {MOST_ROUNDS}")
 
 
 def _best_liked(

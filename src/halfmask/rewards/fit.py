@@ -141,9 +141,7 @@ def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
     return np.asarray(inverse @ (scores.T @ (likelihood.weight[:, None] * scores)) @ inverse)
 
 
-def _spread_range(
-    likelihood: "_Likelihood", theta: FloatArray, limit: float
-) -> tuple[tuple[float, float], FloatArray]:
+def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) -> tuple[tuple[float, float], FloatArray]:
     """Between which spreads the others can make the choices likely enough (profile likelihood), and they at its end.
 
     The likelihood is even in the spread, so at 0 its curvature is no measure of what is known. Half of all studies of
@@ -257,10 +255,7 @@ def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
     """The Hessian of take, worth and money, by differences of the exact slope."""
     spread = theta[3]
     raw = np.array(
-        [
-            approx_fprime(theta[:3], lambda at, k=k: likelihood.both(np.append(at, spread))[1][k], 1e-6)
-            for k in range(3)
-        ]
+        [approx_fprime(theta[:3], lambda at, k=k: likelihood.both(np.append(at, spread))[1][k], 1e-6) for k in range(3)]
     )
     return np.asarray((raw + raw.T) / 2)
 

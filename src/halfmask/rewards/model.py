@@ -82,7 +82,7 @@ class ChoiceModel:
         centre = np.array([self.take, self.worth, self.money, self.spread])
         drawn = rng.multivariate_normal(centre, np.array(self.covariance), size=count, method="eigh")
         spread = drawn[:, 3].copy()
-        if spread.any():  # none is below 0: what was drawn there is turned, and the others move with it as they do above
+        if spread.any():  # none is below 0: what was drawn there is turned, and the others move with it
             slope = np.array(self.covariance)[:, 3] / max(self.covariance[3][3], 1e-300)
             drawn += np.outer(np.abs(spread) - spread, slope)
         kept = [row for row in drawn if row[2] > 0]

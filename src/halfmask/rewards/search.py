@@ -25,6 +25,7 @@ from halfmask.rewards.totals import AskedPanel, Point, budget_for, check_reach, 
 LISTS, AT_ONCE = 20_000, 1000
 """How many lists of whole rewards are tried one by one, and how many of them together."""
 SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
+NOTHING = 1e-9
 TIGHT = 1e-7
 """Demands are met by this much more than asked, so that rounding breaks none."""
 
@@ -213,6 +214,7 @@ def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
     """Rewards made honest, then scaled a little until the budget or the error is kept; None where that fails."""
     if not np.isfinite(rewards).all():
         return None
+    rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # what rounding leaves of a reward of nothing
     if problem.ratios is not None:
         rewards = repaired(rewards, problem.ratios)
     at = point(problem.panel, problem.people, rewards)

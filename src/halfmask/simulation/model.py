@@ -6,7 +6,7 @@ Everything is repeatable for a seed, except the devices' noise, which nothing bu
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
