@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, Options, command, held
+from halfmask.commands._options import AnyPath, AnyProfile, AnyWeights, Options, command, held
 
 if TYPE_CHECKING:
     from halfmask.menus.compare import Compared
@@ -30,6 +30,8 @@ class Compare(Options):
         The readings' profile: settings of menus are evaluated on it.
     bins
         Levels of privacy.
+    weights
+        Six numbers, as for 'halfmask optimize': how much each error counts; the menus' own where these agree.
     """
 
     one: AnyPath
@@ -37,11 +39,13 @@ class Compare(Options):
     _: KW_ONLY
     profile: AnyProfile | None = None
     bins: int = 5
+    weights: AnyWeights | None = None
 
 
 @command(Compare)
 def compare(options: Compare) -> "Compared":
     """Two menus or studies on common normalisers: who has the better setting at each level of privacy."""
+    from halfmask.evaluation.scores import parse_weights
     from halfmask.menus.compare import compare as measure
     from halfmask.profiles.profile import Profile
 
@@ -50,4 +54,5 @@ def compare(options: Compare) -> "Compared":
     if names[0] == names[1]:
         names = [f"{side} {name}" for side, name in zip(SIDES, names, strict=True)]
     people = None if options.profile is None else held(Profile, options.profile)
-    return measure(*sides, profile=people, bins=options.bins, names=(names[0], names[1]))
+    weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
+    return measure(*sides, profile=people, bins=options.bins, weights=weights, names=(names[0], names[1]))
