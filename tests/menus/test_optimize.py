@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.commands.profile import profile
-from halfmask.errors import FileFormatError, OptionError
+from halfmask.errors import FileFormatError, HalfmaskError, OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.accepted import refusal, takes
 from halfmask.menus.optimize import optimize, pareto_front
 from halfmask.menus.promise import typical_reading
 from halfmask.menus.words import InWords, menu_rows, menu_words, noise_quantile, shown, total_error
 from halfmask_device.decimals import number_text
+from halfmask_device.laws import law_of
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
 from tests.real_data import SWISS, needs_data
@@ -288,3 +290,37 @@ def test_a_study_in_hand_gives_the_menu_of_its_file(tmp_path: Path) -> None:
     read, held = (optimize(each, **limits).menu for each in (tmp_path / "study.parquet", evaluated()))
     assert read.settings == held.settings
     assert read.normalisers == held.normalisers
+
+
+TINY = {**TOP, "laplace:0.0001": samples([0.3], [0.9]), "laplace:1": samples([0.3], [0.8])}
+
+
+def test_on_a_known_lattice_nothing_is_chosen_that_devices_refuse() -> None:
+    free = optimize(study_of(TINY))
+    assert str(free.menu["B"].setting) == "laplace:0.0001"
+    assert any("devices refuse B: laplace:0.0001 leaves" in told and "`step`" in told for told in free.notes)
+    known = optimize(study_of(TINY), taken=takes(0.001))
+    assert str(known.menu["B"].setting) == "laplace:1"
+    assert not any("devices refuse" in told for told in known.notes)
+    assert str(optimize(study_of(TINY), taken=takes(0.00005)).menu["B"].setting) == "laplace:0.0001", "a finer lattice"
+    alone = study_of({**TOP, "laplace:0.0001": samples([0.3], [0.9])})
+    (empty,) = [each for each in optimize(alone, taken=takes(0.001)).menu.empty_bins if each.bin == (0.2, 0.4)]
+    assert empty.reason == "devices refuse every setting in it that would do, on this lattice"
+    with pytest.raises(OptionError, match="devices refuse every setting"):
+        optimize(study_of({"laplace:0.0001": samples([0.3], [0.9])}), taken=takes(0.001))
+    with pytest.raises(OptionError, match="the step is 0"):
+        takes(0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["laplace:1", "none", "relative-laplace:0.0001", "clip:0,1/laplace:0.5", "round:1", "geometric:1,0.5"]
+)
+def test_what_devices_take_or_do_not_know_is_not_refused_for_its_noise(text: str) -> None:
+    assert refusal(PrivacySetting.parse(text), 0.001) is None
+
+
+@pytest.mark.parametrize("text", ["laplace:0.0001", "gaussian:0.0002", "uniform:0.0004", "sine:0,0,0,0.008,0.017"])
+def test_what_leaves_readings_as_they_are_is_refused_in_the_devices_own_words(text: str) -> None:
+    with pytest.raises(HalfmaskError) as said:
+        law_of(text, "0.001")
+    assert refusal(PrivacySetting.parse(text), 0.001) == str(said.value)

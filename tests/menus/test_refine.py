@@ -10,6 +10,7 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid, grid
+from halfmask.menus.accepted import takes
 from halfmask.menus.bench import Bench
 from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
@@ -91,3 +92,13 @@ def test_like_is_compared_with_like(coarse: Menu, refined: Refined) -> None:
         alone = Bench(entry.setting, homes().profile, subsets, coarse).entry(entry, entry.setting.parameters)
         assert alone is not None
         assert gain.objective_before == pytest.approx(alone[0].objective, abs=1e-12)
+
+
+def test_refining_for_a_lattice_keeps_to_what_devices_take(coarse: Menu, refined: Refined) -> None:
+    """In the first bin less noise is always better: without a lattice it ends where devices refuse it."""
+    taken = takes(0.1)
+    assert [each.id for each in refined.gains if not taken(each.after)] == ["B"], "a case that shows the difference"
+    known = refine(coarse, homes().profile, evaluations=10, taken=taken)
+    assert all(taken(each.after) for each in known.gains)
+    assert 0 < known.gains[0].gain < refined.gains[0].gain, "and the bin is still refined, as far as devices go"
+    assert [each.after for each in known.gains[1:]] == [each.after for each in refined.gains[1:]]

@@ -80,7 +80,8 @@ class Optimize(Options):
     delta
         At which delta (1e-6).
     step
-        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
+        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise. Where it is named,
+        no setting is chosen that devices refuse on it.
     advance
         Hears of bins that are refined, and of all.
     """
@@ -128,6 +129,7 @@ def optimize(options: Optimize) -> "Optimum":
     The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
     """
     from halfmask.evaluation.scores import parse_weights
+    from halfmask.menus.accepted import anything, takes
     from halfmask.menus.demands import meeting, parse_demand
     from halfmask.menus.optimize import optimize as find_menu
     from halfmask.menus.optimize import optimum_notes, protected
@@ -137,6 +139,7 @@ def optimize(options: Optimize) -> "Optimum":
     about = (options.change, options.window, options.delta)
     question = None if people is None else asked(people, *about, step=options.step)
     evidence = _evidence(options, people)
+    taken = anything if options.step is None else takes(options.step)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     found = find_menu(
         options.study,
@@ -151,11 +154,13 @@ def optimize(options: Optimize) -> "Optimum":
         profile=people,
         question=question,
         evidence=evidence,
+        taken=taken,
     )
     if options.refine and people is not None and question is not None:
         scaled = found.menu.provenance.get("error") == "scaled"
         demands = [parse_demand(each) for each in options.require]
-        found = _refined(found, people, options, meeting(demands, people, question, evidence, scaled=scaled))
+        meets = meeting(demands, people, question, evidence, scaled=scaled)
+        found = _refined(found, people, options, meets, taken)
         menu = protected(found.menu, people, question, evidence)
         found = replace(found, menu=menu, notes=optimum_notes(found.scored, menu, found.axis, people))
     menu = replace(found.menu, provenance={**found.menu.provenance, "asked": options.asked()})
@@ -184,13 +189,17 @@ def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[Priva
 
 
 def _refined(
-    found: "Optimum", people: "Profile", options: Optimize, meets: "Callable[[PrivacySetting], bool]"
+    found: "Optimum",
+    people: "Profile",
+    options: Optimize,
+    meets: "Callable[[PrivacySetting], bool]",
+    taken: "Callable[[PrivacySetting], bool]",
 ) -> "Optimum":
     """The menu between the grid's points, above a floor where one is asked for; what is required stays so."""
     from halfmask.menus.refine import refine
 
     if options.floor is None:
-        refined = refine(found.menu, people, advance=options.advance)
+        refined = refine(found.menu, people, taken=taken, advance=options.advance)
         for old, gain in zip(found.menu.settings, refined.gains, strict=False):
             if not meets(gain.after):
                 refined = refined.without(old)
@@ -199,5 +208,6 @@ def _refined(
     from halfmask.menus.floor import parse_floor, refine_above
 
     least = reconstruction_floor(people, found.menu, parse_floor(options.floor, "reconstruction"))
-    raised = refine_above(found.menu, people, replace(least, meets=meets), advance=options.advance)
+    least = replace(least, meets=lambda each: taken(each) and meets(each))
+    raised = refine_above(found.menu, people, least, advance=options.advance)
     return replace(found, menu=raised.menu, refined=raised)

@@ -14,16 +14,20 @@ from halfmask.errors import OptionError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.accepted import Takes, anything, refusal
 from halfmask.menus.axes import Axis, By, axis_of
 from halfmask.menus.demands import BinCost, Costs, Demand
+from halfmask.menus.empty import empty_bin, nothing
 from halfmask.menus.facts import Facts
-from halfmask.menus.menu import IDS, EmptyBin, Menu, MenuSetting, Score, noise_std, none_setting
+from halfmask.menus.menu import IDS, Menu, MenuSetting, Score, noise_std, none_setting
 from halfmask.menus.promise import Question, default_question, protection_of
 from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy, Scored, opened, score
 from halfmask.menus.words import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of
+from halfmask_device.decimals import number_text
+from halfmask_device.terms import STEP
 
 if TYPE_CHECKING:
     from halfmask.menus.floor import Floored
@@ -82,6 +86,7 @@ def optimize(
     profile: Profile | None = None,
     question: Question | None = None,
     evidence: Evidence | None = None,
+    taken: Takes = anything,
 ) -> Optimum:
     """The menu of a study, in hand, as a path or as what `read_study` returns.
 
@@ -92,7 +97,8 @@ def optimize(
     ``factor`` gives a number from 0 to 1 by which a setting's privacy counts, such as for noise that can be predicted.
     ``by`` is the axis that is cut in bins (see `axes`) and ``require`` what every setting must meet; both look at the
     ``profile``, at the ``question`` that an epsilon answers (a typical reading's size in each reading of a day) and,
-    for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects.
+    for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects. ``taken`` says
+    of a setting whether devices take it: no other is chosen.
     """
     _check_bins(bins, omega)
     table, about = opened(study)
@@ -109,7 +115,7 @@ def optimize(
             steady = held & (bin_ >= 0) & (scored.spread < omega)
         met = [each.met(facts) for each in require] if facts else []
         admissible = np.logical_and.reduce([steady, *met])
-        winners = _winners(scored, bin_, admissible, bins)
+        winners = _winners(scored, bin_, admissible, bins, taken)
         new = [] if facts is None else [int(w) for w in winners if w >= 0 and w not in facts.settled]
         if facts is None or not new:
             break
@@ -117,14 +123,16 @@ def optimize(
             facts.settle(winner)
     fitness = np.where(admissible, scored.objective, np.nan)
     if (winners < 0).all():
-        raise OptionError(_nothing(scored, held, omega, axis, require))
+        raise OptionError(nothing(scored, held, omega, axis, require, _winners(scored, bin_, admissible, bins)))
     about_study = {"study": Path(study).name} if isinstance(study, str | Path) else {}
     menu = Menu(
         settings=(*(_entry(scored, axis, b, w) for b, w in enumerate(winners) if w >= 0), none_setting()),
         normalisers=dict(zip(METRICS, scored.normalisers.tolist(), strict=True)),
         weights=scored.weights,
         constraints={"max_mean": scored.constraint.max_mean, "max_std": scored.constraint.max_std, "omega": omega},
-        empty_bins=tuple(_empty(scored, axis, b, bin_, held, omega, steady) for b, w in enumerate(winners) if w < 0),
+        empty_bins=tuple(
+            empty_bin(scored, axis, b, bin_, held, omega, steady, admissible) for b, w in enumerate(winners) if w < 0
+        ),
         provenance={
             **{name: about[name] for name in KEPT_ABOUT if name in about},
             **about_study,
@@ -137,7 +145,7 @@ def optimize(
     if profile is not None:
         menu = protected(menu, profile, question or default_question(profile), evidence)
     notes = optimum_notes(scored, menu, axis, profile)
-    costs = _costs(scored, bin_, steady, require, met, bins) if require else None
+    costs = _costs(scored, bin_, steady, require, met, bins, taken) if require else None
     front = pareto_front(scored, admissible)
     return Optimum(menu, scored, axis, bin_, admissible, fitness, winners, front, notes, costs)
 
@@ -179,17 +187,31 @@ def _facts(
     return Facts(scored, profile, question or default_question(profile), evidence, scaled)
 
 
-def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int) -> IntArray:
-    return np.array([_winner(scored, np.flatnonzero(among & (bin_ == b))) for b in range(bins)], np.int64)
+def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:
+    """The best of each bin that devices take; -1 where there is none."""
+    found = []
+    for rows in (np.flatnonzero(among & (bin_ == b)) for b in range(bins)):
+        best = _winner(scored, rows)
+        while best >= 0 and not taken(scored.setting(best)):
+            rows = rows[rows != best]
+            best = _winner(scored, rows)
+        found.append(best)
+    return np.array(found, np.int64)
 
 
 def _costs(
-    scored: Scored, bin_: IntArray, steady: BoolArray, require: Sequence[Demand], met: list[BoolArray], bins: int
+    scored: Scored,
+    bin_: IntArray,
+    steady: BoolArray,
+    require: Sequence[Demand],
+    met: list[BoolArray],
+    bins: int,
+    taken: Takes,
 ) -> Costs:
     """The best median utility of each bin, freely, under each requirement alone and under all."""
     together = np.logical_and.reduce([steady, *met])
     columns = [
-        [None if w < 0 else float(scored.utility_median[w]) for w in _winners(scored, bin_, among, bins)]
+        [None if w < 0 else float(scored.utility_median[w]) for w in _winners(scored, bin_, among, bins, taken)]
         for among in (steady, *(steady & each for each in met), together)
     ]
     rows = zip(*columns, strict=True)
@@ -252,45 +274,6 @@ def _entry(scored: Scored, axis: Axis, number: int, index: int) -> MenuSetting:
     )
 
 
-def _empty(
-    scored: Scored, axis: Axis, number: int, bin_: IntArray, held: BoolArray, omega: float, steady: BoolArray
-) -> EmptyBin:
-    """Why a bin is empty: no setting meets the requirements, all vary too much (the steadiest is nearest), or none."""
-    low, high = axis.bin(number)
-    inside = np.flatnonzero(bin_ == number)
-    if steady[inside].any():
-        nearest = int(inside[np.nanargmax(np.where(steady[inside], scored.objective[inside], np.nan))])
-        reason = "no setting in it meets the requirements"
-    elif len(inside):
-        nearest = int(inside[np.argmin(scored.spread[inside])])
-        reason = f"its privacy varies by {scored.spread[nearest]:.4g} (median less 10th percentile), omega is {omega}"
-    else:
-        rows = np.flatnonzero(held & np.isfinite(axis.values))
-        distance = axis.distance(rows, number)
-        nearest = int(rows[np.lexsort((-scored.objective[rows], distance))[0]])
-        reason = (
-            f"no setting that keeps the constraint has {axis.name} in {low:g} to {high:g}; "
-            f"the nearest has {axis.values[nearest]:.4g}"
-        )
-    return EmptyBin((low, high), scored.setting(nearest), _score(scored, nearest)[0], reason)
-
-
-def _nothing(scored: Scored, held: BoolArray, omega: float, axis: Axis, require: Sequence[Demand]) -> str:
-    if not held.any():
-        return "no setting of the study that keeps the constraint masks anything: evaluate settings with noise"
-    rows = np.flatnonzero(held)
-    nearest = int(rows[np.argmin(scored.spread[rows])])
-    if scored.spread[nearest] < omega and require:
-        asked = ", ".join(map(str, require))
-        return f"no setting is admissible and meets {asked}: ask for less, or evaluate more settings"
-    if scored.spread[nearest] < omega:
-        return f"no setting has a finite {axis.name}: evaluate other settings, or take another `by`"
-    return (
-        f"no setting is admissible: the privacy of the steadiest, {scored.setting(nearest)}, varies by "
-        f"{scored.spread[nearest]:.4g}, omega is {omega}: raise `omega`, take fewer `bins` or evaluate more settings"
-    )
-
-
 def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     """What a reader should know of a menu besides its numbers."""
     from halfmask.menus.words import brief
@@ -312,6 +295,12 @@ def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | Non
         f"{each.protection.guess:.2%} of guessing without one"
         for each in masking
         if each.protection is not None and each.protection.hides_next_to_nothing
+    ]
+    step = STEP if menu.question is None or menu.question.step is None else number_text(menu.question.step)
+    notes += [
+        f"devices refuse {each.id}: {said}. Name the campaign's own `step`, and only what they take is chosen"
+        for each in masking
+        if (said := refusal(each.setting, float(step))) is not None
     ]
     if profile is None:
         notes.append("what a setting hides is judged on the readings' sizes: name `profile` to have it said")

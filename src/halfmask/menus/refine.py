@@ -8,12 +8,14 @@ is a function and not a draw.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.accepted import Takes, anything
 from halfmask.menus.bench import ROOM, Bench, Judged, rounded
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.menus.placed import samples_of
@@ -84,17 +86,19 @@ def refine(
     *,
     evaluations: int = EVALUATIONS,
     other_data: bool = False,
+    taken: Takes = anything,
     advance: Callable[[int, int], None] | None = None,
 ) -> Refined:
     """Better settings near the menu's own; a bin whose winner cannot be bettered keeps it.
 
-    ``evaluations`` bounds the work for each bin and parameter; ``advance(done, all)`` hears of bins.
+    ``evaluations`` bounds the work for each bin and parameter; ``taken`` says of a setting whether devices take it;
+    ``advance(done, all)`` hears of bins.
     """
     menu.check_data(profile, other_data=other_data)
     made, subsets = menu.provenance, samples_of(menu, profile)
     gains = []
     for number, entry in enumerate(menu.settings[:-1]):
-        before, better = _refined(entry, menu, profile, subsets, evaluations)
+        before, better = _refined(entry, menu, profile, subsets, evaluations, taken)
         gains.append(Gain(entry.id, entry.setting, better.setting, before.objective, better.objective))
         menu = menu.with_setting(entry if better is before else better)
         if advance:
@@ -104,7 +108,7 @@ def refine(
 
 
 def _refined(
-    entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int
+    entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int, taken: Takes
 ) -> tuple[MenuSetting, MenuSetting]:
     """The winner as the bench measures it, so that like is compared with like, and what betters it."""
     setting = entry.setting
@@ -116,13 +120,15 @@ def _refined(
     best = before
     for turn in range(TURNS):
         start = best.objective
-        best = scout(entry, best, bench, evaluations, turn)
+        best = scout(entry, best, bench, evaluations, turn, taken)
         if best.objective < start + WORTH:
             break
     return before, best
 
 
-def scout(entry: MenuSetting, best: MenuSetting, bench: Bench, evaluations: int, turn: int) -> MenuSetting:
+def scout(
+    entry: MenuSetting, best: MenuSetting, bench: Bench, evaluations: int, turn: int, taken: Takes = anything
+) -> MenuSetting:
     """The best of random settings around ``best``, in rounds that come ever closer; others in another ``turn``.
 
     One climb stops on the edge of the bin, where most winners sit, and finds no second summit. Scouts are therefore
@@ -140,12 +146,18 @@ def scout(entry: MenuSetting, best: MenuSetting, bench: Bench, evaluations: int,
         for tried, rough in _approaching(entry, bench, drawn):
             kept = rough.beyond == 0
             parents, objective = np.concatenate([parents, tried[kept]]), np.append(objective, rough.objective[kept])
-        foremost = np.argsort(-objective, kind="stable")[:PARENTS]
+        ranked = np.argsort(-objective, kind="stable")
+        foremost = list(islice((row for row in ranked if _is_taken(bench, parents[row], taken)), PARENTS))
         parents, objective, drawn = parents[foremost], objective[foremost], parents[:0]
-    return _confirmed(entry, best, bench, parents)
+    return _confirmed(entry, best, bench, parents, taken)
 
 
-def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: FloatArray) -> MenuSetting:
+def _is_taken(bench: Bench, parameters: FloatArray, taken: Takes) -> bool:
+    setting = bench.setting(tuple(parameters.tolist()))
+    return setting is not None and taken(setting)
+
+
+def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: FloatArray, taken: Takes) -> MenuSetting:
     """The best of ``best`` and the tried, each brought to the edge of the bin once more, in full resolution."""
     for each in tried:
         setting = bench.setting(rounded(each))
@@ -154,7 +166,8 @@ def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: Float
         bench.look_near(setting)
         for near, rough in _approaching(entry, bench, each[None]):
             if rough.beyond[0] == 0 and rough.objective[0] > best.objective:
-                best, _ = bench.best_of(entry, best, near)
+                found, _ = bench.best_of(entry, best, near)
+                best = found if taken(found.setting) else best
     return best
 
 

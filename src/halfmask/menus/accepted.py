@@ -1,0 +1,48 @@
+"""What devices take on a lattice: they refuse noise that leaves nearly every reading as it is."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from halfmask.errors import HalfmaskError, OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask_device.decimals import number_text
+from halfmask_device.laws import law_of
+from halfmask_device.setting import DeviceSetting
+from halfmask_device.terms import STEP
+
+Takes = Callable[[PrivacySetting], bool]
+DOUBT = 0.5
+"""Where psi is within half a step less often, no law on the lattice is 0 as often as devices refuse."""
+
+
+def anything(_: PrivacySetting) -> bool:
+    """No lattice is known."""
+    return True
+
+
+def takes(step: float) -> Takes:
+    """Whether a device takes a setting on the lattice of that step."""
+    if not 0 < step < math.inf:
+        raise OptionError(f"the step is {step:g}: give that of the devices' lattice, above 0, like {STEP}")
+    return lambda setting: refusal(setting, step) is None
+
+
+def refusal(setting: PrivacySetting, step: float) -> str | None:
+    """What a device says against a setting on the lattice; None where it takes it, or has no such mechanism at all."""
+    noise = setting.noise
+    if setting.silent or noise.kind != "additive":
+        return None
+    own = noise.law.lattice(noise.parameters)
+    if own is None and noise.law.cdf(np.array([noise.parameters]), np.array([step / 2]))[0, 0] < DOUBT:
+        return None
+    try:
+        DeviceSetting.parse(str(noise))
+    except HalfmaskError:
+        return None
+    try:
+        law_of(str(noise), number_text(step if own is None else own))
+    except HalfmaskError as error:
+        return str(error)
+    return None
