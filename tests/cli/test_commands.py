@@ -15,6 +15,7 @@ import pytest
 
 from halfmask import __version__
 from halfmask.cli import app
+from halfmask.cli.output import print_rows
 from tests.cli.program import PROGRAM, halfmask, process
 from tests.profiles.oracle import expected_profile
 from tests.profiles.panels import HALF_HOUR, awkward, table
@@ -223,3 +224,8 @@ def test_help_and_version_from_the_program() -> None:
     assert halfmask("--version").stdout.strip() == __version__
     script = Path(sys.executable).with_name("halfmask")
     assert os.access(script, os.X_OK)
+
+
+def test_a_title_with_colons_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([["a"], ["b"]], "sum masked by laplace:100: noise cancels")
+    assert "laplace:100: noise" in capsys.readouterr().out

@@ -66,6 +66,46 @@ def test_conditions_that_fail_come_with_a_case() -> None:
     assert not found("median", "sine:0.9,0.3").commutes.holds
 
 
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("setting", ["laplace", "gaussian", "sine:0.9,0.3", "relative-laplace", "laplace:50"])
+def test_noise_never_comes_to_the_neutral_element_of_an_extreme(name: str, setting: str) -> None:
+    """Which is not 0 because all drawn values are above it: of negative values 0 is the maximum."""
+    made = found(name, setting, repeats=2)
+    assert not made.neutral.holds
+    assert f"far {'below' if name == 'max' else 'above'} the others" in made.neutral.case
+
+
+@pytest.mark.parametrize("setting", ["laplace:0.01", "laplace:100", "gaussian"])
+def test_noise_comes_to_the_neutral_element_of_a_sum_however_large_it_is(setting: str) -> None:
+    assert found("sum", setting, repeats=2).neutral.holds
+
+
+OWN = """
+import numpy as np
+def mean_of_squares(v): return float(np.mean(np.square(v)))
+def std(v): return float(np.std(v))
+def logsumexp(v): return float(np.log(np.sum(np.exp(v))))
+def norm(v): return float(np.sqrt(np.sum(np.square(v))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("mean_of_squares", "no value can join"),
+        ("std", "no value can join"),
+        ("logsumexp", "far below the others"),
+        ("norm", "its neutral element is 0, but noise alone"),
+    ],
+)
+def test_ordinary_functions_of_ones_own_are_checked(tmp_path: Path, name: str, case: str) -> None:
+    """None has a number for what is beyond all measure; a norm has a neutral element, to which no noise comes."""
+    (tmp_path / "own.py").write_text(OWN)
+    made = found(f"{tmp_path / 'own.py'}:{name}", "laplace", repeats=2)
+    assert not made.neutral.holds
+    assert case in made.neutral.case
+
+
 def test_counting_is_not_reached_by_noise() -> None:
     made = found("count", "laplace:100")
     assert made.error == 0

@@ -113,7 +113,7 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
 
     console = Console()
     if title:
-        console.print(title, style="bold", markup=False, highlight=False)
+        console.print(title, style="bold", markup=False, emoji=False, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, heading in enumerate(rows[0]):
         cells = [str(row[place]) for row in rows[1:]]

@@ -31,6 +31,14 @@ MEAN = 0.6
 TRIES = 40
 """How often an equation is tried; one case that fails it is enough."""
 
+FEW, MANY = 256, 16_384
+"""Users whose noise alone is looked at: where it comes to the neutral element, it is 8 times nearer for 64 times as
+many."""
+FAR = 100.0
+ELEMENTS = {0.0: "0", 1.0: "1", -FAR: "anything far below the others", FAR: "anything far above the others"}
+"""What is tried as a neutral element. Far is 50 times the largest value, and no further, so that squares and
+exponentials stay numbers."""
+
 CLOSE = 1e-9
 CANCELS, IN_PART = -0.35, -0.15
 STEEPEST = -1.0
@@ -243,18 +251,26 @@ def _recursive(g: Function, rng: np.random.Generator) -> Condition:
 
 
 def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Generator) -> Condition:
-    """A neutral element, and noise that comes to it."""
+    """A neutral element, whatever the signs and sizes of the others, and noise that comes to it as more users share.
+
+    How near noise is to e is |g(Psi) - e| beside |g(S) - e|: of a sum it falls as N^(-1/2), of a norm it stays.
+    """
     values = np.round(_values(5, rng), 2)
-    found = [e for e in (0.0, 1.0, -1e300, 1e300) if _same(g(values), _quiet(g, np.append(values, e)))]
+    others = (values, 2 + values, -values, values * [1, -1, 1, -1, 1])
+    sets = [each for each in others if math.isfinite(_quiet(g, each))]
+    found = [e for e in ELEMENTS if all(_same(_quiet(g, each), _quiet(g, np.append(each, e))) for each in sets)]
     if not found:
         return Condition(False, f"no value can join {_list(values)} without changing {g(values):.4g}")
-    relative = all(each.kind == "relative" for each in settings)
-    alone = _mask(settings, np.full(20_000, 1.0 if relative else 0.0), rng)
-    came = _quiet(g, alone) if found[0] in (0.0, 1.0) else _quiet(g, alone[:1])
-    per_user = abs(came - found[0]) / (len(alone) if relative is False and found[0] == 0.0 else 1.0)
-    if per_user > 0.05:
-        return Condition(False, f"its neutral element is {found[0]:g}, but noise alone comes to {came:.4g}")
-    return Condition(True)
+    e, alone = found[0], 1.0 if all(each.kind == "relative" for each in settings) else 0.0
+    beside, came = [], math.nan
+    for users in (FEW, MANY):
+        drawn = [_quiet(g, _mask(settings, np.full(users, alone), rng)) for _ in range(TRIES)]
+        held = [_quiet(g, _values(users, rng)) for _ in range(TRIES)]
+        came = float(np.median(drawn))
+        beside.append(float(np.mean(np.abs(np.array(drawn) - e))) / max(abs(float(np.median(held)) - e), 1e-300))
+    if beside[1] <= beside[0] / 2:
+        return Condition(True)
+    return Condition(False, f"its neutral element is {ELEMENTS[e]}, but noise alone of {MANY:,} comes to {came:.4g}")
 
 
 def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Generator) -> Condition:
@@ -272,8 +288,12 @@ def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Ge
 
 
 def _quiet(g: Function, values: FloatArray) -> float:
+    """g, or NaN where it has no finite number for values that nobody measures."""
     with np.errstate(all="ignore"):
-        return g(values)
+        try:
+            return g(values)
+        except OptionError:
+            return math.nan
 
 
 def _same(one: float, other: float) -> bool:
