@@ -1,4 +1,4 @@
-"""Honest prices: schedules that nobody can beat by buying several noisier reports of a reading instead of a clear one.
+"""Honest prices: no unbiased estimate from several noisier reports of a reading replaces a clear one for less.
 
 One report with noise of variance v estimates its reading with variance v: it is worth i = 1/v. What several reports are
 worth together depends on who uses them. Averaged with the best weights, they are worth the sum of their i. Whoever
