@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from halfmask.errors import OptionError, SettingError
+from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.accepted import refusal
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
@@ -75,19 +76,14 @@ class Question:
 
     def refusal(self, setting: PrivacySetting) -> str | None:
         """Why devices do not take a setting on the lattice; None where they do."""
-        try:
-            self.warning(setting)
-        except SettingError as error:
-            return f"devices refuse {setting}: {error}"
-        return None
-
-    def warning(self, setting: PrivacySetting) -> str | None:
-        """What devices say of a setting that leaves many readings as they are; one they refuse is a SettingError."""
-        return None if self.step is None else unmasked_warning(str(setting), number_text(self.step))
+        told = None if self.step is None else refusal(setting, self.step)
+        return None if told is None else f"devices refuse {setting}: {told}"
 
     def objection(self, setting: PrivacySetting) -> str | None:
-        """What devices have against a setting, if anything."""
-        return self.refusal(setting) or self.warning(setting)
+        """What devices have against a setting: that they refuse it, or that it leaves many readings as they are."""
+        if self.step is None:
+            return None
+        return self.refusal(setting) or unmasked_warning(str(setting), number_text(self.step))
 
     def asked(self, setting: PrivacySetting) -> Guarantee:
         """The setting's guarantee against this change."""

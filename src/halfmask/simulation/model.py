@@ -6,6 +6,7 @@ Everything is repeatable for a seed, except the devices' noise, which nothing bu
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -100,6 +101,12 @@ class Simulation:
         drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
         return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
 
+    def _every(self) -> int | None:
+        """The minutes that divide an hour between all readings, so that nobody is paid for more than there are."""
+        times = {time for user in self.world.readings for day in user for time, _ in day}
+        every = math.gcd(60 * MINUTE, *map(instant, times))
+        return every // MINUTE if every % MINUTE == 0 else None
+
     def _open(self) -> tuple[str, str]:
         """A consumer and its campaign, on the service."""
         world = self.world
@@ -120,6 +127,7 @@ class Simulation:
             "budget": world.budget,
             "least_producers": 20,
             "keep_reports": "always",
+            "every_minutes": self._every(),
         }
         return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
 
