@@ -32,6 +32,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "rewards.bargain": None,
     "rewards.design": None,
     "rewards.draws": None,
+    "service.smoothing": None,
     "simulation.consumer": None,
     "simulation.producer": None,
     "simulation.mixed": None,

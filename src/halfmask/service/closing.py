@@ -116,6 +116,21 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
     return entries
 
 
+def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
+    """The same with the best estimates of closed periods' sums; of the latest, where there are very many."""
+    from halfmask.service.smoothing import SEASONS, blocks, number_of, point, smoothed  # a service starts without it
+
+    kind, found = campaign.calendar.kind, dict[int, Plain]()
+    numbers = [number_of(kind, span.begins) for span in spans]
+    pairs = list(zip(numbers, entries, strict=True))
+    for block, first, last in blocks(kind, (number for number, entry in pairs if entry["state"] == "closed")):
+        rows = tx.closed_between(campaign.key, first, last).values()
+        known = [each for row in rows if (each := point(kind, row.begins, row.entry)) is not None]
+        whole = smoothed(tuple(known), SEASONS[kind])
+        found |= {number: each for number, each in whole.items() if number in block}
+    return [entry | {"smoothed": found.get(number) if entry["sum"] else None} for number, entry in pairs]
+
+
 def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:
     """Those of the periods that are closed, and perhaps others between them."""
     if not spans:

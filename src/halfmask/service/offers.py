@@ -7,7 +7,7 @@ from halfmask.service.calendars import Span
 from halfmask.service.call import Call, Request, parse_json
 from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
 from halfmask.service.cells import check_cells, plain
-from halfmask.service.closing import chosen, close_on_request, closed_of, periods
+from halfmask.service.closing import chosen, close_on_request, closed_of, periods, with_smoothed
 from halfmask.service.ingest import book_reversal
 from halfmask.service.known import shut
 from halfmask.service.questions import asked
@@ -74,7 +74,7 @@ def list_periods(call: Call) -> Plain:
     query = call.request.query
     question = asked(query)
     spans, after = _page(chosen(campaign, call.now, query.get("from") or None, query.get("to") or None), query)
-    entries = periods(call.tx, campaign, spans)
+    entries = with_smoothed(call.tx, campaign, spans, periods(call.tx, campaign, spans))
     if question is not None:
         cells = closed_of(call.tx, campaign, spans)
         entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]

@@ -1,0 +1,184 @@
+"""Smoothed sums: closer to the truth than the raw ones, as sure as they say, and the raw ones where noise is small."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halfmask.service.smoothing import BLOCK, LEAST, Point, blocks, smoothed
+from tests.real_data import PEDESTRIANS, SWISS, needs_data
+from tests.service.world import World
+
+DAYS = 120
+WEEK = np.array([0.0, 0.01, 0.0, -0.01, 0.02, 0.06, 0.05])
+
+
+IRREGULAR, WEATHER, LASTS = 0.04, 0.05, 0.8
+
+
+def usual(days: int = DAYS) -> np.ndarray:
+    """What is the same each year: season and week."""
+    day = np.arange(days)
+    return 1 + 0.1 * np.sin(day / 30) + WEEK[day % 7]
+
+
+def unusual(days: int = DAYS) -> np.ndarray:
+    """How weather that lasts, and what is left, vary together."""
+    apart = np.abs(np.subtract.outer(np.arange(days), np.arange(days)))
+    return WEATHER**2 * LASTS**apart + IRREGULAR**2 * (apart == 0)
+
+
+def totals(rng: np.random.Generator, days: int = DAYS) -> np.ndarray:
+    """Daily sums of a street."""
+    return 1000 * (usual(days) + np.linalg.cholesky(unusual(days)) @ rng.standard_normal(days))
+
+
+def told_all(points: tuple[Point, ...]) -> np.ndarray:
+    """The best that one could do who knew season, week and weather's law beforehand."""
+    y, error = (np.array(column) for column in list(zip(*points, strict=True))[1:3])
+    expected, spread = 1000 * usual(len(y)), 1e6 * unusual(len(y))
+    return expected + spread @ np.linalg.solve(spread + np.diag(error**2), y - expected)
+
+
+def masked(truth: np.ndarray, error: float, rng: np.random.Generator, reports: int = 480) -> tuple[Point, ...]:
+    seen = truth + rng.normal(0, error, len(truth))
+    return tuple(Point(20_000 + t, float(y), error, reports) for t, y in enumerate(seen))
+
+
+def held(points: tuple[Point, ...], seasons: int = 7) -> dict[str, np.ndarray]:
+    found = smoothed(points, seasons)
+    names = ("estimate", "standard_error", "low", "high")
+    return {name: np.array([found[each.number][name] for each in points]) for name in names}
+
+
+@pytest.mark.parametrize("error", [70, 300])
+def test_errors_fall_and_intervals_hold_the_truth(error: float) -> None:
+    """30 streets: errors at most half as large again as those of one who knew all beforehand; an interval half as wide is told."""
+    rng = np.random.default_rng(1)
+    raw, near, best, inside, narrow = [], [], [], [], []
+    for _ in range(30):
+        truth = totals(rng)
+        points = masked(truth, error, rng)
+        found = held(points)
+        raw.append(np.abs([each.estimate for each in points] - truth))
+        near.append(np.abs(found["estimate"] - truth))
+        best.append(np.abs(told_all(points) - truth))
+        inside.append((found["low"] <= truth) & (truth <= found["high"]))
+        narrow.append(near[-1] <= (found["high"] - found["low"]) / 4)
+    assert np.mean(near) < 1.5 * np.mean(best) < np.mean(raw)
+    assert np.mean(inside) > 0.94
+    assert np.mean(narrow) < 0.85
+
+
+def test_where_noise_is_small_the_raw_sum_is_returned() -> None:
+    """And nowhere is the error said to be larger than the raw sum's."""
+    rng = np.random.default_rng(2)
+    points = masked(totals(rng), 2.0, rng)
+    found = held(points)
+    raw = np.array([each.estimate for each in points])
+    assert np.abs(found["estimate"] - raw).max() < 0.2 * 2.0
+    assert 1.9 < found["standard_error"].min() <= found["standard_error"].max() == 2.0
+    silent = held(tuple(each._replace(error=0.0) for each in points))
+    np.testing.assert_array_equal(silent["estimate"], raw)
+    assert not silent["standard_error"].any()
+
+
+def test_gaps_and_changing_crowds_are_taken_as_they_are() -> None:
+    """Half of the periods are missing, and twice as many report in some: the sum is of those who did."""
+    rng, far, near = np.random.default_rng(3), [], []
+    for _ in range(10):
+        crowd = rng.choice([1, 2], DAYS)
+        truth, error = totals(rng) * crowd, 60 * np.sqrt(crowd)
+        seen = truth + rng.normal(0, error)
+        points = tuple(Point(t, float(seen[t]), float(error[t]), int(480 * crowd[t])) for t in range(0, DAYS, 2))
+        near.append(np.abs(held(points)["estimate"] - truth[::2]).mean())
+        far.append(np.abs(seen - truth)[::2].mean())
+    assert np.mean(near) < 0.9 * np.mean(far)
+
+
+def test_few_periods_constant_ones_and_nothing() -> None:
+    rng = np.random.default_rng(4)
+    few = masked(totals(rng, LEAST - 1), 70, rng)
+    assert smoothed(few, 7) == smoothed((), 7) == {}
+    assert smoothed(tuple(Point(t, 0.0, 0.0, 48) for t in range(30)), 7) == {}
+    even = held(tuple(Point(t, 100.0, 0.0, 48) for t in range(30)))
+    np.testing.assert_allclose(even["estimate"], 100.0, rtol=1e-6)
+    around_zero = held(tuple(Point(t, float(rng.normal(0, 30)), 20.0, 48) for t in range(60)))
+    assert np.isfinite(around_zero["high"]).all()
+
+
+@pytest.mark.parametrize("seasons", [0, 12, 24])
+def test_every_kind_of_period_has_its_season(seasons: int) -> None:
+    rng = np.random.default_rng(5)
+    wave = np.sin(2 * np.pi * np.arange(seasons or 12) / (seasons or 12))
+    truth = 1000 * (1 + 0.3 * np.resize(wave, 240) * bool(seasons) + rng.normal(0, 0.02, 240))
+    points = masked(truth, 100, rng)
+    assert np.abs(held(points, seasons)["estimate"] - truth).mean() < 45 < 79  # 79: the raw sums' own
+
+
+def test_blocks_leave_no_period_out() -> None:
+    numbers = range(1000, 1000 + 5 * BLOCK)
+    found = [number for block, _, _ in blocks("day", numbers) for number in block if number in numbers]
+    assert sorted(found) == list(numbers)
+    for block, first, last in blocks("day", numbers):
+        assert first < block.start * 86_400_000_000 < (block.stop - 1) * 86_400_000_000 < last
+
+
+def test_a_service_lists_it_beside_what_is_closed_for_good(world: World) -> None:
+    """A withheld period has none and is none's neighbour; what is closed stays as it was but for this."""
+    consumer = world.consumer()
+    first = date(2026, 9, 1)
+    campaign = world.campaign(consumer, begins="2026-09-01T00:00:00Z", time_zone="UTC", least_producers=3)
+    producers = [world.join(campaign) for _ in range(4)]
+    rng, closed = np.random.default_rng(6), {}
+    for day in range(20):
+        key = (first + timedelta(days=day)).isoformat()
+        world.clock.set(f"{key}T12:00:00Z")
+        for producer in producers[: 2 if day == 7 else 4]:
+            steps = int(5000 + rng.laplace(0, 500))
+            assert world.report(producer, (f"{key}T06:00:00Z", steps, "A"))[0]["status"] == "accepted"
+        world.clock.set(f"{(first + timedelta(days=day + 1)).isoformat()}T00:30:00Z")
+        closed[key] = world.close_period(campaign, consumer, key)
+        listed = world.periods(campaign, consumer)
+        shown = [each for each in listed.values() if each["smoothed"] is not None]
+        assert (len(shown) > 0) == (day + 1 - (day >= 7) >= LEAST)
+    last = world.periods(campaign, consumer)
+    for key, entry in closed.items():
+        assert last[key] | {"smoothed": None} == entry
+    assert last["2026-09-08"]["smoothed"] is None
+    told = last["2026-09-20"]["smoothed"]
+    assert told["low"] < told["estimate"] < told["high"]
+    assert told["standard_error"] < last["2026-09-20"]["sum"]["standard_error"]
+    alone = world.periods(campaign, consumer, **{"from": "2026-09-20"})["2026-09-20"]
+    assert alone == last["2026-09-20"]
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "scales"), [(SWISS, (0.5, 3, 8, 20)), (PEDESTRIANS, (500, 3000, 10_000))])
+def test_real_days_are_held_too(file: Path, scales: tuple[float, ...]) -> None:
+    """Holidays are no Gaussian: of all days together at least 93 of 100 are within, and errors never grow."""
+    import polars as pl
+
+    daily = (
+        pl.read_parquet(file).drop_nulls().filter(pl.col("value").is_finite())
+        .group_by(pl.col("time").dt.date().alias("day")).agg(pl.len().alias("n"), pl.col("value").sum().alias("s"))
+        .sort("day").filter(pl.col("n") > 0.2 * pl.col("n").max())
+    )  # fmt: skip
+    number = np.array([day.toordinal() for day in daily["day"]])
+    n, s = daily["n"].to_numpy().astype(float), daily["s"].to_numpy()
+    rng, inside, days = np.random.default_rng(7), 0, 0
+    for start in range(0, len(s) - 48, 360):
+        part = slice(start, start + 120)
+        for scale in scales:
+            error = scale * np.sqrt(2 * n[part])
+            seen = s[part] + rng.normal(0, error)
+            columns = (number[part], seen, error, n[part])
+            points = tuple(Point(int(t), float(y), float(e), int(k)) for t, y, e, k in zip(*columns, strict=True))
+            found = held(points)
+            inside += int(((found["low"] <= s[part]) & (s[part] <= found["high"])).sum())
+            days += len(points)
+            relative = np.abs(found["estimate"] - s[part]).mean() / np.abs(seen - s[part]).mean()
+            assert relative < 1.02
+    assert inside / days > 0.93
