@@ -27,6 +27,7 @@ def optimize(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
     from halfmask.menus.menu import menu_json
     from halfmask.profiles.profile import Profile
 
+    options.check()  # while the profile is still a file
     people = None if options.profile is None else held(Profile, options.profile)
     with bar("choosing settings", options.bins) as advance:
         found = find_menu(replace(options, profile=people, advance=advance))

@@ -6,7 +6,7 @@ import inspect
 import os
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import (
@@ -27,7 +27,7 @@ from typing import (
 
 from cyclopts import Parameter
 
-from halfmask.errors import OptionError, RunError
+from halfmask.commands._outputs import has_a_place, is_not_read, meant
 
 if TYPE_CHECKING:
     from halfmask.evaluation.scores import Weights
@@ -84,11 +84,14 @@ class Options:
 
     Fields that are keyword-only are options of the command line, the others its arguments. ``positional`` names the
     fields that Python takes by position: the arguments and then the output, unless a command says otherwise.
-    ``unrecorded`` names those that do not change the result: where and how fast it is made.
+    ``unrecorded`` names those that do not change the result: where and how fast it is made. ``outputs`` names the files
+    that are written, ``rewritten`` those that are read and may be written over.
     """
 
     positional: ClassVar[tuple[str, ...]] = ()
     unrecorded: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[tuple[str, ...]] = ("output",)
+    rewritten: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def in_order(cls) -> tuple[str, ...]:
@@ -102,10 +105,21 @@ class Options:
         return cls.__module__.rpartition(".")[2].replace("_", " ")
 
     def check(self) -> None:
-        """Refuse a file that could not be written before the work for it is done."""
-        output = getattr(self, "output", None)
-        if output is not None:
-            has_a_place(Path(output))
+        """Refuse a file that could not be written, or that is read, before the work for it is done."""
+        for name in self.outputs:
+            output = getattr(self, name, None)
+            if output is not None:
+                has_a_place(Path(output))
+                is_not_read(Path(output), self.read_files())
+
+    def read_files(self) -> Iterator[Path]:
+        """The files that the command reads, as far as its options name them."""
+        hints = get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value, hint = getattr(self, field.name), hints[field.name]
+            named = field.name in READ or Path in (hint, *get_args(hint))
+            if named and field.name not in (*self.outputs, *self.rewritten) and isinstance(value, str | os.PathLike):
+                yield from meant(os.fspath(value), folders=field.name in READ)
 
     def run(self) -> Any:
         """Run the command."""
@@ -183,16 +197,6 @@ def held(kind: type[Result], given: "Result | Path | str") -> Result:
     return given if isinstance(given, kind) else kind.read(cast("Path | str", given))
 
 
-def has_a_place(output: Path) -> None:
-    """Raise an error unless the file can be written where it is to go."""
-    if output.is_dir():
-        raise OptionError(f"cannot write {output}: it is a folder; name a file in it")
-    if not output.absolute().parent.is_dir():
-        raise OptionError(f"cannot write {output}: there is no folder {output.parent}; make it first")
-    if not os.access(output.absolute().parent, os.W_OK):
-        raise RunError(f"cannot write {output}: the folder {output.parent} is not yours to write in; name another")
-
-
 def _parameter(hint: Any) -> Parameter:
     """How a field is spelled on the command line."""
     given = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
@@ -213,6 +217,8 @@ def _repeats(hint: Any) -> bool:
 
 SOURCES = ("panel", "readings", "model")
 """Fields that name readings."""
+READ = ("source", "db", "lake", *SOURCES)
+"""Fields that name what is read, of whatever type: paths, patterns, folders, addresses."""
 
 
 def _plain(value: Any, name: str, hint: Any) -> Any:

@@ -1,11 +1,15 @@
 """A folder's results in the browser."""
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, OutputIfAny, Teller, command
+
+RESULTS = (".profile", ".parquet", ".json", ".csv")
 
 
 @Parameter(name="*")
@@ -36,6 +40,10 @@ class Explore(Options):
     port: int = 0
     browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True
     tell: Teller = print
+
+    def read_files(self) -> Iterator[Path]:
+        """All results that the folder holds."""
+        return (path for path in Path(self.folder).glob("*") if path.suffix in RESULTS)
 
 
 @command(Explore)

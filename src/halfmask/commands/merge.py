@@ -1,7 +1,7 @@
 """Profiles that were made apart, added up."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cyclopts import Parameter
 
@@ -27,6 +27,8 @@ class MergeOptions(Options):
     tell
         Hears what may have been added twice.
     """
+
+    rewritten: ClassVar[tuple[str, ...]] = ("profile", "other")
 
     profile: AnyProfile
     other: AnyProfile

@@ -2,11 +2,11 @@
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, Options, command, has_a_place, held
+from halfmask.commands._options import AnyPath, AnyProfile, Options, command, held
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
@@ -25,14 +25,11 @@ class Show(Options):
         Also draw it to this file (.png, .svg or .pdf).
     """
 
+    outputs: ClassVar[tuple[str, ...]] = ("picture",)
+
     profile: AnyProfile
     _: KW_ONLY
     picture: Annotated[AnyPath | None, Parameter(name="--png")] = None
-
-    def check(self) -> None:
-        """The picture needs a place."""
-        if self.picture is not None:
-            has_a_place(Path(self.picture))
 
 
 @command(Show)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
@@ -16,7 +16,6 @@ from halfmask.commands._options import (
     OutputIfAny,
     Teller,
     command,
-    has_a_place,
     held,
 )
 from halfmask.errors import OptionError, SourceError
@@ -90,6 +89,8 @@ class Simulate(Options):
         The same seed gives the same producers and consumer; the devices' noise is never the same.
     """
 
+    outputs: ClassVar[tuple[str, ...]] = ("output", "figure")
+
     _: KW_ONLY
     producers: int = 1000
     days: int = 30
@@ -116,8 +117,6 @@ class Simulate(Options):
 
     def check(self) -> None:
         super().check()
-        if self.figure is not None:
-            has_a_place(Path(self.figure))
         if self.producers < 1 or self.days < 2:
             raise OptionError("a simulation needs a producer and two days or more")
         for name in ("leaves", "offline", "loses", "liars"):
