@@ -8,6 +8,7 @@ from halfmask_device.errors import SettingError
 
 SLACK = 1e-12
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PARTS = re.compile("10{1,9}")
 
 
 def number_text(value: float) -> str:
@@ -26,6 +27,14 @@ def upwards(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     kept = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value * (1 - SLACK)))
     return f"{float(kept):.{max(digits, 6)}g}"
+
+
+def money(amount: int, currency: str) -> str:
+    """Whole units as money: 192 of ``EUR/1000`` is ``0.192 EUR``; where the currency names no such part, as it is."""
+    name, _, parts = currency.rpartition("/")
+    if not name or not _PARTS.fullmatch(parts):
+        return f"{amount} {currency}".strip()
+    return f"{Decimal(amount).scaleb(1 - len(parts)):f} {name}"
 
 
 def parse_number(text: str, place: str) -> float:

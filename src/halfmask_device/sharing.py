@@ -16,13 +16,14 @@ from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from halfmask_device.decimals import money
 from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, RunError
 from halfmask_device.instants import at, instant_text, of_datetime
 from halfmask_device.lattice import Value
 from halfmask_device.ledger import Guard
 from halfmask_device.masking import Channel, Look, mask
 from halfmask_device.protocol import CampaignTerms, ReportResult
-from halfmask_device.state import State
+from halfmask_device.state import State, can_begin, holds_device
 from halfmask_device.times import moment
 from halfmask_device.transport import ServiceClient, ServiceError
 
@@ -61,10 +62,11 @@ def _kept(plain: str) -> Membership:
 
 @dataclass
 class Sent:
-    """What became of the queue: outcomes by name, what was earned, how many still wait, and what should be known."""
+    """What became of the queue: outcomes by name, what was earned by currency, how many still wait, and what should be
+    known."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
-    reward: int = 0
+    earned: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -78,12 +80,34 @@ class Queued:
     notes: list[str] = field(default_factory=list)
 
 
-class Sharer:
-    """One meter in any number of campaigns. ``service`` makes the client of an address: the seam for tests."""
+def levels(terms: CampaignTerms) -> dict[str, list[str]]:
+    """What a campaign says of each setting of its menu: its name where it has one, the setting, what a report earns."""
+    offer, found = terms.offer, {}
+    for entry in offer["menu"]["settings"]:
+        reward, name = (offer.get("rewards") or {}).get(entry["id"]), entry.get("name")
+        paid = f"{money(reward, str(offer.get('currency', '')))} a report" if isinstance(reward, int) else ""
+        told = [name if isinstance(name, str) else "", terms.menu[entry["id"]], paid]
+        found[entry["id"]] = [words for words in told if words]
+    return found
 
-    def __init__(self, state: str | Path, service: Callable[[str], ServiceClient] = ServiceClient) -> None:
-        self.state, self._service = State(state), service
-        self.state.durable()
+
+class Sharer:
+    """One meter in any number of campaigns. ``service`` makes the client of an address: the seam for tests.
+
+    A device is begun when it first joins, and by nothing that fails before; without ``create``, never.
+    """
+
+    def __init__(
+        self, state: str | Path, service: Callable[[str], ServiceClient] = ServiceClient, *, create: bool = True
+    ) -> None:
+        self._folder, self._service, self._create = Path(state), service, create
+
+    @cached_property
+    def state(self) -> State:
+        """The device's memory."""
+        state = State(self._folder, create=self._create)
+        state.durable()
+        return state
 
     def join(
         self, address: str, campaign: str | None = None, setting: str | None = None, invitation: str | None = None
@@ -97,8 +121,9 @@ class Sharer:
         ):  # wherever: it must count once, and the queue is its
             raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
         if setting is None or setting not in terms.menu:
-            menu = ", ".join(f"{id} ({text})" for id, text in terms.menu.items())
+            menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
             raise OptionError(f"name a `setting` of the campaign's menu: {menu}")
+        can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
         return self._enter(service, found, str(joined["producer"]), setting, str(joined["token"]))
@@ -167,6 +192,8 @@ class Sharer:
 
     def memberships(self, *, left: bool = False) -> list[Membership]:
         """The campaigns this device is in; with ``left`` also those it was in."""
+        if self._create and not holds_device(self._folder):
+            return []
         with self.state.memory() as memory:
             found = [_kept(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
         return [each for each in found if left or not each.left]
@@ -272,7 +299,7 @@ class Sharer:
             outcome = result.code or "refused" if result.status == "refused" else result.status
             sent.outcomes[outcome] += 1
             if outcome != "future":  # its time will come
-                sent.reward += result.reward or 0
+                sent.earned[str(member.offer.get("currency", ""))] += result.reward or 0
                 done.append((outcome, result.reward or 0, number))
         with self.state.memory() as memory:
             memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)

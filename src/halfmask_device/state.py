@@ -45,15 +45,16 @@ _MENDED = (
 
 
 class State:
-    """The memory of one device."""
+    """The memory of one device; a new one is begun where there is none, unless ``create`` says not to."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, create: bool = True) -> None:
         self.folder = Path(folder)
         self.limit = self.folder / LIMIT
+        if not create and not holds_device(self.folder):
+            raise OptionError(f"there is no device in {self.folder}: `state` is the folder that masked, or that joined")
         with self._plainly():
             own_folder(self.folder)
-            if (self.folder / "noise.sqlite").exists():
-                raise FileFormatError(f"{self.folder} was made by a version that stored its noise: finish it with that")
+            _not_of_old(self.folder)
             self.secret = find_secret(self.folder, self._in_use)
             self.keys = Keys(self.secret)
             self._store = self.folder / MEMORY
@@ -140,9 +141,7 @@ class State:
             self.close()
 
     def _in_use(self) -> bool:
-        return any((self.folder / name).exists() for name in (TERMS, MEMORY)) and not any(
-            path.exists() for path in places(self.folder)
-        )
+        return holds_device(self.folder) and not any(path.exists() for path in places(self.folder))
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
@@ -155,6 +154,27 @@ class State:
             raise RunError(f"the state in {self.folder} cannot be used ({error}): nothing was reported") from error
         except OSError as error:
             raise RunError(f"the state in {self.folder} cannot be used ({error.strerror or error})") from error
+
+
+def holds_device(folder: Path) -> bool:
+    """Whether a device was begun there; of a folder that was emptied, the secret beside it tells."""
+    return any(path.exists() for path in (folder / TERMS, folder / MEMORY, *places(folder)))
+
+
+def can_begin(folder: Path) -> None:
+    """Raise an error where no device could be begun: before a service is asked for a token, which would be lost."""
+    if folder.is_dir():
+        own_folder(folder)
+        _not_of_old(folder)
+    above = next(each for each in folder.absolute().parents if each.exists())
+    for place in (above, folder):
+        if place.exists() and not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+            raise RunError(f"the state in {folder} cannot be begun: {place} is no folder that is yours to write in")
+
+
+def _not_of_old(folder: Path) -> None:
+    if (folder / "noise.sqlite").exists():
+        raise FileFormatError(f"{folder} was made by a version that stored its noise: finish it with that")
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
@@ -189,4 +209,4 @@ def add_counts(memory: sqlite3.Connection, law: str, days: Iterable[tuple[int, i
     )
 
 
-__all__ = ["MEMORY", "TERMS", "WAY_OUT", "State", "add_counts", "known_tags"]
+__all__ = ["MEMORY", "TERMS", "WAY_OUT", "State", "add_counts", "can_begin", "holds_device", "known_tags"]

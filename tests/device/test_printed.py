@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask_device import times
-from halfmask_device.decimals import SLACK, upwards
+from halfmask_device.decimals import SLACK, money, upwards
 from halfmask_device.errors import ReadingError
 from halfmask_device.times import moment
 
@@ -28,6 +28,18 @@ def test_a_bound_is_rounded_up_by_less_than_its_last_digit(value: float, digits:
 )
 def test_rounding_of_floats_alone_is_no_step_up(value: float, digits: int, text: str) -> None:
     assert upwards(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        *((192, "EUR/1000", "0.192 EUR"), (0, "EUR/1000", "0.000 EUR"), (250, "CHF/100", "2.50 CHF")),
+        *((-5, "EUR/1000", "-0.005 EUR"), (10**18, "EUR/10", "100000000000000000.0 EUR")),
+        *((7, "points", "7 points"), (7, "EUR/12", "7 EUR/12"), (7, "/1000", "7 /1000"), (7, "", "7")),
+    ],
+)
+def test_thousandths_are_money(amount: int, currency: str, text: str) -> None:
+    assert money(amount, currency) == text
 
 
 CLOCKS = ("T00:30:00", " 00:30:00", "T00:30:00Z", "T00:30:00+00:00", "T00:30", "T00:30:00.5", "T00:30:00+01:00")

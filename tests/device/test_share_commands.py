@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from halfmask_device import Lattice, Producer
 from tests.cli.program import PROGRAM, piped
 from tests.service.test_mqtt import mosquitto
 from tests.service.world import CAMPAIGN
@@ -72,14 +73,15 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     state = ("--state", str(tmp_path / "state"))
     refused = run("join", address, *state)
     assert refused.returncode == 2
-    assert "name a --setting of the campaign's menu: A (laplace:0.5), B (" in refused.stderr
-    assert "by setting A" in done("join", address, "--setting", "A", *state)
+    assert "name a --setting of the campaign's menu: A (laplace:0.5; 0.002 EUR a report), B (" in refused.stderr
+    assert not (tmp_path / "state").exists()
+    assert "by setting A (laplace:0.5; 0.002 EUR a report)" in done("join", address, "--setting", "A", *state)
     readings = tmp_path / "readings.csv"
     readings.write_text("time,value\n" + rows(1, 20))
-    assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 40\n"
-    assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned 0\n"
+    assert done("send", str(readings), *state) == "queued 20 report(s); sent: 20 accepted; earned 0.040 EUR\n"
+    assert done("send", str(readings), *state) == "queued 20 report(s); sent: nothing; earned nothing\n"
     assert "5 accepted" in done("send", "-", *state, text="time,value\n" + rows(21, 5))
-    assert "25 accepted; 50 EUR/1000" in done("status", *state)
+    assert "25 accepted; 0.050 EUR" in done("status", *state)
     ledger = done("ledger", *state, "--change", "1", "--limit", "60", "--window", "week", "--then", "warn")
     assert ledger.startswith("upper bounds on epsilon, rounded up, for a change of 1: in every reading of the window")
     total = ledger.splitlines()[-1].split()
@@ -87,6 +89,20 @@ def test_a_device_joins_sends_and_leaves(address: str, tmp_path: Path) -> None:
     assert "left campaign" in done("leave", *state)
     assert "(left)" in done("status", *state)
     assert run("send", str(readings), *state).returncode == 2
+
+
+@pytest.mark.parametrize("words", [("ledger",), ("ledger", "--limit", "5"), ("status",), ("leave",), ("send",)])
+def test_a_folder_without_a_device_is_refused_and_none_is_begun(words: tuple[str, ...], tmp_path: Path) -> None:
+    ended = run(*words, "--state", str(tmp_path / "typo"))
+    assert ended.returncode == 2
+    assert f"there is no device in {tmp_path / 'typo'}: --state is the folder" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_whose_folder_was_emptied_goes_on_by_the_secret_beside_it(tmp_path: Path) -> None:
+    Producer("laplace:1", Lattice("0.1", "0", "10"), tmp_path / "state")
+    shutil.rmtree(tmp_path / "state")
+    assert "all" in done("ledger", "--state", str(tmp_path / "state"))
 
 
 def test_a_growing_file_is_followed(address: str, tmp_path: Path) -> None:
@@ -141,7 +157,7 @@ def test_exports_of_meters_that_people_have_are_fed_as_documented(name: str, add
     (tmp_path / "feed.csv").write_text("".join(f"{int(when.timestamp())},{RAW}\n" for when in times))
     said = subprocess.run(["bash", "-c", documented(name)], capture_output=True, **shell(tmp_path))
     assert said.returncode == 0, said.stderr
-    assert said.stdout == "queued 30 report(s); sent: 30 accepted; earned 60\n"
+    assert said.stdout == "queued 30 report(s); sent: 30 accepted; earned 0.060 EUR\n"
     assert RAW not in said.stdout + said.stderr
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from halfmask.commands.status import status
-from halfmask.errors import OptionError, ReadingError, RunError
+from halfmask.errors import FileFormatError, OptionError, ReadingError, RunError
 from halfmask_device import Limit, Producer, read_ledger
 from halfmask_device.limit import write_limit
 from halfmask_device.sharing import Sharer
@@ -88,7 +88,7 @@ def test_a_day_reaches_the_aggregate_to_the_step_and_is_paid(world: World, tmp_p
     sharer, campaign, consumer = joined(tmp_path / "state", wire)
     assert sharer.put(READINGS).reports == 12
     sent = sharer.send()
-    assert (sent.outcomes, sent.reward, sent.waiting) == ({"accepted": 12}, 24, 0)
+    assert (sent.outcomes, sent.earned, sent.waiting) == ({"accepted": 12}, {"EUR/1000": 24}, 0)
     assert counts(sharer, campaign) == {"accepted": (12, 24)}
     assert sharer.send().outcomes == {}
     again = sharer.put(READINGS)
@@ -391,11 +391,45 @@ def test_leaving_withdraws_and_forgets_the_queue(world: World, tmp_path: Path) -
         sharer.leave(campaign)
 
 
+def test_joining_says_names_and_rewards_where_the_offer_has_them(world: World, tmp_path: Path) -> None:
+    menu = {"settings": [{"id": "A", "setting": "laplace:0.5", "name": "light blur"}, {"id": "N", "setting": "none"}]}
+    campaign = world.campaign(world.consumer(), menu=menu, rewards={"A": 250}, currency="EUR/100")
+    with pytest.raises(OptionError, match=r"A \(light blur; laplace:0\.5; 2\.50 EUR a report\), N \(none"):
+        Sharer(tmp_path / "fresh", Wire(world).service).join("http://service", campaign)
+
+
+def test_a_join_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
+    wire, consumer = Wire(world), world.consumer()
+    campaign = world.campaign(consumer, join="invitation")
+    fresh = Sharer(tmp_path / "devices" / "fresh", wire.service)
+    for wrong in (("nowhere", "A"), (campaign, "Z"), (campaign, "A")):  # no such campaign, no such setting, uninvited
+        with pytest.raises((OptionError, ServiceError)):
+            fresh.join("http://service", *wrong)
+        assert fresh.memberships() == []
+        assert not (tmp_path / "devices").exists()
+
+
+@pytest.mark.parametrize("spoilt", ["a file", "another's", "old"])
+def test_nobody_is_asked_for_a_token_that_could_not_be_kept(spoilt: str, world: World, tmp_path: Path) -> None:
+    wire, folder, campaign = Wire(world), tmp_path / "devices" / "mine", world.campaign(world.consumer())
+    folder.parent.mkdir()
+    if spoilt == "a file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        folder.chmod(0o777 if spoilt == "another's" else 0o700)
+        (folder / "noise.sqlite").touch()
+    with pytest.raises((RunError, FileFormatError)):
+        Sharer(folder, wire.service).join("http://service", campaign, "A")
+    assert not any(wire.sent)  # the offer was asked for, and no more
+    assert list(folder.parent.iterdir()) == [folder]
+
+
 def test_joining_needs_a_campaign_and_a_setting_of_its_menu(world: World, tmp_path: Path) -> None:
     wire = Wire(world)
     sharer, campaign, consumer = joined(tmp_path / "state", wire)
     fresh = Sharer(tmp_path / "fresh", wire.service)
-    with pytest.raises(OptionError, match=r"A \(laplace:0\.5\), B \("):
+    with pytest.raises(OptionError, match=r"A \(laplace:0\.5; 0\.002 EUR a report\), B \("):
         fresh.join("http://service")
     with pytest.raises(OptionError, match="already"):
         sharer.join("http://service", campaign, "A")

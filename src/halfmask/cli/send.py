@@ -6,6 +6,7 @@ from dataclasses import replace
 from halfmask.cli.output import note
 from halfmask.commands.send import Send, Shared
 from halfmask.commands.send import send as share
+from halfmask_device.decimals import money
 
 
 def send(options: Send) -> None:
@@ -21,7 +22,8 @@ def send(options: Send) -> None:
 
 
 def _say(shared: Shared) -> None:
-    print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {shared.reward}")
+    earned = " and ".join(money(amount, currency) for currency, amount in shared.earned.items()) or "nothing"
+    print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {earned}")
     if shared.refused:
         note(f"not reported: {counted(shared.refused)}")
     if shared.waiting:

@@ -4,6 +4,7 @@ from halfmask.cli.output import note
 from halfmask.cli.send import counted
 from halfmask.commands.status import Status
 from halfmask.commands.status import status as standings
+from halfmask_device.decimals import money
 
 
 def status(options: Status) -> None:
@@ -13,6 +14,6 @@ def status(options: Status) -> None:
         member, left = each.member, " (left)" if each.member.left else ""
         print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
         for outcome, (reports, reward) in each.counts.items():
-            print(f"  {counted({outcome: reports})}; {reward} {member.offer.get('currency', '')}".rstrip())
+            print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
     if not found:
         note("this device is in no campaign: halfmask join URL")

@@ -34,5 +34,5 @@ def leave(options: Leave) -> "Membership":
     """Leave a campaign: reports of open periods are withdrawn, earned rewards stay, the queue for it is dropped."""
     from halfmask_device.sharing import Sharer
 
-    sharer = Sharer(options.state)
+    sharer = Sharer(options.state, create=False)
     return sharer.leave(sharer.member(options.campaign).campaign)

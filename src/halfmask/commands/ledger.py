@@ -64,7 +64,7 @@ class Spent:
 @command(LedgerOptions)
 def ledger(options: LedgerOptions) -> Spent:
     """The privacy ledger of a device over all its campaigns, by day, week and month; sets or takes away its limit."""
-    state = State(options.state)
+    state = State(options.state, create=False)
     if options.limit is not None:
         write_limit(state, Limit(options.limit, options.change, options.window, options.delta, options.then))
     if options.no_limit:

@@ -62,12 +62,13 @@ class Send(Options):
 
 @dataclass
 class Shared:
-    """``queued`` reports were masked or known; ``refused`` readings were not; ``outcomes`` are the service's words."""
+    """``queued`` reports were masked or known; ``refused`` readings were not; ``outcomes`` are the service's words;
+    ``earned`` is by currency, in its smallest unit."""
 
     queued: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
-    reward: int = 0
+    earned: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
 
 
@@ -94,15 +95,15 @@ def _sharer(options: Send) -> "Iterator[Sharer]":
     from halfmask_device.sharing import Sharer
 
     if options.mqtt is None:
-        yield Sharer(options.state)
+        yield Sharer(options.state, create=False)
         return
     from halfmask.service.mqtt import MqttTransports
     from halfmask_device.transport import ServiceClient, urllib_transport
 
-    producers = {each.token: each.producer for each in Sharer(options.state).memberships()}
+    producers = {each.token: each.producer for each in Sharer(options.state, create=False).memberships()}
     transport = MqttTransports(options.mqtt, producers, urllib_transport)
     try:
-        yield Sharer(options.state, lambda address: ServiceClient(address, transport))
+        yield Sharer(options.state, lambda address: ServiceClient(address, transport), create=False)
     finally:
         transport.close()
 
@@ -143,7 +144,7 @@ class _Run:
             self._tell([str(error)])
             return
         self.shared.outcomes += sent.outcomes
-        self.shared.reward += sent.reward
+        self.shared.earned.update(sent.earned)
         self.shared.waiting = sent.waiting
         self._tell(sent.notes)
 

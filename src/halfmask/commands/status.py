@@ -42,4 +42,4 @@ def status(options: Status) -> list[CampaignStanding]:
     """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
     from halfmask_device.sharing import Sharer
 
-    return [CampaignStanding(member, counts) for member, counts in Sharer(options.state).standings()]
+    return [CampaignStanding(member, counts) for member, counts in Sharer(options.state, create=False).standings()]
