@@ -86,7 +86,9 @@ def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[s
     except FileNotFoundError as error:
         raise FileFormatError(f"{path}: no such {kind}: '{maker}' makes one") from error
     except (OSError, ValueError) as error:
-        raise FileFormatError(f"{path} is not a {kind} ({error}): make one with '{maker}'") from error
+        why = "it is no text" if isinstance(error, UnicodeDecodeError) else f"no JSON: {error}"
+        told = error.strerror if isinstance(error, OSError) else why
+        raise FileFormatError(f"{path} is not a {kind} ({told}): make one with '{maker}'") from error
     if not isinstance(page, dict) or page.get("format") != format:
         raise FileFormatError(f"{path} is not a {kind} (no '{format}' in it): make one with '{maker}'")
     if page.get("version") != version:

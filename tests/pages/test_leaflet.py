@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from importlib import resources
@@ -16,8 +17,11 @@ import halfmask
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, write_menu
 from halfmask.menus.offer import offer
+from halfmask.menus.promise import Protection
 from halfmask.menus.words import shown
-from halfmask.pages.leaflet import _factor, _quantiles, example_day, leaflet
+from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _times, example_day, leaflet
+from tests.cli.program import halfmask as program
+from tests.cli.program import refused
 from tests.menus.cases import QUESTION, street, studied
 
 TEXTS = json.loads(resources.files("halfmask.pages").joinpath("leaflet_texts.json").read_text(encoding="utf-8"))
@@ -62,14 +66,113 @@ def test_each_level_says_what_the_menu_says(language: str) -> None:
             continue
         assert f"{100 * entry.protection.guess:.0f} %" in section  # type: ignore[union-attr, operator]
         for end in shown(entry.setting, QUESTION.change) or ():
-            assert f"{end:.3g}".replace(".", comma) in section
-        assert _factor(entry.protection.reading).replace(".", comma) in section  # type: ignore[union-attr, arg-type]
+            assert f"{end:.3g}".replace(".", comma).replace("-", "\u2212") in section
+        b, steps = entry.setting.parameters[0], round(QUESTION.change / 0.001)
+        assert TEXTS[language]["times"].format(right=laplace_odds(b / 0.001, steps), of=100) in section
 
 
-def test_the_factor_is_never_said_to_be_less() -> None:
-    for epsilon in np.linspace(0.01, 8, 400):
-        assert float(_factor(float(epsilon))) >= np.exp(epsilon) * (1 - 1e-9)
-        assert float(_factor(float(epsilon))) <= np.exp(epsilon) * 1.11
+def laplace_odds(b: float, steps: int) -> int:
+    """Right guesses of 100, rounded up, between two readings so many steps apart: (1 + total variation) / 2.
+
+    Of masses m(k) ~ exp(-|k|/b) this is the sum of max(m(k), m(k - steps)) / 2.
+    """
+    k = np.arange(-int(60 * b), int(60 * b) + steps + 1)
+    mass = np.exp(-np.abs(k) / b) * np.tanh(0.5 / b)
+    return int(np.ceil(100 * float(np.maximum(mass, np.exp(-np.abs(k - steps) / b) * np.tanh(0.5 / b)).sum()) / 2))
+
+
+def test_odds_are_never_said_to_be_less_nor_to_be_all() -> None:
+    words = TEXTS["en"]
+    for chance in np.concatenate([np.linspace(0.5, 1, 397)[:-1], 1 - np.geomspace(1e-9, 1e-3, 40)]):
+        told = _times(float(chance), words)
+        if told != words["nearly_always"]:
+            right, of = (int(each.replace(",", "")) for each in re.findall(r"[\d,]+", told))
+            assert chance - 1e-9 <= right / of < min(chance + 10 / of, 1)
+    assert _times(1.0, words) == words["always"]
+    assert _times(1 - 1e-9, words) == words["nearly_always"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_no_delta_is_called_a_chance_and_no_factor_is_astronomical(language: str) -> None:
+    page = leaflet(offered(), language=language)
+    assert not re.search(r"10\^|factor|Faktor|1 in 1|1 zu 1", page)
+    assert TEXTS[language]["times"].partition("{")[0] in page
+
+
+def test_recognition_stands_beside_that_without_blur() -> None:
+    menu = offered()
+    *levels, open_ = menu.settings
+    known = [replace(each, protection=replace(each.protection, recognised=0.0207)) for each in levels]  # type: ignore[type-var]
+    bare = replace(open_, protection=replace(open_.protection or Protection(0.0), recognised=0.0233))
+    page = leaflet(replace(menu, settings=(*known, bare)))
+    assert (
+        page.count("21 of 1,000 homes were recognised")
+        == page.count("Without any blur it was 23 of 1,000")
+        == len(levels)
+    )
+    alone = leaflet(replace(menu, settings=(*known, open_)))
+    assert "recognised from one" not in alone  # a share without what it is to be held against
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_all_pictures_have_one_scale_with_zero_marked(language: str) -> None:
+    page = leaflet(offered(), language=language)
+    pictures = re.findall(r"<svg.*?</svg>", page, flags=re.S)
+    assert len(pictures) == len(offered().settings)
+    marks = [re.findall(r'class="label" x="-8" y="([\d.]+)">([^<]*)<', each) for each in pictures]
+    assert all(each == marks[0] for each in marks)
+    assert "0" in [label for _, label in marks[0]]
+    ends = [
+        [float(point.partition(",")[2]) for point in line.split()] for line in re.findall(r'points="([^"]+)"', page)
+    ]
+    heights = [max(each) - min(each) for each in ends[1::2]]  # what is seen, from the lightest level to the open one
+    assert heights[-2] > 2 * heights[0]  # a heavier blur looks heavier
+    assert max(map(max, ends)) <= HEIGHT
+    assert TEXTS[language]["below_zero"] in unescape(page)
+
+
+def test_heading_and_text_speak_of_the_same_day() -> None:
+    for words in TEXTS.values():
+        assert not re.search("evening|Abend", words["day"] + words["day_own"] + words["day_example"])
+        assert "Your" not in words["day"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_what_is_not_hidden_names_presence_and_days_that_are_linked(language: str) -> None:
+    told = unescape(leaflet(offered(), language=language)).partition(TEXTS[language]["what_hides"])[2]
+    for words in {"en": ("at home", "many days"), "de": ("zu Hause", "viele Tage")}[language]:
+        assert words in told
+
+
+def test_who_asks_is_said_or_left_blank() -> None:
+    page = leaflet(offered(), sender={"recipient": "Utility <1>"})
+    assert "<dd>Utility &lt;1&gt;</dd>" in page
+    assert page.count('class="blank"') == 3
+    whole = dict.fromkeys(SENDER, "x")
+    assert 'class="blank"' not in leaflet(offered(), sender=whole)
+
+
+def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
+    write_menu(offered(), tmp_path / "offer.json")
+    settings = [{"id": each.id, "setting": str(each.setting)} for each in offered().settings]
+    campaign = {"purpose": "size the transformer", "keep_reports": "always", "menu": {"settings": settings}}
+    (tmp_path / "campaign.json").write_text(json.dumps(campaign))
+    line = ("leaflet", "offer.json", "-o", "x.html", "--campaign", "campaign.json")
+    ended = program(*line, cwd=tmp_path)
+    assert "left blank, to be filled in before households get the page: --recipient, --contact\n" in ended.stderr
+    page = (tmp_path / "x.html").read_text()
+    assert "<dd>size the transformer</dd>" in page
+    assert TEXTS["en"]["keeps_always"] in page
+    settings[0]["setting"] = "laplace:0.777"
+    (tmp_path / "campaign.json").write_text(json.dumps(campaign))
+    assert "the campaign's A is not what the menu has" in refused(*line, cwd=tmp_path)
+    (tmp_path / "campaign.json").write_text("[]")
+    assert "no campaign with a purpose and a menu" in refused(*line, cwd=tmp_path)
+
+
+def test_a_file_that_is_no_menu_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "x.profile").write_bytes(b"PAR1\xff\xfe")
+    assert "x.profile is not a menu (it is no text)" in refused("leaflet", "x.profile", "-o", "x.html", cwd=tmp_path)
 
 
 def test_the_page_can_fetch_and_send_nothing() -> None:
@@ -97,6 +200,20 @@ def test_the_example_day_has_the_typical_reading_as_its_median() -> None:
         assert np.median(example_day(0.34, count)) == pytest.approx(0.34)
 
 
+OWN = {
+    "0,5\n0,25\n": [0.5, 0.25],  # decimal commas, whatever the page's language
+    "Verbrauch\n0,5\n0,25\n": [0.5, 0.25],
+    "18:00;0,5\n18:30;1,25": [0.5, 1.25],
+    "18:00\t1.5\n18:30\t0.75": [1.5, 0.75],
+    "18:00,0.5\n18:30,2": [0.5, 2],
+    "time,value\n0,12\n5,15\n": [12, 15],  # a header of two columns
+    "0,12\n1,15\n2,9\n": [12, 15, 9],  # rows that are counted
+    "1,2,0.75\n": [0.75],
+    "no number\n\n": [],
+}
+"""What a file of the reader's own holds, and what the page takes from it."""
+
+
 def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_path: Path) -> None:
     """In a real browser: the file is drawn, and not one request is made beside the page itself."""
     playwright = pytest.importorskip("playwright.sync_api")
@@ -115,16 +232,21 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         before = page.locator('[data-level="A"] .true').get_attribute("points")
         page.set_input_files("#own", str(tmp_path / "mine.csv"))
         page.wait_for_function(
-            "document.getElementById('own-told').textContent.includes('your own day')", timeout=60_000
+            "document.getElementById('own-told').textContent.includes('of your own')", timeout=60_000
         )
         after = page.locator('[data-level="A"] .true').get_attribute("points")
         seen = page.locator('[data-level="A"] .seen').get_attribute("points")
         open_ = page.locator('[data-level="N"] .seen').get_attribute("points")
-        comma = page.evaluate(
-            "(() => { data.decimal = ','; return numbers('18:00;0,5\\n0,25\\n18:30\\t1.5\\n1,2,0.75') })()"
-        )
+        read = {text: page.evaluate("text => numbers(text)", text) for text in OWN}
+        told = page.locator("#own-told").inner_text()
+        heading = page.locator("#day").inner_text()
+        page.set_viewport_size({"width": 390, "height": 844})
+        letters = page.evaluate("[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)")
         browser.close()
-    assert comma == [0.5, 0.25, 1.5, 0.75]
+    assert read == OWN
+    assert told.startswith("48 readings of your own, from 0 kWh to 1.2 kWh.")
+    assert heading == TEXTS["en"]["day_own"]
+    assert min(letter for letter in letters if letter) >= 12
     assert before != after != seen
     assert len(after.split()) == 48
     assert len(open_.split()) == 48

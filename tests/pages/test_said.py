@@ -10,7 +10,6 @@ import pytest
 
 from halfmask.pages import leaflet
 from halfmask.pages.card import protection_table, protection_words
-from halfmask.pages.leaflet import _factor
 from halfmask_device.decimals import SLACK
 from tests.audits.cards import card
 from tests.said import incomplete, named
@@ -50,23 +49,16 @@ def test_the_reports_table_is_not_below_the_card() -> None:
     assert checked
 
 
-def test_the_leaflets_factor_is_rounded_up() -> None:
-    for epsilon in (0.0001, 0.07, 0.5, 1.2345, 2.05, 9.0, 13.0, 25.2, 126.4):
-        shown = _factor(epsilon)
-        base, _, power = shown.partition("^")
-        found = float(power) * math.log(float(base)) if power else math.log(float(shown))
-        assert epsilon - 1e-9 <= found <= epsilon + 2.4
-
-
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_the_leaflets_promises_name_change_window_and_chance(language: str) -> None:
-    """A household reads of a factor, not of epsilon; what it is about stands in the same sentence."""
+def test_the_leaflets_promises_name_change_and_window(language: str) -> None:
+    """A household reads how often a guess is right, not of epsilon; what it is about stands in the same sentence."""
     texts = json.loads(Path(leaflet.__file__).with_name("leaflet_texts.json").read_text(encoding="utf-8"))
     words = texts[language]
-    one, that_change = {"en": ("one report", "that change"), "de": ("eine Meldung", "dieser Änderung")}[language]
+    one, that_change = {"en": ("one report", "that change"), "de": ("einer Meldung", "dieser Änderung")}[language]
     assert one in words["promise"]
-    assert {"{change}", "{factor}"} <= set(PLACE.findall(words["promise"]))
+    assert {"{change}", "{right}"} <= set(PLACE.findall(words["promise"]))
+    assert "50" in words["promise"]  # what blind guessing reaches
     for each in (words["promise_window"], words["promise_window_weak"]):
-        told = next(sentence for sentence in re.split(r"(?<=[.])\s", each) if "{factor}" in sentence)
-        assert {"{window}", "{factor}", "{chance}"} <= set(PLACE.findall(told))
+        told = next(sentence for sentence in re.split(r"(?<=[.])\s", each) if "{right}" in sentence)
+        assert {"{window}", "{right}"} <= set(PLACE.findall(told))
         assert that_change in told

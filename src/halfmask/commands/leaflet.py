@@ -1,13 +1,17 @@
 """A page for households, from a menu alone."""
 
+import json
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, Numbers, Options, Output, command, held
-from halfmask.errors import OptionError
+from halfmask.commands._options import AnyMenu, AnyPath, Numbers, Options, Output, command, held
+from halfmask.errors import FileFormatError, OptionError, SourceError
+
+if TYPE_CHECKING:
+    from halfmask.menus.menu import Menu
 
 
 @Parameter(name="*")
@@ -29,6 +33,16 @@ class Leaflet(Options):
         What the rewards are, such as 'EUR a month'.
     unit
         Unit of a reading, for the words; the menu's by default.
+    recipient
+        Who receives the reports; blank lines are left for the sender to fill in where this and the next are not given.
+    purpose
+        What the totals are for.
+    keeps
+        What is kept, and how long.
+    contact
+        How to leave, and whom to ask.
+    campaign
+        A campaign as it is offered, or as the service shows it (JSON): purpose and what is kept are its own.
     """
 
     menu: AnyMenu
@@ -38,22 +52,70 @@ class Leaflet(Options):
     rewards: Numbers | None = None
     currency: str = ""
     unit: str = ""
+    recipient: str = ""
+    purpose: str = ""
+    keeps: str = ""
+    contact: str = ""
+    campaign: AnyPath | None = None
+
+    def check(self) -> None:
+        super().check()
+        if self.currency and self.rewards is None:
+            raise OptionError("a currency is that of rewards: give `rewards` too")
 
 
 @command(Leaflet)
 def leaflet(options: Leaflet) -> str:
-    """One offline page for households: their evening as others see it under each choice. Gives the page's text."""
+    """One offline page for households: a day as others see it under each choice. Gives the page's text."""
     from halfmask.commands.recommend import parse_rewards
     from halfmask.files import whole_file
     from halfmask.menus.menu import Menu
     from halfmask.pages.leaflet import leaflet as make_page
 
-    if options.currency and options.rewards is None:
-        raise OptionError("a currency is that of rewards: give `rewards` too")
+    menu = held(Menu, options.menu)
     rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
     paid = {id: f"{amount:g} {options.currency}".strip() for id, amount in (rewards or {}).items()}
-    page = make_page(held(Menu, options.menu), language=options.language, rewards=paid, unit=options.unit)
+    page = make_page(
+        menu, language=options.language, rewards=paid, unit=options.unit, sender=sender(options, menu)
+    )  # fmt: skip
     if options.output is not None:
         with whole_file(Path(options.output)) as temporary:
             temporary.write_text(page, encoding="utf-8")
     return page
+
+
+def sender(options: Leaflet, menu: "Menu") -> dict[str, str]:
+    """Who asks, as far as it is said: by the options, and where they are silent by the campaign."""
+    from halfmask.pages.leaflet import SENDER, kept_words
+
+    told = {name: getattr(options, name) for name in SENDER}
+    if options.campaign is not None:
+        offered = _offered(options.campaign, menu)
+        told["purpose"] = told["purpose"] or str(offered["purpose"])
+        told["keeps"] = told["keeps"] or kept_words(str(offered.get("keep_reports")), options.language)
+    return told
+
+
+def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
+    """A campaign whose menu is this one: a leaflet about other settings would promise what nobody keeps."""
+    from halfmask.mechanisms.setting import PrivacySetting
+
+    try:
+        plain: dict[str, Any] = json.loads(Path(path).read_bytes())
+        theirs = {each["id"]: PrivacySetting.parse(each["setting"]) for each in plain["menu"]["settings"]}
+        plain["purpose"]
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}; `campaign` names a file", place=str(path)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(
+            f"{path} is no campaign with a purpose and a menu: save what is offered, or what the service shows of it",
+            place=str(path),
+        ) from error
+    ours = {each.id: each.setting for each in menu.settings}
+    wrong = [id for id, setting in theirs.items() if ours.get(id) != setting]
+    if wrong:
+        raise OptionError(
+            f"the campaign's {', '.join(wrong)} is not what the menu has by that name: take the campaign's own menu",
+            place=str(path),
+        )
+    return plain

@@ -7,7 +7,7 @@ and never leaves it: the page's policy forbids it to fetch or send anything.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.words import noise_quantile, shown
 from halfmask.pages.first_page import LARGE
 from halfmask.pages.page import Markup, allowed, page_file, render
+from halfmask.protection.guarantees.units import odds
 from halfmask.streams import stream
 from halfmask_device.decimals import number_text
 
@@ -30,27 +31,50 @@ DAY = (
 """A day by the hour, over its median: an example made for this page, nobody's own."""
 CHANCES = 201
 SEED = 20
-WIDTH, HEIGHT = 600, 160
+WIDTH, HEIGHT, ROOM = 600, 240, 28
 FEWEST, MOST = 8, 288
+MOST_TIMES = 10**6
+MINUS = "\u2212"
+SENDER = ("recipient", "purpose", "keeps", "contact")
+"""What a household must be told of who asks."""
 
 
-def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | None = None, unit: str = "") -> str:
-    """The page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month")."""
-    texts = _texts()
-    if language not in texts:
-        raise OptionError(f"the leaflet does not speak '{language[:20]}': it speaks {', '.join(texts)}")
+def leaflet(
+    menu: Menu,
+    *,
+    language: str = "en",
+    rewards: Mapping[str, str] | None = None,
+    unit: str = "",
+    sender: Mapping[str, str] | None = None,
+) -> str:
+    """The page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month").
+
+    ``sender`` says who asks, by the names in `SENDER`; what it leaves out is a blank on the page, to be filled in.
+    """
+    words = _words(language)
     for id in rewards or {}:
         menu[id]
-    words, asked = texts[language], menu.question
+    asked = menu.question
     unit = unit or (asked.unit if asked else "")
     reading = asked.change if asked else 1.0
     day = example_day(reading, asked.window if asked else 48)
-    levels = [_level(each, menu, words, day, (rewards or {}).get(each.id), unit, reading) for each in menu.settings]
+    seen = {each.id: _masked(each, day) for each in menu.settings}
+    scale = OneScale.of([day, *seen.values()])
+    levels = [
+        {
+            "id": each.id,
+            "head": ": ".join(filter(None, (f"{words['level']} {each.id}", words["names"].get(each.name, each.name)))),
+            "lines": _sentences(each, menu, words, unit, reading, (rewards or {}).get(each.id)),
+            "seen": scale.points(seen[each.id]),
+        }
+        for each in menu.settings
+    ]
     data = {
-        "shown": words["own_shown"],
-        "bad": words["own_bad"],
-        "decimal": words["decimal"],
+        **{name: words[name] for name in ("own_shown", "own_bad", "day_own", "decimal", "thousands")},
         "unit": unit,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "room": ROOM,
         "levels": [{"id": each.id, "quantiles": _quantiles(each)} for each in menu.settings],
     }
     script = page_file("leaflet.js")
@@ -58,7 +82,11 @@ def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | No
         "leaflet.html",
         language=language,
         words=words,
+        sender={name: (sender or {}).get(name, "") for name in SENDER},
         levels=levels,
+        day=scale.points(day),
+        scale=[(f"{scale.height(at):.1f}", _label(at, words) if scale.apart(at) else "") for at in scale.marks()],
+        unit=unit,
         width=WIDTH,
         height=HEIGHT,
         data=Markup(json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")),
@@ -67,6 +95,11 @@ def leaflet(menu: Menu, *, language: str = "en", rewards: Mapping[str, str] | No
         policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed(script)}; img-src data:",
         foot=words["foot"].format(version=__version__),
     )
+
+
+def kept_words(keep_reports: str, language: str) -> str:
+    """What a campaign keeps, as its ``keep_reports`` says."""
+    return str(_words(language)["keeps_always" if keep_reports == "always" else "keeps_until_closed"])
 
 
 def example_day(reading: float, count: int) -> FloatArray:
@@ -85,38 +118,48 @@ class Told:
     kind: str = ""
 
 
-def _level(
-    entry: MenuSetting,
-    menu: Menu,
-    words: Mapping[str, Any],
-    day: FloatArray,
-    reward: str | None,
-    unit: str,
-    size: float,
-) -> dict[str, Any]:
-    """What the template says and draws of a level."""
-    name = words["names"].get(entry.name, entry.name)
-    seen = day if entry.id == NONE_ID else entry.setting.mask(day, stream(SEED, "pages.leaflet"))
-    lines = _sentences(entry, menu, words, unit, size)
-    if reward:
-        lines.append(Told(words["earns"].format(amount=reward), "earns"))
-    low, high = min(0.0, float(seen.min()), float(day.min())), max(float(seen.max()), float(day.max()))
-    return {
-        "id": entry.id,
-        "head": f"{words['level']} {entry.id}" + (f": {name}" if name else ""),
-        "lines": lines,
-        "true": _points(day, low, high),
-        "seen": _points(seen, low, high),
-        "zero": f"{_height(0.0, low, high):.1f}",
-        "top": f"{high:.2g}".replace(".", words["decimal"]) + f" {unit}",
-    }
+@dataclass(frozen=True)
+class OneScale:
+    """The heights of all pictures, which have the same one: levels could not be compared otherwise."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, series: Sequence[FloatArray]) -> "OneScale":
+        """From the smallest to the largest of all values, zero among them."""
+        return cls(min(0.0, *(float(each.min()) for each in series)), max(0.0, *(float(each.max()) for each in series)))
+
+    def height(self, value: float) -> float:
+        """Of a value, from the top."""
+        return HEIGHT * (self.high - value) / ((self.high - self.low) or 1.0)
+
+    def marks(self) -> tuple[float, float, float]:
+        """What is written beside the pictures."""
+        return self.high, 0.0, self.low
+
+    def apart(self, value: float) -> bool:
+        """Whether a mark has room beside that of zero, also in the large letters of a phone."""
+        return value == 0 or abs(self.height(value) - self.height(0.0)) >= ROOM
+
+    def points(self, values: FloatArray) -> str:
+        """A line through them."""
+        step = WIDTH / max(len(values) - 1, 1)
+        return " ".join(f"{at * step:.1f},{self.height(float(value)):.1f}" for at, value in enumerate(values))
 
 
-def _sentences(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float) -> list[Told]:
-    """What others could tell under a level."""
+def _masked(entry: MenuSetting, day: FloatArray) -> FloatArray:
+    return day if entry.id == NONE_ID else entry.setting.mask(day, stream(SEED, "pages.leaflet"))
+
+
+def _sentences(
+    entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float, reward: str | None
+) -> list[Told]:
+    """What others could tell under a level, and what it earns."""
     reading = f"{_number(size, words)} {unit}".strip()
+    earns = [Told(words["earns"].format(amount=reward), "earns")] if reward else []
     if entry.id == NONE_ID:
-        return [Told(words["open_words"])]
+        return [Told(words["open_words"]), *earns]
     told, found, asked = [], entry.protection, menu.question
     if found and found.hides_next_to_nothing:
         told.append(Told(words["nothing"], "nothing"))
@@ -127,34 +170,47 @@ def _sentences(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: s
         told.append(Told(words[key].format(reading=reading, low=low, high=high)))
     if found and found.guess is not None:
         told.append(Told(words["guess"].format(guess=_percent(found.guess, 0, words))))
-    if found and found.recognised is not None:
-        told.append(Told(words["named"].format(named=f"{100 * found.recognised:.0f}")))
     told += map(Told, _promise(entry, menu, words, unit))
+    open_ = menu.settings[-1].protection
+    if found and found.recognised is not None and open_ and open_.recognised is not None:
+        named, bare = (f"{1000 * each:.0f}" for each in (found.recognised, open_.recognised))
+        told.append(Told(words["named"].format(named=named, open=bare)))
     if found and found.errors and asked:
         users, error = list(found.errors.items())[-1]
         told.append(Told(words["total"].format(users=_whole(users, words), error=_percent(error, 1, words))))
-    return told
+    return told + earns
 
 
 def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
+    """The best odds of who knows everything else, for one report and for the window of the menu's question."""
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
-    change = f"{_exact(asked.change, words)} {unit}".strip()
-    told = [words["promise"].format(change=change, factor=_spoken(_factor(found.reading), words))]
-    if found.window is not None:
-        chance = math.floor(1 / asked.delta * (1 + 1e-12))
-        key = "promise_window_weak" if found.window > LARGE else "promise_window"
-        factor = _spoken(_factor(found.window), words)
-        window = {"window": _whole(asked.window, words), "chance": _whole(chance, words)}
-        told.append(words[key].format(factor=factor, **window))
+    guarantee, change = asked.asked(entry.setting), f"{_exact(asked.change, words)} {unit}".strip()
+    one, many = (_times(odds(guarantee, count), words) for count in (1, asked.window))
+    told = [words["promise"].format(change=change, right=one)]
+    if asked.window > 1:
+        key = "promise_window_weak" if found.window is None or found.window > LARGE else "promise_window"
+        told.append(words[key].format(window=_whole(asked.window, words), right=many))
     return told
+
+
+def _times(chance: float, words: Mapping[str, Any]) -> str:
+    """How often a guess is right, rounded up as `units.times` does; never always where it is not quite."""
+    if chance >= 1:
+        return str(words["always"])
+    of = 100
+    while (right := math.ceil(of * chance - 1e-9)) == of and of < MOST_TIMES:
+        of *= 10
+    if right == of:
+        return str(words["nearly_always"])
+    return str(words["times"].format(right=_whole(right, words), of=_whole(of, words)))
 
 
 def _number(value: float, words: Mapping[str, Any]) -> str:
     """Three digits, as the language writes them."""
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"]})
+    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
 
 
 def _exact(value: float, words: Mapping[str, Any]) -> str:
@@ -170,18 +226,10 @@ def _percent(share: float, digits: int, words: Mapping[str, Any]) -> str:
     return f"{100 * share:.{digits}f} %".replace(".", words["decimal"])
 
 
-def _factor(epsilon: float) -> str:
-    """e^epsilon, rounded up, so that it is never said to be less; large ones as a power of ten."""
-    if epsilon > math.log(1e6):
-        return f"10^{math.ceil(epsilon / math.log(10))}"
-    factor = math.exp(epsilon)
-    step = 10.0 ** (math.floor(math.log10(factor)) - 1)
-    return f"{math.ceil(factor / step - 1e-9) * step:.10g}"
-
-
-def _spoken(factor: str, words: Mapping[str, Any]) -> str:
-    """A factor as the language writes it."""
-    return _whole(int(factor), words) if factor.isdigit() else factor.replace(".", words["decimal"])
+def _label(value: float, words: Mapping[str, Any]) -> str:
+    """Of an axis: two digits, or whole numbers."""
+    text = f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.2g}"
+    return text.translate({ord("."): words["decimal"], ord(","): words["thousands"], ord("-"): MINUS})
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:
@@ -193,15 +241,8 @@ def _quantiles(entry: MenuSetting) -> list[float] | None:
     return [float(f"{noise_quantile(entry.setting, float(each)):.4g}") for each in chances]
 
 
-def _height(value: float, low: float, high: float) -> float:
-    return HEIGHT - (HEIGHT - 10) * (value - low) / ((high - low) or 1.0)
-
-
-def _points(values: FloatArray, low: float, high: float) -> str:
-    step = WIDTH / max(len(values) - 1, 1)
-    return " ".join(f"{at * step:.1f},{_height(float(value), low, high):.1f}" for at, value in enumerate(values))
-
-
-def _texts() -> dict[str, dict[str, Any]]:
+def _words(language: str) -> dict[str, Any]:
     texts: dict[str, dict[str, Any]] = json.loads(page_file("leaflet_texts.json"))
-    return texts
+    if language not in texts:
+        raise OptionError(f"the leaflet does not speak '{language[:20]}': it speaks {', '.join(texts)}")
+    return texts[language]
