@@ -56,11 +56,16 @@ def law(setting: DeviceSetting, step: Fraction) -> Law:
     found = _BUILDERS[setting.mechanism](setting.parameters, step) if reach > Fraction(1, 2) else Silence()
     if found.unmasked > MOST_UNMASKED:
         raise SettingError(
-            f"{setting.text[:80]} leaves {found.unmasked:.4g} of all readings as they are on a lattice of step "
-            f"{float(step):g}, and at most {MOST_UNMASKED} is accepted: take a finer step or more noise, "
+            f"{setting.text[:80]} leaves {_share(found.unmasked)} of all readings as they are on a lattice of step "
+            f"{float(step):g}, and at most {_share(MOST_UNMASKED)} are accepted: take a finer step or more noise, "
             "or say none if that is meant"
         )
     return found
+
+
+def _share(chance: float) -> str:
+    """In percent, and never all where it is not quite."""
+    return "over 99.9 %" if 0.999 < chance < 1 else f"{100 * chance:.3g} %"
 
 
 def law_of(setting: str, step: str | Fraction) -> Law:
@@ -73,9 +78,10 @@ def unmasked_warning(setting: str, step: str | Fraction) -> str | None:
     chance = law_of(setting, step).unmasked
     if setting == "none" or chance <= WARN_UNMASKED:
         return None
+    size = f"{float(Fraction(step)):g}"
     return (
-        f"{setting} leaves {chance:.0%} of all readings as they are on a lattice of step {float(Fraction(step)):g}: "
-        "take a finer step or more noise"
+        f"{setting} leaves {_share(chance)} of all readings as they are on a lattice of step {size}: take a finer step "
+        "or more noise"
     )
 
 

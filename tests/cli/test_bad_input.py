@@ -146,7 +146,11 @@ def test_policies(tmp_path: Path) -> None:
         (("synth", "-o", "x.parquet", "--users", "0"), "users"),
         (("synth", "-o", "x.parquet", "--days", "none"), "none"),
         (("simulate", "--operator", "-abc"), "if its value begins with a hyphen, write --operator=VALUE; see halfmask"),
-        (("simulate", "--operator"), "see halfmask --help"),
+        (("simulate", "--operator"), "see halfmask simulate --help"),
+        (("reward", "fit", "--menu"), "see halfmask reward fit --help"),
+        (("frobnicate", "-o"), "see halfmask --help"),
+        (("demo", "-o", "source.csv"), "cannot write to source.csv: it is a file"),
+        (("demo", "--folder", "source.csv/deep"), "cannot write to source.csv/deep: it is a file, or lies in one"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: tuple[str, ...], word: str, tmp_path: Path) -> None:

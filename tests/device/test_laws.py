@@ -89,7 +89,7 @@ def test_the_ends_of_a_law_are_where_they_should_be() -> None:
     assert noise("none", LATTICE, 5) == [0] * 5
     assert np.abs(draws("sine:0.5,0.3,0.6,0.2,0.3", "own")).max() == 60  # P(1) = 0.5 + 0.027 + 0.07776 + ... = 0.604...
     assert np.abs(draws("uniform:0.237", "own")).max() == 24
-    with pytest.raises(SettingError, match="leaves 1 of all readings"):
+    with pytest.raises(SettingError, match="leaves 100 % of all readings"):
         noise("staircase:900,1,0.001", LATTICE, 2000)  # all but never beyond gamma
     rest = np.array(noise("staircase:900,1,0", LATTICE, 2000))
     assert 80 < np.abs(rest).max() <= 100
@@ -112,7 +112,7 @@ def test_noise_that_leaves_readings_as_they_are_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["laplace:0.00002", "gaussian:0.0001"])
 def test_noise_whose_reach_hid_that_it_does_nothing_is_refused(text: str) -> None:
-    with pytest.raises(SettingError, match="leaves 1 of all readings"):
+    with pytest.raises(SettingError, match="leaves 100 % of all readings"):
         noise(text, Lattice("0.001", "0", "10"), 1)
 
 

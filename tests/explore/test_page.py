@@ -8,6 +8,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page, expect
 
 from halfmask.choice.mix import mix, parse_shares
+from halfmask.figures.paper import paper_menu, paper_name
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explorer import Explorer
@@ -62,7 +63,7 @@ def test_another_omega_chooses_another_menu(page: Page, folder: Path) -> None:
     expect(page.locator("#menu-status")).to_contain_text("chosen in")
     expect(page.locator("#menu-command")).to_contain_text("--omega 0.004")
     drawn(page, "users")
-    expect(page.locator("#figure-users .legendtext")).to_have_text(list(other.ids))
+    expect(page.locator("#figure-users .legendtext")).to_have_text([*map(paper_name, other.ids)])
     page.get_by_role("button", name="Back to the folder's menu").click()
     expect(page.locator("#menu-table td.setting")).to_have_text(texts(saved))
     expect(page.get_by_label("Largest dispersion, omega")).to_have_value("0.1")
@@ -89,7 +90,7 @@ def test_a_bad_weight_is_told_beside_it_and_can_be_mended(page: Page, folder: Pa
 
 
 def test_sliders_give_the_numbers_of_the_function(page: Page, folder: Path) -> None:
-    menu, profile = read_menu(folder / "menu.json"), load_profile(folder / "homes.profile")
+    menu, profile = paper_menu(read_menu(folder / "menu.json")), load_profile(folder / "homes.profile")
     slider = page.get_by_label(f"share of users who take {menu.ids[1]}")
     slider.focus()
     before = page.locator("#mix-scores").get_attribute("data-shares")

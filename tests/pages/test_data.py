@@ -244,7 +244,7 @@ def test_scores_outside_the_studys_range_are_not_shown() -> None:
     assert "outside the study's range" in heatmap_caption(data)
     drawn = [text.get_text() for axis in draw_heatmaps(data).axes for text in axis.texts]
     assert drawn.count("outside") == 4
-    traces = heatmap_figure(data, "").traces
+    traces = [trace for trace in heatmap_figure(data, "").traces if trace["type"] == "heatmap"]
     assert all(trace["text"] == [["", "outside"], [trace["text"][1][0], ""]] for trace in traces)
     shown = [*drawn, *(cell for trace in traces for row in trace["text"] for cell in row)]
     assert all(0 <= float(text) <= 1 for text in shown if text and text != "outside")

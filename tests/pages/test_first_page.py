@@ -1,6 +1,8 @@
 """The page that is signed: every number is the offer's, recomputed; danger stands first; nothing is claimed for all."""
 
+import math
 import re
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -8,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from halfmask.audits.verdict import ALMOST
 from halfmask.figures.inputs import Inputs
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
+from halfmask.menus.promise import Protection
 from halfmask.menus.words import total_error
 from halfmask.pages.first_page import LARGE, danger, offer_section, percent
 from halfmask.profiles.profile import Profile
@@ -19,6 +23,7 @@ from halfmask.protection.evidence import evidence_from_panel, population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import SLACK, upwards
+from tests.audits.cards import card, two_settings
 from tests.menus.cases import QUESTION, street, studied
 
 
@@ -78,6 +83,7 @@ def allowed() -> set[str]:
     told += [QUESTION.size, f"{QUESTION.window}", f"{QUESTION.delta:g}", QUESTION.drawn(), "delta 0", f"{LARGE:g}"]
     told += [f"{profile.readings:,}", *(str(day.astype("datetime64[D]")) for day in ends_of(profile))]
     told += inputs().warnings()
+    told += [inputs().menu.question.words()]  # type: ignore[union-attr]
     return numbers(" ".join(told)) | {"1", "100"}  # scores run from 0 to 1; 100 % would tell nothing
 
 
@@ -103,12 +109,45 @@ def test_every_epsilon_stands_with_its_change_window_and_delta() -> None:
 
 def test_what_hides_nothing_is_red_and_comes_first() -> None:
     page = offer_section(inputs())
-    hidden = [each for each in inputs().menu.settings[:-1] if danger(each)]  # type: ignore[union-attr]
+    menu = inputs().menu
+    assert menu is not None
+    hidden = [each for each in menu.settings[:-1] if danger(each, menu.question)]
     assert hidden
     assert page.index('class="danger"') < page.index("<table")
     for each in hidden:
-        assert f"{each.id} of the paper&#39;s menu ({each.setting})" in page
-    assert not any(danger(each) for each in signed().settings[:-1])
+        assert f"Paper {each.id} ({each.setting}) " in page
+    assert not any(danger(each, signed().question) for each in signed().settings[:-1])
+
+
+def test_what_promises_nothing_is_red_too() -> None:
+    menu = inputs().menu
+    assert menu is not None
+    bounded = [each for each in menu.settings[:-1] if each.setting.mechanism == "sine" and not danger(each)]
+    assert bounded  # it hides something
+    page = unescape(offer_section(inputs())).partition("<table")[0]
+    for each in bounded:
+        assert f"Paper {each.id} ({each.setting}) promises nothing: it keeps no epsilon for a change" in page
+    kept = [each for each in menu.settings[:-1] if each.setting.mechanism == "laplace" and not danger(each)]
+    assert kept
+    assert not any(f"({each.setting})" in page for each in kept)
+
+
+def test_the_box_says_how_often_a_day_gives_a_change_away() -> None:
+    """By the card, where there is one: rounded up, and never as less than it is."""
+    bare = Protection(0.5)
+    seen = card()
+    entry = replace(two_settings()["B"], protection=bare)
+    certain = seen["B"].typical.composed[seen.day][math.inf]
+    told = danger(entry, QUESTION, seen)
+    (share,) = re.findall(r"certain, (> 99|\S+) % of the time", told)
+    assert share == "> 99" if certain > ALMOST else float(share) >= 100 * certain * (1 - SLACK)
+    assert f"a day's {seen.day:,} reports give a change of" in told
+    assert "of the time" not in danger(entry, QUESTION)
+    assert danger(entry) == ""  # a menu that does not say what its epsilons are about
+
+
+def test_an_epsilon_that_is_not_kept_is_no_promise() -> None:
+    assert cells(offer_section(inputs()))["N"][2:4] == ["no promise", "no promise"]
 
 
 def test_levels_that_too_few_producers_carry_are_not_recommended() -> None:
@@ -116,7 +155,11 @@ def test_levels_that_too_few_producers_carry_are_not_recommended() -> None:
     carried = [each.id for each in signed().settings[:-1] if (each.needed or 0) <= 200]
     short = [each for each in signed().settings[:-1] if (each.needed or 0) > 200]
     assert short
-    assert f"offer {', '.join(carried)}, with" in unescape(page) if carried else "offer no level" in page
+    assert (
+        f"offer {', '.join(carried)} of the table above, with" in unescape(page)
+        if carried
+        else "offer no level" in page
+    )
     for each in short:
         assert f"{each.id} ({each.name}) needs {each.needed:,} producers" in page
 

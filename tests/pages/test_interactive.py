@@ -21,7 +21,7 @@ from halfmask.figures.interactive.readings import MOST_PERIODS, readings_figure,
 from halfmask.figures.noise import noise_data
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
 from halfmask.figures.style import PALETTE, looks
-from halfmask.figures.trajectories import trajectory_data, users_data
+from halfmask.figures.trajectories import NEAR, trajectory_data, users_data
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.show import ProfilePicture
 from tests.pages.studies import FIGURES as OF_A_FOLDER
@@ -99,10 +99,56 @@ def test_heat_maps_are_those_that_are_drawn(inputs: Inputs, figures: dict[str, I
     assert inputs.mix is not None
     assert inputs.menu is not None
     maps = heatmap_data(inputs.mix, inputs.menu)
-    for trace, name in zip(figures["mixes"].traces, CELL_TITLES, strict=True):
+    for trace, name in zip(traces(figures["mixes"], type="heatmap"), CELL_TITLES, strict=True):
         cells = np.array([[np.nan if cell is None else cell for cell in row] for row in trace["z"]])
         assert cells == pytest.approx(maps.cells[name], rel=1e-5, nan_ok=True)
         assert trace["x"] == maps.settings
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, as the Web Content Accessibility Guidelines have it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_numbers_in_cells_and_bars_can_be_read(figures: dict[str, Interactive]) -> None:
+    assert contrast("#444444", "#41b6c4") < 4.5  # plotly's own choice
+    for grid, text in zip(traces(figures["mixes"], type="heatmap"), traces(figures["mixes"], mode="text"), strict=True):
+        at, shades = zip(*grid["colorscale"], strict=True)
+        found = {(x, y): ink for x, y, ink in zip(text["x"], text["y"], text["textfont"]["color"], strict=True)}
+        told = dict(zip(zip(text["x"], text["y"], strict=True), text["text"], strict=True))
+        for y, row, words in zip(grid["y"], grid["z"], grid["text"], strict=True):
+            for x, cell, word in zip(grid["x"], row, words, strict=True):
+                if cell is not None:
+                    place = (cell - grid["zmin"]) / ((grid["zmax"] - grid["zmin"]) or 1)
+                    mixed = [np.interp(place, at, [int(each[k : k + 2], 16) for each in shades]) for k in (1, 3, 5)]
+                    colour = "#" + "".join(f"{round(part):02x}" for part in mixed)
+                    assert contrast(found[x, y], colour) >= 4.5
+                    assert told[x, y] == word
+    for bars in figures["offer"].traces:
+        for ink, colour in zip(bars["insidetextfont"]["color"], bars["marker"]["color"], strict=True):
+            assert contrast(ink, colour) >= 4.5
+        assert set(bars["textposition"]) <= {"inside", "outside"}  # never left out, however narrow
+
+
+def test_labels_in_one_spot_are_one_label(figures: dict[str, Interactive]) -> None:
+    menu = traces(figures["limit"], name="menu", xaxis="x")[0]
+    places = list(zip(menu["x"], menu["y"], strict=True))
+    assert "N" not in menu["text"]  # A hides nothing either, and stands where N does
+    assert any(text.endswith(", N") for text in menu["text"])
+    for number, (x, y) in enumerate(places):
+        assert all(abs(x - other) > NEAR or abs(y - height) > NEAR for other, height in places[:number])
+
+
+def test_what_is_wide_lies_below_the_other_curves(figures: dict[str, Interactive]) -> None:
+    widths = [trace["line"]["width"] for trace in traces(figures["guarantees"], xaxis="x")]
+    assert widths == sorted(widths, reverse=True)
 
 
 def test_ellipses_reach_as_far_as_the_tenth_percentiles(inputs: Inputs, figures: dict[str, Interactive]) -> None:

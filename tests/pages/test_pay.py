@@ -49,8 +49,8 @@ def test_a_schedule_comes_back_from_its_file(paid: Path, schedule: Schedule) -> 
     assert Schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
 
 
-def test_the_section_has_rewards_honesty_and_who_takes_part(schedule: Schedule) -> None:
-    told = pay_section(schedule)
+def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: Inputs, schedule: Schedule) -> None:
+    told = pay_section(inputs)
     for id, paid in schedule.honest.rewards.items():
         assert f'<th scope="row">{id}</th>' in told
         assert f"{paid:.4g}" in told
@@ -60,7 +60,17 @@ def test_the_section_has_rewards_honesty_and_who_takes_part(schedule: Schedule) 
     assert f"{schedule.honesty_costs:.2%} wider" in told
     assert all(f"{at.utility:.3f}" in told for at in schedule.equal)
     assert all(f"Without honesty, {each}." in told for each in schedule.arbitrage)
-    assert pay_section(None) == ""
+    assert pay_section(replace(inputs, schedule=None)) == ""
+
+
+def test_the_section_says_of_which_menu_its_letters_are(inputs: Inputs, schedule: Schedule) -> None:
+    assert inputs.paid is inputs.menu
+    assert "for the settings of the paper&#39;s menu (here A is paper A)" in pay_section(inputs)
+    assert inputs.offer is not None
+    noise = {each.id: each.noise_std or 0.0 for each in inputs.offer.settings}
+    assert "for the levels of the offer" in pay_section(replace(inputs, schedule=replace(schedule, noise=noise)))
+    alone = pay_section(replace(inputs, offer=None))
+    assert "paper" not in alone.partition("<table")[0]
 
 
 def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:

@@ -125,7 +125,7 @@ def test_the_menu_is_told_with_its_numbers(made: Path) -> None:
     for each in menu.settings:
         assert f"{each.privacy.median:.2f}" in page.text
         assert each.setting.mechanism in page.text
-    assert f"Setting {menu.settings[0].id} has privacy" in page.text
+    assert f"Setting paper {menu.settings[0].id} has privacy" in page.text
 
 
 def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
@@ -134,6 +134,69 @@ def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
     write_menu(replace(menu, empty_bins=(empty,)), folder / "menu.json")
     page, _ = words_of(folder)
     assert "No setting for privacy 0.2 to 0.4: the nearest is laplace:3, but its <privacy> disperses." in page.text
+
+
+DAYS = """day,reports,cost,spent,utility,producers_A,producers_N,truth,estimate,low,high,error,privacy,inside
+1,48,0,0,0.9,6,1,982.239,949.503,870.332,1028.674,0.03,0.33,True
+2,48,0,0,0.9,5,0,961.06,1164.9,1085.7,1244.1,0.2,0.33,False
+3,48,0,0,0.9,2,0,300,,,,,0.33,
+"""
+
+
+def test_a_sharing_that_ran_is_shown_beside_the_truth(folder: Path) -> None:
+    page, _ = words_of(folder)
+    assert "sharing" not in page.ids
+    (folder / "sharing.csv").write_text(DAYS)
+    page, _ = words_of(folder)
+    assert page.ids.index("protection") < page.ids.index("sharing") < page.ids.index("data")
+    assert "for 3 days: up to 7 devices" in page.text
+    assert "1 of 2 published intervals hold the true total" in page.text
+    assert "1 A 6, N 1 982 950 870 to 1,029 3.3 % yes" in page.text
+    assert "2 A 5 961 1,165 1,086 to 1,244 21.2 % no" in page.text
+    assert "3 A 2 300 withheld – – –" in page.text
+
+
+def test_the_leaflet_is_named_where_there_is_one(folder: Path) -> None:
+    assert "leaflet.html" not in words_of(folder)[0].text
+    (folder / "leaflet.html").write_text("")
+    page, _ = words_of(folder)
+    assert "leaflet.html" in page.references
+
+
+def test_a_wide_table_says_what_it_is_and_can_be_scrolled_by_keyboard(folder: Path) -> None:
+    """All tables of four columns or more: on a phone the fourth is out of sight."""
+    text = page_of(read_inputs(folder, command_of), [])
+    for found in re.finditer(r"<div class=\"scroll[^>]*>\s*<table>(.*?)</table>", text, re.S):
+        columns = max(len(re.findall(r"<t[dh][ >]", row)) for row in found[1].split("</tr>"))
+        opening = found[0].partition("<table>")[0]
+        assert ('tabindex="0" role="region" aria-label="' in opening) == (columns > 3), opening
+        assert (text[: found.start()].rstrip().endswith("swipe the table.</p>")) == (columns > 3)
+    labels = re.findall(r'role="region" aria-label="([^"]*)"', text)
+    assert len(labels) == len(set(labels)) > 3
+
+
+def test_a_distance_has_its_unit(folder: Path) -> None:
+    profile = load_profile(folder / "homes.profile")
+    inputs = replace(read_inputs(folder), profile=replace(profile, about={**profile.about, "unit": "kW"}))
+    assert inputs.unit == "kW"
+    page = Page(page_of(inputs, [])).text
+    assert re.search(r"from its report is [\d.]+ kW off on average, under paper [A-E] [\d.]+ kW\.", page)
+    readings = next(each for each in drawings(inputs) if each.name == "readings").draw()
+    assert readings.axes[1].get_ylabel().split() == ["sum", "of", "all", "readings", "(each", "in", "kW)"]
+
+
+def test_no_caption_takes_delta_for_the_chance_that_the_odds_shift(folder: Path) -> None:
+    """delta = E max(1 - exp(epsilon - L), 0) <= P(L > epsilon): for Laplace noise by hand, several times less."""
+    (caption,) = [each.caption for each in drawings(read_inputs(folder)) if each.name == "guarantees"]
+    assert "never more than the chance that the odds shift by more than the factor" in caption
+    assert "chance delta" not in caption
+    b, change, epsilon = 1.0, 2.0, 1.0
+    x = np.linspace(-30, 30, 600_001)
+    density = np.exp(-np.abs(x) / b) / (2 * b)
+    loss = (np.abs(x - change) - np.abs(x)) / b
+    delta = np.sum(density * np.maximum(1 - np.exp(epsilon - loss), 0)) * (x[1] - x[0])
+    tail = np.sum(density * (loss > epsilon)) * (x[1] - x[0])
+    assert delta < 0.7 * tail
 
 
 def test_names_are_escaped(folder: Path) -> None:

@@ -37,14 +37,14 @@ def test_the_reports_table_is_not_below_the_card() -> None:
     for each in card().cards:
         row = table[each.id]
         for cell, bound in ((row[2], each.typical.epsilon), (row[3], each.promises["a day"].epsilon)):
-            assert (cell == "none") == (bound is None)
+            assert (cell == "no promise") == (bound is None)
             assert bound is None or float(cell) >= bound * (1 - SLACK)
             checked += bound is not None
         for cell, chance in (
             (row[4], each.typical.certain),
             (row[5], each.typical.composed[card().day][math.inf]),
         ):
-            shown = unescape(cell).lstrip("≤ ").rstrip("%")
+            shown = unescape(cell).lstrip("≤ ").rstrip(" %")
             assert shown == "> 99" or float(shown) >= 100 * chance * (1 - SLACK)
     assert checked
 

@@ -48,9 +48,10 @@ def main() -> None:
 
 def _way_out(message: str) -> str:
     """Where to look; an option said to lack a value may be followed by one that begins with a hyphen."""
-    told = message.split()
+    told, command = message.split(), _command()
     split = [option for option, value in pairwise(sys.argv[1:]) if option in told and value.startswith("-")]
-    return (f"if its value begins with a hyphen, write {split[0]}=VALUE; " if split else "") + "see halfmask --help"
+    hyphen = f"if its value begins with a hyphen, write {split[0]}=VALUE; " if split else ""
+    return f"{hyphen}see halfmask {f'{command} ' if command in options() else ''}--help"
 
 
 def _command() -> str:

@@ -12,9 +12,9 @@ DEFAULTS = Demo()
 
 
 def demo(options: Demo = DEFAULTS) -> None:
-    """Everything on a synthetic panel: readings, profile, study, menu, mixes, audit, report."""
+    """A synthetic panel through all steps: profile, study, menu, offer, mixes, audits, leaflet, sharing, report."""
     folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    options.check()
     for step in options.steps():
         name = step.command()
         getattr(import_module(f"halfmask.cli.{name}"), name)(step, **WORDS.get(name, {}))

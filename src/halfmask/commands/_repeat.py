@@ -14,6 +14,7 @@ from halfmask.commands.report import ReportOptions
 from halfmask.commands.reward import Reward
 
 if TYPE_CHECKING:
+    from halfmask.audits.card import ReportCard
     from halfmask.figures.inputs import Inputs
 
 
@@ -40,9 +41,11 @@ def _options(inputs: "Inputs", part: str) -> Options:
         return MixOptions.again(
             inputs.mix.about.get("asked", _of_mix(inputs.mix.about)) if inputs.mix else {}, profile, menu, output=mix
         )
-    if part == "card":
-        asked = {"profile": profile, **_of_card(inputs)}
-        return Audit.again(asked, menu, output=card, profile=profile, panel=panel)
+    if part in ("card", "offer_card"):
+        audited = inputs.card if part == "card" else inputs.offer_card
+        asked = {"profile": profile, **_of_card(audited, inputs.card)}
+        of = (menu, card) if part == "card" else (f"{at}/offer.json", f"{at}/offer-card.json")
+        return Audit.again(asked, of[0], output=of[1], profile=profile, panel=panel)
     if part == "schedule":
         return Reward.again(
             {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}, f"{at}/{_menu_paid(inputs)}",
@@ -61,10 +64,8 @@ def _of_schedule(inputs: "Inputs") -> Mapping[str, Any]:
 
 
 def _menu_paid(inputs: "Inputs") -> str:
-    """The file whose settings the schedule pays for: the offer, where it is not the menu."""
-    paid = inputs.schedule.about.get("menu") if inputs.schedule else None
-    of_menu = inputs.menu is not None and list(inputs.menu.ids) == paid
-    return "offer.json" if inputs.offer and not of_menu and list(inputs.offer.ids) == paid else "menu.json"
+    """The file whose settings the schedule pays for."""
+    return "offer.json" if inputs.offer is not None and inputs.paid is inputs.offer else "menu.json"
 
 
 def _source(inputs: "Inputs", at: str) -> str:
@@ -126,12 +127,14 @@ def _of_mix(about: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: about[name] for name in ("step", "repeats", "seed") if about.get(name) is not None}
 
 
-def _of_card(inputs: "Inputs") -> Mapping[str, Any]:
+def _of_card(card: "ReportCard | None", like: "ReportCard | None") -> Mapping[str, Any]:
+    """What a card was asked for by; where there is none yet, as the other card of the folder."""
     from halfmask.audits.audit import GIVEN
 
-    if inputs.card is None:
+    found = card or like
+    if found is None:
         return {}
-    about, change = inputs.card.about, inputs.card.about.sensitivity
+    about, change = found.about, found.about.sensitivity
     if about.asked is not None:
         return about.asked
     asked = {"seed": about.seed, **({"sensitivity": change.range} if change.origin == GIVEN else {})}

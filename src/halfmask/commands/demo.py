@@ -1,14 +1,16 @@
-"""Everything on a synthetic panel."""
+"""From readings to a report and a live sharing, on a synthetic panel."""
 
+import os
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
 from halfmask.commands.audit import Audit
 from halfmask.commands.evaluate import Evaluate
+from halfmask.commands.leaflet import Leaflet
 from halfmask.commands.mix import MixOptions
 from halfmask.commands.offer import OfferOptions
 from halfmask.commands.optimize import Optimize
@@ -16,6 +18,7 @@ from halfmask.commands.profile import ProfileOptions
 from halfmask.commands.report import ReportOptions
 from halfmask.commands.simulate import Simulate
 from halfmask.commands.synth import Synth
+from halfmask.errors import OptionError, RunError
 
 
 @Parameter(name="*")
@@ -32,22 +35,34 @@ class Demo(Options):
     days
         How many days it covers.
     seed
-        The same seed gives the same files, but for the audit of the device's own noise, which has no seed.
+        The same seed gives the same files, but for noise that has no seed: of devices, and of the offer's summary.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("folder",)
 
     _: KW_ONLY
-    folder: AnyPath = Path("demo")
+    folder: Annotated[AnyPath, Parameter(name=["--folder", "--output", "-o"])] = Path("demo")
     users: int = 1000
     days: int = 120
     seed: int = 1
 
+    def check(self) -> None:
+        """Make the folder, which all steps write to."""
+        at = Path(self.folder)
+        try:
+            at.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise OptionError(f"cannot write to {at}: it is a file, or lies in one; name a folder") from error
+        except OSError as error:
+            raise RunError(f"cannot make the folder {at}: {error.strerror or error}; name another") from error
+        if not os.access(at, os.W_OK):
+            raise RunError(f"cannot write to the folder {at}: it is not yours to write in; name another")
+
     def steps(self) -> list[Options]:
         """The commands, in their order."""
         at = Path(self.folder)
-        panel, made, study, menu = (
-            at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json")
+        panel, made, study, menu, offer = (
+            at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json", "offer.json")
         )
         shared = at / "sharing.csv"  # fifty devices of the panel against a live service, for three days
         return [
@@ -55,18 +70,19 @@ class Demo(Options):
             ProfileOptions(str(panel), output=made, unit="kW"),
             Evaluate(made, output=study),
             Optimize(study, output=menu, profile=made),
-            OfferOptions(made, output=at / "offer.json", study=study, panel=str(panel)),
+            OfferOptions(made, output=offer, study=study, panel=str(panel)),
             MixOptions(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
-            Simulate(panel=panel, menu=at / "offer.json", producers=50, days=3, budget=0, leaves=0.0, output=shared),
+            Audit(offer, profile=made, panel=str(panel), output=at / "offer-card.json"),
+            Leaflet(offer, output=at / "leaflet.html"),
+            Simulate(panel=panel, menu=offer, producers=50, days=3, budget=0, leaves=0.0, output=shared),
             ReportOptions(at, figures=("png",)),
         ]
 
 
 @command(Demo)
 def demo(options: Demo) -> Path:
-    """Everything on a synthetic panel: readings, profile, study, menu, mixes, audit, report. Gives its path."""
-    Path(options.folder).mkdir(parents=True, exist_ok=True)
+    """A synthetic panel, profile, study, menu, offer, mixes, audits, leaflet, sharing and report. Gives its path."""
     for step in options.steps():
         step.run()
     return Path(options.folder) / "report.html"

@@ -20,7 +20,7 @@ class Explore(Options):
     Parameters
     ----------
     folder
-        Holds *.profile, study.parquet, menu.json and mix.parquet, as far as there are.
+        Holds *.profile, study.parquet, menu.json, offer.json, mix.parquet, card.json and so on.
     output
         Write the figures to this one HTML file, which opens offline, and end; live controls are left out.
     host

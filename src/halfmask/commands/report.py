@@ -17,7 +17,7 @@ class ReportOptions(Options):
     Parameters
     ----------
     folder
-        Holds *.profile, study.parquet, menu.json and mix.parquet, as far as there are.
+        Holds *.profile, study.parquet, menu.json, offer.json, mix.parquet, card.json, offer-card.json and so on.
     figures
         Also draw every figure to folder/figures in this format; may be repeated.
     """

@@ -141,4 +141,4 @@ def _winners(axis: "Axes", data: Algorithm, scored: "EllipseCollection") -> None
     for name, place in data.winners.items():
         at = (data.privacy[place], data.utility[place])
         axis.plot(*at, marker="o", markersize=7, color=scored.to_rgba(data.fitness[place]), markeredgecolor=INK)
-        axis.annotate(name, at, xytext=(6, 6), textcoords="offset points", fontweight="bold", fontsize=11)
+        axis.annotate(name, at, xytext=(6, 6), textcoords="offset points", fontweight="bold", fontsize=9)

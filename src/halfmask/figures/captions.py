@@ -180,4 +180,7 @@ def curves_caption(data: Curves) -> str:
 
 def readings_caption(_: object) -> str:
     """The readings."""
-    return "How large readings are, on a logarithmic axis, and the total of each period over time."
+    return (
+        "How large readings are, on a logarithmic axis, and the total of each period over time. A total is the plain "
+        "sum of all readings of the period: where they are powers, it is no energy."
+    )

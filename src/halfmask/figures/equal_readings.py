@@ -67,7 +67,7 @@ def draw_equal_readings(data: EqualReadings) -> "Figure":
         axes.set_xticks(data.readings, [f"{count:,}" for count in data.readings])
         axes.minorticks_off()
         axes.set(xlabel="equal readings", ylabel="right guesses, at most, %", ylim=(48, 102))
-        legend_above(axes, "setting")
+        legend_above(axes, "setting", columns=3)
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
-from halfmask.figures.style import INK, panels
+from halfmask.figures.style import INK, ink_on, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.placed import outside
 
@@ -81,22 +81,21 @@ def draw_heatmaps(data: HeatMaps) -> "Figure":
 
 def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
     from matplotlib import colormaps
+    from matplotlib.colors import to_hex
 
     cells = data.cells[name]
     shown = np.ma.masked_invalid(cells)
     mesh = axis.pcolormesh(shown, cmap=colormaps[shades], edgecolors="white", linewidth=0.8)
-    axis.set_xticks(np.arange(len(data.settings)) + 0.5, data.settings)
+    axis.set_xticks(np.arange(len(data.settings)) + 0.5, [name.replace(" ", "\n") for name in data.settings])
     axis.set_yticks(np.arange(len(data.shares)) + 0.5, [percent(share) for share in data.shares])
     axis.invert_yaxis()
     axis.grid(visible=False)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     for row, column in np.argwhere(np.isfinite(cells)):
-        red, green, blue, _ = mesh.to_rgba(cells[row, column])
-        dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.55
         axis.text(
             column + 0.5, row + 0.5, f"{cells[row, column]:.2f}", ha="center", va="center", fontsize=8.5,
-            color="#ffffff" if dark else "#101418",
+            color=ink_on(to_hex(tuple(mesh.to_rgba(cells[row, column])))),
         )  # fmt: skip
     for row, column in np.argwhere(data.outside[name]):
         axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=INK)

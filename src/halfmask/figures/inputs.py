@@ -10,6 +10,7 @@ from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.menu import MenuSamples, menu_samples
+from halfmask.figures.paper import PAPER, paper_card, paper_menu, paper_mix
 from halfmask.figures.samples import Samples, read_samples
 from halfmask.figures.simulated import SimulatedDays, read_days
 from halfmask.files import read_page
@@ -27,6 +28,7 @@ PARTS = {
     "offer": "offer",
     "mix": "mix",
     "card": "audit",
+    "offer_card": "audit",
     "schedule": "reward",
 }
 """The parts of a folder, each with the command that makes it."""
@@ -40,7 +42,11 @@ def by_name(_: "Inputs", part: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The parts of a report that are there; ``name`` is what the report calls the data."""
+    """The parts of a report that are there; ``name`` is what the report calls the data.
+
+    Beside an offer, the settings of the paper's menu are called paper A and so on, here and in its card and mixes.
+    ``days`` are those of simulation.csv, ``shared`` those of sharing.csv.
+    """
 
     folder: Path
     name: str
@@ -54,6 +60,8 @@ class Inputs:
     schedule: "Schedule | None" = None
     days: SimulatedDays | None = None
     spell: Speller = by_name
+    offer_card: ReportCard | None = None
+    shared: SimulatedDays | None = None
 
     @cached_property
     def whole(self) -> "Inputs":
@@ -75,6 +83,15 @@ class Inputs:
         asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
         return next(filter(None, asked), "")
 
+    @property
+    def paid(self) -> Menu | None:
+        """The menu that the schedule pays for, which names it by the settings' noise; None where it is not here."""
+        noise = self.schedule.noise if self.schedule else {}
+        for menu in (self.offer, self.menu):
+            if menu and noise == {each.id.removeprefix(PAPER): each.noise_std or 0.0 for each in menu.settings}:
+                return menu
+        return None
+
     def warnings(self) -> list[str]:
         """What goes with every result of the folder's menus, each once."""
         told = [each for menu in (self.offer, self.menu) if menu for each in menu.warnings()]
@@ -83,6 +100,10 @@ class Inputs:
     def command(self, part: str) -> str:
         """The command that makes a part."""
         return self.spell(self, part)
+
+    def beside_offer(self, menu: Menu) -> Menu:
+        """A menu chosen from the study, with names that are not those of the offer's levels."""
+        return paper_menu(menu) if self.offer else menu
 
     def holds(self, part: str) -> bool:
         """Whether the part is there."""
@@ -110,12 +131,26 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> Inputs:
     name, profile = _profile(folder) or (folder.resolve().name, None)
     if not (profile or menu or (folder / "study.parquet").exists()):
         raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
-    days = read_days(folder / "simulation.csv")
-    found = Inputs(folder, name, profile, None, menu, mix, None, card, offer, schedule, days, spell)
+    offer_card = ReportCard.read(folder / "offer-card.json") if (folder / "offer-card.json").exists() else None
+    days, shared = (read_days(folder / name) for name in ("simulation.csv", "sharing.csv"))
+    found = Inputs(
+        folder, name, profile, None, menu, mix, None, card, offer, schedule, days, spell, offer_card, shared
+    )  # fmt: skip
     _check_same(found)
-    if card and menu:
-        _check_menu(folder, card, menu)
-    return found
+    _check_menu(folder, "card.json", card, "menu.json", menu)
+    _check_menu(folder, "offer-card.json", offer_card, "offer.json", offer)
+    return _told_apart(found) if offer else found
+
+
+def _told_apart(found: Inputs) -> Inputs:
+    """The settings of the paper's menu by names of their own."""
+    menu, card, mix = found.menu, found.card, found.mix
+    return replace(
+        found,
+        menu=paper_menu(menu) if menu else None,
+        card=paper_card(card) if card else None,
+        mix=paper_mix(mix) if mix else None,
+    )
 
 
 def _schedule(path: Path) -> "Schedule":
@@ -128,12 +163,12 @@ def _schedule(path: Path) -> "Schedule":
         raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
 
 
-def _check_menu(folder: Path, card: ReportCard, menu: Menu) -> None:
+def _check_menu(folder: Path, file: str, card: ReportCard | None, other: str, menu: Menu | None) -> None:
     """A card is of one menu: the ids of another mean other settings."""
+    if card is None or menu is None:
+        return
     if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in menu.settings]:
-        raise OptionError(
-            f"{folder}/card.json is about other settings than menu.json: recreate it with 'halfmask audit'"
-        )
+        raise OptionError(f"{folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'")
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:
@@ -152,6 +187,7 @@ def _check_same(of: Inputs) -> None:
         "offer.json": of.offer.provenance.get("fingerprint") if of.offer else None,
         "mix.parquet": of.mix.about.get("fingerprint") if of.mix else None,
         "card.json": of.card.about.fingerprint if of.card else None,
+        "offer-card.json": of.offer_card.about.fingerprint if of.offer_card else None,
         "schedule.json": of.schedule.about.get("fingerprint") if of.schedule else None,
         f"{of.name}.profile": of.profile.fingerprint() if of.profile else None,
     }

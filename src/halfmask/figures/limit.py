@@ -102,15 +102,15 @@ def _draw_paths(axis: "Axes", data: LimitFigure) -> None:
     for name, band in data.bands.items():
         axis.plot(band.at, band.high, label=f"best {name}", **_look(name))
     axis.plot(data.noise.privacy, data.noise.utility, label=LIMIT, **_look(LIMIT))
-    for names, q, u in _together(data.places):
+    for names, q, u in together(data.places):
         axis.plot([q], [u], "o", color=PALETTE[2], markersize=5)
-        shift, side = ((-5, -12), "right") if q > 2 * NEAR else ((3, -13), "left")
-        axis.annotate(names, (q, u), xytext=shift, textcoords="offset points", fontweight="bold", ha=side)
+        shift = (6, 4) if q > 2 * NEAR else (2, -13)  # nothing is drawn to the upper right of the limit
+        axis.annotate(names, (q, u), xytext=shift, textcoords="offset points", fontweight="bold", fontsize=8.5)
     axis.set(title="The limit of all additive noise", xlabel="privacy", ylabel="utility", xlim=(-0.02, 1.02))
     axis.legend(loc="lower left")
 
 
-def _together(places: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:
+def together(places: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:
     """Names and places, with one label for settings too close to be told apart."""
     found: list[tuple[str, float, float]] = []
     for name, (q, u) in places.items():
@@ -131,7 +131,9 @@ def _draw_shares(axis: "Axes", data: LimitFigure) -> None:
         if deviation >= data.noise.deviation[0]:
             place = (deviation, 100 * part)
             axis.plot(*place, "o", color=PALETTE[2], markersize=5)
-            axis.annotate(id, place, xytext=(-9, -3), textcoords="offset points", fontweight="bold", ha="center")
+            axis.annotate(
+                id, place, xytext=(-6, -3), textcoords="offset points", ha="right", fontweight="bold", fontsize=9
+            )
     axis.set(title="How close noise comes to it", ylabel="privacy, % of the limit")
     axis.set(xlabel=data.deviation)
     plain_log(axis)

@@ -7,7 +7,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.figures.samples import Samples
-from halfmask.figures.style import in_unit, looks, panels
+from halfmask.figures.style import looks, panels, summed
 from halfmask.mechanisms.mechanism import mechanism
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def draw_noise(data: dict[str, NoiseCurve]) -> "Figure":
 
 def total_label(data: dict[str, NoiseCurve]) -> str:
     """What the axis of both panels is."""
-    return in_unit("total |noise| on 100,000 readings", next(iter(data.values())).unit)
+    return summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
 
 
 def _short_number(value: float, _: float) -> str:

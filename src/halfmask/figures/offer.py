@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.layout import axes as axes_of
-from halfmask.figures.style import INK, PALETTE, QUIET, panels
+from halfmask.figures.style import INK, PALETTE, QUIET, ink_on, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import Question
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 OFFER, PAPER = "The offer", "The paper's menu"
 ROOM = 0.03
+INSIDE = 0.55
+"""Guess error from which the promise has room within its bar."""
+GUESS = "guess error (100 % = no report)"
 
 
 @dataclass(frozen=True)
 class Level:
     """One setting: its letter and name, guess error (0 to 1), the epsilon of its window (None: none), its utility."""
 
+    id: str
     label: str
     guess: float
     window: float | None
@@ -30,7 +34,7 @@ class Level:
     @property
     def promise(self) -> str:
         """What is written at its bar."""
-        return "no guarantee" if self.window is None else f"epsilon {upwards(self.window)}"
+        return "no promise" if self.window is None else f"epsilon {upwards(self.window)}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
 def _levels(menu: Menu) -> list[Level]:
     return [
         Level(
+            each.id,
             f"{each.id} {each.name}".strip(),
             each.protection.guess,
             each.protection.window,
@@ -67,12 +72,12 @@ def _levels(menu: Menu) -> list[Level]:
 
 def offer_caption(data: Offered) -> str:
     """What is promised and what that costs, with the figure's own numbers."""
-    bare = [each.label.split()[0] for each in data.menus[PAPER] if each.window is None]
-    none = f"{', '.join(bare)} of the paper's menu have none. " if bare else ""
+    bare = [each.id for each in data.menus[PAPER] if each.window is None]
+    none = f"Without a promise: {', '.join(bare)}. " if bare else ""
     cost = "" if data.cost is None else f"The guarantee costs at most {upwards(max(data.cost, 0), 2)} of utility."
     return (
-        "Bars: the error of the best guess of a reading from its report, over that without a report; at 100 % a report "
-        f"tells nothing. Beside them: epsilon {data.question.words()}. {none}{cost}"
+        "Bars: the error of the best guess of a reading from its report, in % of that without a report (not of the "
+        f"reading); at 100 % a report tells nothing. Beside them: epsilon {data.question.words()}. {none}{cost}"
     ).strip()
 
 
@@ -85,12 +90,12 @@ def draw_offer(data: Offered) -> "Figure":
             colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
             axis_.barh(rows, [100 * each.guess for each in levels], color=colours, height=0.62)
             for row, each in enumerate(levels):
-                inside = each.guess > 0.55
+                inside = each.guess > INSIDE
                 place = 100 * (each.guess - ROOM if inside else each.guess + ROOM / 2)
-                side, ink = ("right", "white") if inside else ("left", INK)
+                side, ink = ("right", ink_on(colours[row])) if inside else ("left", INK)
                 axis_.text(place, row, each.promise, va="center", ha=side, color=ink, fontsize=9)
             axis_.set_yticks(list(rows), [each.label for each in levels])
-            axis_.set(title=name, xlabel="error of the best guess (%)", ylabel="level")
+            axis_.set(title=name, xlabel=GUESS, ylabel="level")
             axis_.set(xlim=(0, 100), ylim=(most - 0.5, -0.5))
             axis_.grid(visible=False, axis="y")
     return figure
@@ -106,11 +111,13 @@ def offer_figure(data: Offered, caption: str) -> Interactive:
             {
                 "type": "bar", "orientation": "h", "x": [round(100 * each.guess, 3) for each in levels],
                 "y": [each.label for each in levels], "marker": {"color": colours}, "showlegend": False,
-                "text": [each.promise for each in levels], "textposition": "auto", "customdata": told,
+                "text": [each.promise for each in levels], "customdata": told, "constraintext": "none",
+                "textposition": ["inside" if each.guess > INSIDE else "outside" for each in levels],
+                "insidetextfont": {"color": [ink_on(colour) for colour in colours]}, "cliponaxis": False,
                 "hovertemplate": "<b>%{y}</b><br>guess error %{x:.3g} %<br>%{customdata}<extra></extra>",
                 **axes_of(number),
             }
         )  # fmt: skip
         rows = axis("", type="category", autorange="reversed")
-        made.append(FigurePanel(name, axis("error of the best guess (%)", range=[0, 100]), rows))
+        made.append(FigurePanel(name, axis(GUESS, range=[0, 100]), rows))
     return interactive(caption, traces, made, height=230, legend=False)

@@ -15,9 +15,9 @@ MEASURES = {
     "privacy score": ("o", "privacy score"),
     "reconstruction": ("s", "error of the best guess of a reading"),
     "smoothing": ("^", "error after smoothing a series"),
-    "re-identification": ("D", "users no longer recognised"),
+    "re-identification": ("D", "users no longer linked to their past"),
 }
-"""Errors are shares of the error without any report; users, of those recognised without noise beyond chance."""
+"""Errors are shares of the error without any report; users, of those linked without noise beyond chance."""
 USUAL = 1e-6
 """A delta that is usually asked for."""
 FLOOR = 1e-9
@@ -124,7 +124,7 @@ def draw_curves(data: Curves) -> "Figure":
             axis.minorticks_off()
             axis.set(ylim=(FLOOR, 2), xlabel="epsilon", ylabel="delta (upper bound)")
             axis.axhline(USUAL, color=INK, linewidth=0.7, alpha=0.5)
-            legend_above(axis, title, columns=4)
+            legend_above(axis, title, columns=3)
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.figures.style import PALETTE, in_unit, panels, plain_log
+from halfmask.figures.style import PALETTE, in_unit, panels, plain_log, summed
 from halfmask.profiles.show import ProfilePicture
 
 DATES = 4
@@ -28,7 +28,7 @@ def draw_readings(data: ProfilePicture) -> "Figure":
             plain_log(left)
         right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
         right.set_xticks(*_dates(data.periods))
-        right.set(title="Total of each period", ylabel=in_unit("sum of all readings", data.unit))
+        right.set(title="Total of each period", ylabel=summed("sum of all readings", data.unit))
         right.yaxis.set_major_formatter("{x:,.6g}")
     return figure
 

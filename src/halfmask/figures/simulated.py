@@ -21,18 +21,27 @@ TAKEN = "producers_"
 class SimulatedDays:
     """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
 
-    ``off`` is how far the published total and the two ends of its interval are from the truth, in percent of it.
-    ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
+    ``totals`` are the true total, the published one (estimate) and the two ends of its interval (low, high); NaN where
+    nothing was published. ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
     """
 
     day: list[float]
     utility: list[float]
     privacy: list[float]
     cost: list[float]
-    off: dict[str, list[float]]
+    totals: dict[str, list[float]]
     producers: dict[str, list[float]]
     inside: int
     published: int
+
+    @property
+    def off(self) -> dict[str, list[float]]:
+        """How far the published total and the two ends of its interval are from the truth, in percent of it."""
+        truth = [each or float("nan") for each in self.totals["truth"]]
+        return {
+            name: [100 * (each / of - 1) for each, of in zip(self.totals[name], truth, strict=True)]
+            for name in ("estimate", "low", "high")
+        }
 
 
 def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
@@ -43,11 +52,8 @@ def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
     )
     taken = {name: [_number(row[name]) for row in rows] for name in rows[0] if name.startswith(TAKEN)}
     producers = {name.removeprefix(TAKEN): values for name, values in taken.items()}
-    off = {
-        name: [100 * (_number(row[name]) / (_number(row["truth"]) or float("nan")) - 1) for row in rows]
-        for name in ("estimate", "low", "high")
-    }
-    return SimulatedDays(day, utility, privacy, cost, off, producers, inside.count("True"), len(inside))
+    totals = {name: [_number(row[name]) for row in rows] for name in ("truth", "estimate", "low", "high")}
+    return SimulatedDays(day, utility, privacy, cost, totals, producers, inside.count("True"), len(inside))
 
 
 def read_days(path: Path) -> SimulatedDays | None:

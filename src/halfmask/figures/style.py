@@ -68,6 +68,14 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is told apart better on a colour: one of them has a contrast of 4.5 or more."""
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+
+
 def sized(value: float, unit: str) -> str:
     """A number to three digits with its unit, for a sentence."""
     return f"{value:.3g} {unit}".strip()
@@ -81,6 +89,11 @@ def at_least(bound: float) -> str:
 def in_unit(what: str, unit: str) -> str:
     """The words of an axis with its unit."""
     return f"{what} ({unit or 'in the unit of the readings'})"
+
+
+def summed(what: str, unit: str) -> str:
+    """The words of an axis of sums: a sum of powers is no power, so the unit is said to be that of each reading."""
+    return f"{what} (each in {unit})" if unit else what
 
 
 @contextmanager

@@ -173,8 +173,11 @@ def _draw_menu(axis: "Axes", menu: MenuBand) -> None:
             labels[-1] = (f"{labels[-1][0]}, {name}", *labels[-1][1:])
         else:
             labels.append((name, float(at), float(height)))
-    for text, at, height in labels:
-        axis.annotate(text, (at, height), xytext=(5, 6), textcoords="offset points", fontweight="bold")
+    for number, (text, at, height) in enumerate(labels):  # above and below in turn: names are longer than letters
+        beside, side = ((5, 6), "left") if number % 2 == 0 else ((-3, -14), "right")
+        axis.annotate(
+            text, (at, height), xytext=beside, textcoords="offset points", ha=side, fontweight="bold", fontsize=9
+        )
 
 
 def _menu_looks(names: dict[str, Band]) -> dict[str, dict[str, Any]]:

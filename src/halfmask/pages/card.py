@@ -1,56 +1,94 @@
 """The section of the page that says what settings really protect."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 from halfmask.audits.card import CALIBRATION, BestScore, ReportCard, SettingCard
 from halfmask.audits.empirical import EmpiricalAudit
-from halfmask.audits.tables import at_most
 from halfmask.audits.verdict import ALMOST, law_unknown
+from halfmask.figures.inputs import Inputs
 from halfmask.figures.protection import ratio, smoothed
+from halfmask.figures.style import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.words import brief
-from halfmask.pages.page import Markup, bullets, details, element, joined, paragraph, table
-from halfmask_device.decimals import number_text, upwards
+from halfmask.pages.first_page import chance, epsilon
+from halfmask.pages.page import Markup, bullets, details, element, joined, paragraph, table, warned
+from halfmask_device.decimals import number_text
 
 
-def protection_table(card: ReportCard | None, unit: str = "") -> Markup:
+def protection_section(inputs: Inputs, figures: Sequence[str]) -> Markup:
+    """The offer's levels first, which are signed, then the paper's menu; each part says which menu it is about."""
+    told = [paragraph(QUESTIONS)] if inputs.card or inputs.offer_card else []
+    audited = [("the offer", inputs.offer_card), ("the paper's menu", inputs.card)]
+    cards = [(name, card) for name, card in audited if card]
+    tables = [
+        protection_table(card, f"Table {number}. {name[:1].upper()}{name[1:]}", _columns(card, inputs.unit, number))
+        for number, (name, card) in enumerate(cards, start=3)
+    ]
+    if inputs.offer and not inputs.offer_card:
+        told.append(_offer_unseen(inputs))
+    names = {each.id: each.name for each in inputs.offer.settings} if inputs.offer else {}
+    said = [
+        joined(
+            [
+                element("h3", f"Setting by setting: {name}"),
+                protection_words(card, inputs.unit, names if card is inputs.offer_card else None),
+            ]
+        )
+        for name, card in cards
+    ]
+    costs = [element("h3", "What choosing the menu costs"), paragraph(CALIBRATION)] if cards else []
+    return joined([*told, *tables, *figures, *said, *costs])
+
+
+QUESTIONS = (
+    "The privacy score measures blur. This section asks two other questions of each setting: what is guaranteed, "
+    "whoever looks, and what an attacker still learns from the reports."
+)
+
+
+def _offer_unseen(inputs: Inputs) -> Markup:
+    """Nobody may take what stands here for the offer's."""
+    text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
+    return Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card"))
+
+
+def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Markup:
     """The report card as a table."""
-    if card is None:
-        return Markup("")
+    heads = ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"]
+    rows = [_row(each, card.day) for each in card.cards]
+    return table(f"{name}{columns}", heads, rows, numbers=range(1, 9))
+
+
+def _columns(card: ReportCard, unit: str, number: int) -> str:
+    """What the columns are; a second table has the same."""
+    if number > 3:
+        return ", in the columns of Table 3."
     about, day = card.about, card.day
     size = f"{number_text(about.sensitivity.typical)} {about.unit or unit}".strip()
-    rows = [_row(each, day) for each in card.cards]
-    told = [
-        paragraph(
-            "The privacy score measures blur. This section asks two other questions of each setting: what is "
-            "guaranteed, whoever looks, and what an attacker still learns from the reports."
-        ),
-        table(
-            f"Table 3. The paper's menu. Guarantees are against a change of {size}, a typical reading. Epsilon: for "
-            f"that change in one reading, at delta 0; of a day: in each of its {day:,} readings, at delta "
-            f"{about.delta:g}. Certain: the chance of a report that the other reading could not have given. "
-            f"Attacks were run on {about.evidence}. Best guess: its error, over that without a report. "
-            "Smoothed: the error of a reading after smoothing the series, over that of guessing what others have. "
-            "Linked: users whose reports of the second half of the time are told to be theirs at the first guess, by "
-            f"who knows the first half{_unmasked(card)}; recognised, on the first page, is from one day alone.",
-            ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"],
-            rows,
-            numbers=range(1, 9),
-        ),
-    ]
-    return joined(told)
+    return (
+        f". Guarantees are against a change of {size}, a typical reading. Epsilon: for that change in one reading, at "
+        f"delta 0; of a day: in each of its {day:,} readings, at delta {about.delta:g}. Certain: the chance of a "
+        f"report that the other reading could not have given. Attacks were run on {about.evidence}. Best guess: its "
+        "error, over that without a report. Smoothed: the error of a reading after smoothing the series, over that of "
+        "guessing what others have. Linked: users whose reports of the second half of the time are told to be theirs "
+        f"at the first guess, by who knows the first half{_unmasked(card)}; recognised, on the first page, is from one "
+        "day alone."
+    )
 
 
-def protection_words(card: ReportCard | None) -> Markup:
-    """Each setting in one sentence with its warnings and attacks, and what choosing the menu costs."""
-    if card is None:
-        return Markup("")
-    cost = [element("h3", "What choosing the menu costs"), paragraph(CALIBRATION)]
-    best = _best(card.best, card[card.best.like]) if card.best else Markup("")
-    return joined([best, *(_told(each, card.about.step.size) for each in card.cards), *cost])
+def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] | None = None) -> Markup:
+    """Each setting in one sentence with its warnings and attacks.
+
+    ``names`` are those of an offer's levels; of the paper's menu, the best score stands beside one of its settings.
+    """
+    best = Markup("")
+    if card.best and names is None:
+        best = _best(card.best, card[card.best.like], card.about.unit or unit)
+    return joined([best, *(_told(each, card.about.step.size, (names or {}).get(each.id, "")) for each in card.cards)])
 
 
-def _best(best: BestScore, like: SettingCard) -> Markup:
+def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
     """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
     own = {each.name: each.value for each in like.findings}
     rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.findings]
@@ -63,10 +101,13 @@ def _best(best: BestScore, like: SettingCard) -> Markup:
     guess = next((each.value for each in best.findings if each.name == "reconstruction"), None)
     beside = own.get("reconstruction")
     if guess is not None and beside is not None:
-        told += f" The best guess of a reading from its report is {guess:.2g} off, under {like.id} {beside:.2g}."
+        told += (
+            f" The best guess of a reading from its report is {sized(guess, unit)} off on average, under {like.id} "
+            f"{sized(beside, unit)}."
+        )
     told += " The score alone must not decide."
     heads = ["Attack", "What the number is", "Highest score", like.id]
-    title = element("h3", "The highest score is not the best protection")
+    title = element("h4", "The highest score is not the best protection")
     return joined([title, paragraph(told), table("", heads, rows, numbers=(2, 3))])
 
 
@@ -74,15 +115,15 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _told(each: SettingCard, step: float) -> Markup:
+def _told(each: SettingCard, step: float, name: str) -> Markup:
     attacks = [[found.name, found.words] for found in each.findings]
-    lines = each.lines()
+    lines, head = each.lines(), f"{each.id} {name}".strip()
     return joined(
         [
-            element("h3", f"{each.id}: {brief(each.setting)}"),
+            element("h4", f"{head[:1].upper()}{head[1:]}: {brief(each.setting)}"),
             paragraph(each.sentence),
             bullets(lines) if lines else "",
-            bullets(each.warnings) if each.warnings else "",
+            warned(each.warnings) if each.warnings else "",
             _sampler(each.setting, each.sampler, step) if each.sampler else "",
             details("Every attack in words", table("", [], attacks)),
         ]
@@ -114,9 +155,9 @@ def _row(each: SettingCard, day: int) -> list[str]:
     return [
         each.id,
         f"{each.privacy.median:.2f}" if each.privacy else "–",
-        *("none" if epsilon is None else upwards(epsilon) for epsilon in epsilons),
-        most + at_most(each.typical.certain),
-        most + at_most(each.typical.composed[day][math.inf]),
+        *map(epsilon, epsilons),
+        most + chance(each.typical.certain),
+        most + chance(each.typical.composed[day][math.inf]),
         _percent(ratio(each.found("reconstruction"))),
         _percent(smoothed(each.found("smoothing"))),
         _percent(named.value if named else None),

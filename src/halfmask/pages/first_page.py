@@ -1,23 +1,27 @@
 """The page that is signed: what is offered, promised, still learned and paid, and who decided it."""
 
+import math
 from collections.abc import Sequence
 
 from halfmask.audits.card import ReportCard
+from halfmask.audits.tables import at_most
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
-from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.figures.paper import PAPER
+from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import HIDES, Question
 from halfmask.menus.words import brief
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.pages.page import danger as red
 from halfmask.profiles.quality import quality
-from halfmask_device.decimals import upwards
+from halfmask_device.decimals import number_text, upwards
 
 LARGE = 5.0
 """Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
 BLANK = "\u00a0"
+NO_PROMISE = "no promise"
 
 
 def offer_section(inputs: Inputs) -> Markup:
@@ -34,7 +38,7 @@ def offer_section(inputs: Inputs) -> Markup:
             element("h3", "What is promised"),
             bullets(promised(menu)),
             element("h3", "What an attacker still learns"),
-            bullets(learned(menu, inputs.card)),
+            bullets(learned(menu, inputs.offer_card or inputs.card)),
             element("h3", "What it costs"),
             bullets(costs(menu)),
             element("h3", "Who decided what, and when"),
@@ -46,23 +50,46 @@ def offer_section(inputs: Inputs) -> Markup:
 def dangers(inputs: Inputs) -> Markup:
     """Settings of either menu that must not be offered as protection, in red, before everything else."""
     told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
-    for name, menu in (("offer", inputs.offer), ("paper's menu", inputs.menu)):
+    for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
         for each in menu.settings[:-1] if menu else ():
-            reason = danger(each)
+            reason = danger(each, menu.question if menu else None, card)
             if reason:
-                told.append(f"{each.id} of the {name} ({brief(each.setting)}) {reason}")
+                told.append(f"{_whose(each.id, inputs, menu)} ({brief(each.setting)}) {reason}")
     if not told:
         return Markup("")
     return red("Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
 
 
-def danger(entry: MenuSetting) -> str:
-    """Why a setting hides nothing worth the name; empty where it does, or where nothing is known."""
+def danger(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
+    """Why a setting hides nothing or promises nothing; empty where it does, or where nothing is known."""
     found = entry.protection
-    if found is None or found.guess is None or found.guess >= HIDES:
+    if found is None:
         return ""
-    errs = f"errs by {percent(found.guess)} of guessing without one"
-    return f"hides next to nothing: the best guess of a reading from its report {errs}."
+    if found.guess is not None and found.guess < HIDES:
+        errs = f"errs by {percent(found.guess)} of guessing without one"
+        return f"hides next to nothing: the best guess of a reading from its report {errs}."
+    if asked is None or found.reading is not None or found.window is not None:
+        return ""
+    return f"promises nothing: {_given_away(entry, card) or f'it keeps no epsilon {asked.words()}'}."
+
+
+def _whose(id: str, inputs: Inputs, menu: Menu | None) -> str:
+    """A setting by a name that only one menu has."""
+    if menu is inputs.offer:
+        return f"Level {id} of the offer"
+    return f"Paper {id.removeprefix(PAPER)}" if inputs.offer else f"Setting {id}"
+
+
+def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
+    """How often a day of reports gives a typical change away for certain, where the card has it."""
+    audited = [each for each in card.cards if each.setting == entry.setting] if card else []
+    if not audited or not card:
+        return ""
+    certain = chance(audited[0].typical.composed[card.day][math.inf])
+    size = f"{number_text(card.about.sensitivity.typical)} {card.about.unit}".strip()
+    return (
+        f"a day's {card.day:,} reports give a change of {size} in each reading away for certain, {certain} of the time"
+    )
 
 
 def _offered(menu: Menu) -> Markup:
@@ -85,7 +112,8 @@ def _offered(menu: Menu) -> Markup:
         row.append("–" if each.needed is None else f"{each.needed:,}")
         row += [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
         rows.append(row)
-    return table("What is offered; every column is explained below.", heads, rows, numbers=range(1, len(heads)))
+    told = "What is offered; every column is explained below. What is called paper A and so on is not offered."
+    return table(told, heads, rows, numbers=range(1, len(heads)))
 
 
 def promised(menu: Menu) -> list[str]:
@@ -134,21 +162,29 @@ def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
         f"{percent(last.guess if last else None)} under {entries[-1].id}. 100 % would be a report that tells nothing."
     ]
     if first and last and first.recognised is not None:
-        open_ = menu.settings[-1].protection
         told.append(
             "Recognised: share of producers whose name is found from one masked day by who knows their days before: "
-            f"{percent(open_.recognised if open_ else None)} unmasked, {percent(first.recognised)} under "
-            f"{entries[0].id}, {percent(last.recognised)} under {entries[-1].id}.{_from_weeks(card)}"
+            f"{percent(first.recognised)} under {entries[0].id}, {percent(last.recognised)} under {entries[-1].id}. "
+            f"Hold that against the {percent(_bare(menu))} of unmasked days (N): it is small because one day tells "
+            f"little, not because of the blur.{_from_weeks(menu, card)}"
         )
     return told
 
 
-def _from_weeks(card: ReportCard | None) -> str:
-    """That many days tell more than one, where the card has seen it."""
-    found = card.cards[-1].found("re-identification") if card else None
-    if found is None or found.value is None:
+def _bare(menu: Menu) -> float | None:
+    """The share of producers recognised from one day without a mask."""
+    return menu.settings[-1].protection.recognised if menu.settings[-1].protection else None
+
+
+def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
+    """That many days tell more than one, under the levels that the card has seen and unmasked."""
+    linked = {each.id: each.found("re-identification") for each in card.cards} if card else {}
+    shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
+    ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]
+    if NONE_ID not in shares:
         return ""
-    return f" Many days tell more: {percent(found.value)} are linked by half of their readings, unmasked (Table 3)."
+    told = [f"{percent(shares[NONE_ID])} unmasked", *dict.fromkeys(ends)]
+    return f" Many days tell more: by half of their readings are linked {listed(told)} (Table 3)."
 
 
 def costs(menu: Menu) -> list[str]:
@@ -199,8 +235,8 @@ def _decision(inputs: Inputs, menu: Menu) -> Markup:
 def _advice(enough: Sequence[str], menu: Menu) -> str:
     """What this report recommends, no further than what is promised goes."""
     if not enough:
-        return "offer no level to this few producers; none of the settings in red"
-    told = f"offer {', '.join(enough)}, with “open” as a free choice and none of the settings in red"
+        return "offer no level to this few producers, and nothing in red"
+    told = f"offer {', '.join(enough)} of the table above, with “open” as a free choice, and nothing in red"
     if not set(enough) & set(_weak_levels(menu)) or not menu.question:
         return told
     return f"{told}; as blur of single readings, not as protection of {menu.question.window:,} readings in a row"
@@ -223,6 +259,11 @@ def percent(value: float | None) -> str:
     return share(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
 
 
+def chance(value: float) -> str:
+    """A chance that is promised not to be exceeded, rounded up."""
+    return at_most(value).replace("%", " %")
+
+
 def epsilon(value: float | None) -> str:
-    """An epsilon as this page prints it: rounded up."""
-    return "none" if value is None else upwards(value)
+    """An epsilon as this page prints it: rounded up. Beside falling numbers "none" would look like the best."""
+    return NO_PROMISE if value is None else upwards(value)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from halfmask.figures.figures import DrawnFigure
     from halfmask.figures.interactive.layout import Interactive
 
-SEEN_ON_A_PHONE = 4
+SEEN_ON_A_PHONE = 3
 """Columns of a table that a phone shows without scrolling."""
 SHORT = 10
 """Rows of a table that is not broken over printed pages."""
@@ -77,6 +77,11 @@ def bullets(items: Sequence[str]) -> Markup:
     return _part("bullets", items)
 
 
+def warned(items: Sequence[str]) -> Markup:
+    """A list of warnings, each marked as one."""
+    return _part("warned", items)
+
+
 def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
     """A few numbers that stand out."""
     return _part("tiles", facts)
@@ -117,7 +122,8 @@ def table(
     """A table that scrolls where the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
     width = max(map(len, rows), default=len(headings))
     classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
-    return _part("table", caption, headings, rows, classes, width > SEEN_ON_A_PHONE, len(rows) <= SHORT)
+    label = f"{caption.partition('. ')[0] or 'Table'}: {', '.join(headings)}" if width > SEEN_ON_A_PHONE else ""
+    return _part("table", caption, headings, rows, classes, label, len(rows) <= SHORT)
 
 
 def bar(value: float) -> Markup:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from halfmask.figures.inputs import Inputs
 from halfmask.figures.pay import WITHIN, money
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 
@@ -15,15 +16,17 @@ ENDS = {
 }
 
 
-def pay_section(found: "Schedule | None") -> Markup:
+def pay_section(inputs: Inputs) -> Markup:
     """Nothing where the folder holds no schedule."""
+    found = inputs.schedule
     if found is None:
         return Markup("")
     end, target = found.end
     return joined(
         [
             paragraph(
-                f"Rewards per report, in the unit of the model's money, to {ENDS[end].format(target)}. "
+                f"Rewards per report{_of_menu(inputs)}, in the unit of the model's money, to "
+                f"{ENDS[end].format(target)}. "
                 f"{found.producers:,} producers are asked, with {found.reports:.3g} reports each in a period. "
                 "They rest on a model of what producers choose; the service's ledger keeps the budget, not the model."
             ),
@@ -34,6 +37,15 @@ def pay_section(found: "Schedule | None") -> Markup:
             bullets(_honesty(found)),
         ]
     )
+
+
+def _of_menu(inputs: Inputs) -> str:
+    """Which menu the letters of this section are of, where the page shows two."""
+    if not inputs.offer or not inputs.menu or not inputs.paid:
+        return ""
+    if inputs.paid is inputs.offer:
+        return " for the levels of the offer"
+    return " for the settings of the paper's menu (here A is paper A)"
 
 
 def _schedule(found: "Schedule") -> Markup:

@@ -11,12 +11,13 @@ from halfmask.figures.inputs import Inputs, Speller, by_name, read_parts
 from halfmask.figures.registry import by_place, drawings
 from halfmask.figures.second import SecondProcess
 from halfmask.files import whole_file
-from halfmask.pages.card import protection_table, protection_words
+from halfmask.pages.card import protection_section
 from halfmask.pages.first_page import offer_section
 from halfmask.pages.folder import TITLES, left_out, what
 from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
 from halfmask.pages.page import Markup, Section, drawn_figure, joined, page_file, paragraph, render
 from halfmask.pages.pay import pay_section
+from halfmask.pages.sharing import sharing_section
 from halfmask.pages.summary import menu_section, summary
 
 KIND = "Privacy and utility report"
@@ -51,15 +52,15 @@ def page_of(inputs: Inputs, drawn: Sequence[DrawnFigure]) -> str:
     """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
-    pay = [Section("pay", TITLES["pay"], joined([pay_section(inputs.schedule), *shown["pay"]]))]
-    told = protection_table(inputs.card, inputs.unit), protection_words(inputs.card)
+    pay = [Section("pay", TITLES["pay"], joined([pay_section(inputs), *shown["pay"]]))]
     sections = [
         Section("offer", "The offer", joined([left_out(inputs, "offer"), offer_section(inputs)])),
         Section("summary", "Summary", summary(inputs)),
         Section("menu", "The paper's menu", joined([left_out(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
         _section("costs", inputs, "study", [paragraph(cancels) if cancels else "", *shown["costs"]]),
         _section("mixes", inputs, "mix", shown["mixes"]),
-        _section("protection", inputs, "card", [told[0], *shown["protection"], told[1]]),
+        _section("protection", inputs, "card", [protection_section(inputs, shown["protection"])]),
+        *([Section("sharing", "A live sharing", sharing_section(inputs.shared, inputs.unit))] if inputs.shared else []),
         *(pay if inputs.schedule or inputs.days else []),
         Section(
             "data",

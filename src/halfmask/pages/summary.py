@@ -34,6 +34,8 @@ def summary(inputs: Inputs) -> Markup:
     findings = [*_search(inputs), *_ends(inputs), *_mixes(inputs)]
     if findings:
         told.append(bullets(findings))
+    if (inputs.folder / "leaflet.html").exists():
+        told.append(Markup('<p>What households are told of the offer: <a href="leaflet.html">leaflet.html</a>.</p>'))
     return joined(told)
 
 
@@ -129,8 +131,8 @@ def menu_section(inputs: Inputs) -> Markup:
             "stands beside the offer: the score measures blur, and some of its settings have no guarantee."
         ),
         table(
-            "Table 1. The menu. Parameters are in the mechanism's own order; the coefficients of sine noise are "
-            "printed lowest power first. Privacy and utility are medians over all groups of users tried.",
+            "Table 1. The paper's menu. Parameters are in the mechanism's own order; the coefficients of sine noise "
+            "are printed lowest power first. Privacy and utility are medians over all groups of users tried.",
             ["Id", "Mechanism", "Parameters", "Privacy", "Utility"],
             rows,
         ),

@@ -7,8 +7,10 @@ from halfmask.figures.algorithm import Algorithm
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, mechanism_of, plain, points
 from halfmask.figures.style import QUIET, looks
+from halfmask.figures.trajectories import NEAR
 
 CORNERS = 40
+NEAR_EDGE = 0.7
 HEIGHT, SCALE = 400, 84
 """Pixels: of the panel, and from it down to the scale of the fitness."""
 SCALE_LABEL: Spec = {
@@ -91,11 +93,18 @@ def _winners(data: Algorithm) -> Spec:
     marker = {"symbol": "circle-open", "size": 17, "color": MENU_COLOUR, "line": {"width": 3}}
     told = [[name, data.settings[place]] for name, place in data.winners.items()]
     hover = "<b>%{customdata[0]}</b>, %{customdata[1]}<br>privacy %{x:.3f}, utility %{y:.3f}<br>the best of its bin"
+    sides = [_side(data, place, before) for before, place in zip([None, *places], places, strict=False)]
     made = points(0, "winners", plain(data.privacy[places]), plain(data.utility[places]), marker, hover)
     return made | {
-        "mode": "markers+text", "text": [f"<b>{name}</b>" for name in data.winners], "textposition": "top right",
-        "textfont": {"size": 15}, "customdata": told,
+        "mode": "markers+text", "text": [f"<b>{name}</b>" for name in data.winners], "textposition": sides,
+        "textfont": {"size": 12}, "customdata": told,
     }  # fmt: skip
+
+
+def _side(data: Algorithm, place: int, before: int | None) -> str:
+    """Where a name has room: below where the one before it stands as high, and not beyond the edge."""
+    level = before is not None and abs(data.utility[place] - data.utility[before]) < NEAR
+    return f"{'bottom' if level else 'top'} {'right' if data.privacy[place] < NEAR_EDGE else 'center'}"
 
 
 def _steps(colours: tuple[str, ...]) -> list[list[float | str]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from halfmask.audits.families import FAMILIES, LIMIT, SHOWN
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, place, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.limit import DENSEST, LimitFigure
+from halfmask.figures.limit import DENSEST, LimitFigure, together
 from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, ProtectionMeasures
 from halfmask.figures.style import QUIET, look
 from halfmask_device.decimals import upwards
@@ -32,12 +32,12 @@ def guarantee_figure(data: Curves, caption: str) -> Interactive:
     panels: list[FigurePanel] = []
     for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
         number, first = len(panels), not panels
+        if data.instead:  # first, so that it lies below the others
+            _, setting, one, day = data.instead
+            thick = {"line": {"color": QUIET, "width": 6}, "showlegend": first}
+            traces.append(_bound(number, setting, data.epsilon, one if first else day, {"color": QUIET}) | thick)
         for order, (id, deltas) in enumerate(curves.items()):
             traces.append(_bound(number, id, data.epsilon, deltas, look(order)) | {"showlegend": first})
-        if data.instead:
-            _, setting, one, day = data.instead
-            thick = {"line": {"color": QUIET, "width": 4}, "showlegend": first}
-            traces.append(_bound(number, setting, data.epsilon, one if first else day, {"color": QUIET}) | thick)
         deltas_axis = axis("delta (upper bound)", type="log", range=[-9, 0.3], dtick=3, exponentformat="power")
         panels.append(FigurePanel(title, axis("epsilon"), deltas_axis))
     usual = [
@@ -63,32 +63,33 @@ def limit_figure(data: LimitFigure, caption: str) -> Interactive:
         traces.append(line(0, name, plain(band.at), plain(band.high), _look(name), hover))
     hover = "the limit<br>privacy %{x:.2f}, utility %{y:.3f}"
     traces.append(line(0, LIMIT, plain(data.noise.privacy), plain(data.noise.utility), _look(LIMIT), hover))
-    places = list(data.places.values())
-    traces.append(_menu(0, list(data.places), [q for q, _ in places], [u for _, u in places]))
+    names, privacy, utility = zip(*together(data.places), strict=True)
+    traces.append(_menu(0, names, privacy, utility, ["bottom right", *["top right"] * (len(names) - 1)]))
     known = set(data.bands) | {LIMIT}
     for name, share in data.noise.shares.items():
         hover = f"{name}, deviation %{{x:.3g}}<br>%{{y:.1f}} % of the limit"
         shown = name not in known
-        sizes, shares = plain(data.noise.deviation), plain(100 * share)
-        traces.append(line(1, name, sizes, shares, _look(name), hover, showlegend=shown))
+        deviations, shares = plain(data.noise.deviation), plain(100 * share)
+        traces.append(line(1, name, deviations, shares, _look(name), hover, showlegend=shown))
     near = {id: place for id, place in data.near.items() if place[0] >= data.noise.deviation[0]}
-    traces.append(_menu(1, list(near), [size for size, _ in near.values()], [100 * part for _, part in near.values()]))
+    sizes, parts = [size for size, _ in near.values()], [100 * part for _, part in near.values()]
+    traces.append(_menu(1, list(near), sizes, parts, ["bottom left"] * len(near)))
     for number, curves, x in ((2, data.noise.laws, data.noise.at), (3, data.noise.errors, data.noise.deviation)):
         for name, values in curves.items():
             hover = f"{name}<br>%{{x:.3g}}: %{{y:.3g}}"
             traces.append(line(number, name, plain(x), plain(values), _look(name), hover, showlegend=False))
     top = min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)
-    deviations = axis(data.deviation, type="log", tickformat=",.6~g", dtick=1)
+    size_axis = axis(data.deviation, type="log", tickformat=",.6~g", dtick=1)
     panels = [
         FigurePanel("The limit of all additive noise", score_axis("privacy"), axis("utility")),
-        FigurePanel("How close noise comes to it", deviations, axis("privacy, % of the limit")),
+        FigurePanel("How close noise comes to it", size_axis, axis("privacy, % of the limit")),
         FigurePanel(
             data.title,
             axis("|noise| in deviations", range=[0, SHOWN]),
             axis("density", range=[0, top]),
         ),
         FigurePanel(
-            "What the best guess leaves", deviations, axis("error, in deviations of the readings", range=[0, 1])
+            "What the best guess leaves", size_axis, axis("error, in deviations of the readings", range=[0, 1])
         ),
     ]
     return interactive(caption, traces, panels, height=270)
@@ -102,8 +103,8 @@ def _look(name: str) -> Spec:
     return look(order.index(name) if name in order else len(order))
 
 
-def _menu(panel: int, ids: Sequence[str], x: Sequence[float], y: Sequence[float]) -> Spec:
-    """The menu's settings as points with their letters."""
+def _menu(panel: int, ids: Sequence[str], x: Sequence[float], y: Sequence[float], sides: Sequence[str]) -> Spec:
+    """The menu's settings as points with their names, each to its side."""
     marker = {"size": 8, "color": MENU_COLOUR}
     made = points(panel, "menu", plain(x), plain(y), marker, "<b>%{text}</b><br>%{x:.3g}, %{y:.3g}")
-    return made | {"mode": "markers+text", "text": list(ids), "textposition": "bottom center", "showlegend": panel == 0}
+    return made | {"mode": "markers+text", "text": list(ids), "textposition": list(sides), "showlegend": panel == 0}

@@ -8,7 +8,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axes, axis, interactive
 from halfmask.figures.interactive.marks import faint, line, plain
-from halfmask.figures.style import PALETTE, in_unit, sized
+from halfmask.figures.style import PALETTE, in_unit, sized, summed
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.words import TIMES_OUT_OF_TEN, noise_quantile
 from halfmask.profiles.show import ProfilePicture
@@ -44,7 +44,7 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
         FigurePanel(
             "Total of each period",
             axis("", type="date"),
-            axis(in_unit("sum of all readings", data.unit), tickformat=".3~s"),
+            axis(summed("sum of all readings", data.unit), tickformat=".3~s"),
         ),
     ]
     return interactive(caption, [sizes, totals], panels, height=270, legend=False)

@@ -10,6 +10,8 @@ from halfmask.figures.style import look, looks
 from halfmask.figures.trajectories import NEAR, Band, MenuBand, Trajectories
 from halfmask.menus.menu import Menu
 
+EDGE = 0.3
+"""Privacy from either end that a label has no room within."""
 MENU_LOOK: Spec = look(2) | {"linestyle": "-"}
 
 
@@ -81,7 +83,7 @@ def _menu(panel: int, found: MenuBand, texts: dict[str, str], *, legend: bool) -
         "mode": "lines+markers+text",
         "marker": {"size": 9, "color": MENU_COLOUR},
         "text": _letters(found),
-        "textposition": "top right",
+        "textposition": _sides(found),
         "error_x": _ranges(at.at, *found.spread),
         "error_y": _ranges(at.median, at.low, at.high),
     }
@@ -93,6 +95,14 @@ def _ranges(middle: FloatArray, low: FloatArray, high: FloatArray) -> Spec:
         "type": "data", "symmetric": False, "array": plain(high - middle), "arrayminus": plain(middle - low),
         "thickness": 1.2, "width": 0, "color": MENU_COLOUR,
     }  # fmt: skip
+
+
+def _sides(found: MenuBand) -> list[str]:
+    """Labels stand above and below the line in turn, and not beyond the edges: names are longer than letters."""
+    shown, places = np.cumsum([bool(letter) for letter in _letters(found)]), found.band.at
+    above = np.where(places < 1 - EDGE, "top right", "top center")
+    below = np.where(places > EDGE, "bottom left", "bottom center")
+    return [str(side) for side in np.where(shown % 2 == 1, above, below)]
 
 
 def _letters(found: MenuBand) -> list[str]:

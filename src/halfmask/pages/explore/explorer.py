@@ -23,6 +23,7 @@ from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.readings import shown_data, shown_figure
 from halfmask.figures.menu import menu_samples
+from halfmask.figures.paper import paper_name
 from halfmask.figures.registry import interactive_figures
 from halfmask.figures.samples import Samples, Scale
 from halfmask.mechanisms.grid import Grid
@@ -112,6 +113,7 @@ class Explorer:
             self._study, bins=asked.bins, omega=asked.omega, max_mean=asked.max_mean, max_std=asked.max_std,
             weights=asked.weights,
         )  # fmt: skip
+        found = replace(found, menu=self.inputs.beside_offer(found.menu))
         rated = rescored(samples, found)
         of_menu = menu_samples(rated, found.menu, profile) if rated.sized else None
         mixed, complaints = self._mixed(found.menu)
@@ -144,7 +146,8 @@ class Explorer:
     def mix(self, view: View, text: str) -> dict[str, Any]:
         """Median and range of privacy and utility over ten deals of one mix, ``A=0.3,B=0.2,N=0.5``."""
         with self._lock:
-            menu, profile, shares = self._menu(view), self._profile(), parse_shares(text)
+            menu, profile, said = self._menu(view), self._profile(), parse_shares(text)
+            shares = {paper_name(id) if paper_name(id) in menu.ids else id: share for id, share in said.items()}
             table = mix(profile, menu, shares=shares, repeats=REPEATS).table
             protection = self._protecting().mixed(menu, shares)
         found: dict[str, Any] = {"repeats": REPEATS, "protection": protection}

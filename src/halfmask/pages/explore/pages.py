@@ -16,7 +16,7 @@ from halfmask.menus.menu import Menu
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.words import TIMES_OUT_OF_TEN
 from halfmask.pages.explore.explorer import Explorer, View
-from halfmask.pages.first_page import epsilon, percent
+from halfmask.pages.first_page import NO_PROMISE, epsilon, percent
 from halfmask.pages.folder import TITLES, errors_of, left_out, shown_as, what
 from halfmask.pages.method import repeat_section
 from halfmask.pages.page import Markup, allowed, bar, element, joined, plotted_figure, render, table
@@ -144,12 +144,17 @@ def _protected(menu: Menu) -> list[Column]:
     reading = [epsilon(each.reading) + ("" if each.pure or each.reading is None else " *") for each in found]
     columns: list[Column] = [
         ("Guess", "number", guesses),
-        ("Epsilon", "number", reading),
-        (f"of {menu.question.window:,}", "number", [epsilon(each.window) for each in found]),
+        ("Epsilon", "number", _broken(reading)),
+        (f"of {menu.question.window:,}", "number", _broken([epsilon(each.window) for each in found])),
     ]
     if any(each.recognised is not None for each in found):
         columns.append(("Recognised", "number", [percent(each.recognised) for each in found]))
     return columns
+
+
+def _broken(cells: Sequence[str]) -> list[str]:
+    """Words in a column of numbers may take two lines."""
+    return [element("span", cell, "broken") if cell == NO_PROMISE else cell for cell in cells]
 
 
 def _in_words(inputs: Inputs) -> list[Column]:
@@ -164,7 +169,8 @@ def _in_words(inputs: Inputs) -> list[Column]:
 
 
 def _caption(inputs: Inputs, menu: Menu) -> str:
-    told = "Table 1. The menu. Privacy and utility are medians over all groups of users tried"
+    name = "The paper's menu" if inputs.offer else "The menu"
+    told = f"Table 1. {name}. Privacy and utility are medians over all groups of users tried"
     words, asked = words_of(inputs), menu.question
     if words and inputs.profile:
         told += (

@@ -213,7 +213,7 @@ function showMix(found) {
       const row = document.createElement("div");
       row.innerHTML = `<label></label><input type="range" min="0" max="100" step="1"><output></output>`;
       const [label, slider, output] = row.children;
-      slider.id = `share-${id}`;
+      slider.id = `share-${place}`;
       label.htmlFor = slider.id;
       output.htmlFor = slider.id;
       label.textContent = id;
