@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests run side by side: threads within a matrix product would only be in each other's way.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow coverage bench check docs reproduction lock set-up system clean
+.PHONY: demo test test-slow coverage bench check docs pictures reproduction lock set-up system clean
 
 demo: $(VENV)/.run
 	$(BIN)/halfmask demo
@@ -24,6 +24,11 @@ coverage: set-up
 # The documents as a site, with the Python reference, in site/.
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --quiet --strict
+
+# The pictures of the documents, from a new demo.
+pictures: set-up
+	$(BIN)/halfmask demo -o demo
+	$(BIN)/python scripts/pictures.py demo docs/pictures
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -12,6 +12,7 @@ import pytest
 
 from halfmask.cli import app
 from halfmask.commands import names
+from tests.service.world import running, sqlite_url
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -199,6 +200,25 @@ def test_the_example_of_the_readme_runs(
         "panel.profile",
         "study.parquet",
     ]
+
+
+def test_the_campaign_of_the_documents_is_taken_as_it_stands(tmp_path: Path) -> None:
+    """By curl's own kind of body, and a device can join it; a date alone would be refused."""
+    (text,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "operating.md").read_text(), flags=re.DOTALL)
+    with running(sqlite_url(tmp_path)) as world:
+        consumer = world.consumer()
+        headers = {"Authorization": f"Bearer {consumer}", "Content-Type": "application/x-www-form-urlencoded"}
+        answer = world.send("POST", "/v1/campaigns", content=text.encode(), headers=headers)
+        assert answer.status_code == 201, answer.text
+        assert world.join(answer.json()["campaign"], "D")
+        dated = text.replace("T00:00:00+01:00", "")
+        assert world.send("POST", "/v1/campaigns", content=dated.encode(), headers=headers).status_code == 422
+
+
+def test_every_picture_is_shown_and_every_shown_one_is_there() -> None:
+    shown = {found for page in PAGES for found in re.findall(r"\(((?:docs/)?pictures/[\w.-]+)\)", page.read_text())}
+    held = {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert {Path(path).name for path in shown} == held
 
 
 def test_the_reference_has_every_command() -> None:

@@ -44,8 +44,39 @@ def test_every_file_that_is_used_was_made_before() -> None:
     assert missing(text.replace("> prefs.csv", "> other.csv")) == ["prefs.csv"]
 
 
+def shown(text: str) -> list[str]:
+    """Lines of the outputs that the text shows, blanks as one; what is set in further goes on with the line before."""
+    lines: list[str] = []
+    for kind, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        for line in block.splitlines() if not kind else ():
+            if line.startswith("     ") and lines and lines[-1].startswith("!"):
+                lines[-1] += " " + " ".join(line.split())
+            elif line.strip() not in ("", "..."):
+                lines.append(" ".join(line.split()))
+    return lines
+
+
+def unsaid(text: str, said: str) -> list[str]:
+    """Lines that are shown and were not printed; dots stand for the rest of a line."""
+    printed = [" ".join(line.split()) for line in said.splitlines()]
+    return [
+        line
+        for line in shown(text)
+        if not any(each == line or (line.endswith(" ...") and each.startswith(line[:-4])) for each in printed)
+    ]
+
+
+def test_an_output_of_another_run_would_be_noticed() -> None:
+    text = "```\nid  setting\nA   laplace:1  0.5 ...\n   ! a warning that\n     goes on\n...\n```\n"
+    assert unsaid(text, "id setting\nA  laplace:1   0.5  0.7\n! a warning that goes on\n") == []
+    assert unsaid(text, "id setting\nA  sine:1   0.5  0.7\n! a warning that goes\n") == [
+        "A laplace:1 0.5 ...",
+        "! a warning that goes on",
+    ]
+
+
 @pytest.mark.slow
-def test_every_command_runs_in_a_clean_folder(tmp_path: Path) -> None:
+def test_every_command_runs_in_a_clean_folder_and_prints_what_is_shown(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "halfmask"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m halfmask.cli "$@"\n')
@@ -53,9 +84,12 @@ def test_every_command_runs_in_a_clean_folder(tmp_path: Path) -> None:
     folder = tmp_path / "clean"
     folder.mkdir()
     environment = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "COLUMNS": "200", "NO_COLOR": "1"}
-    for kind, block in blocks(TUTORIAL.read_text()):
+    said = ""
+    for kind, block in [("sh", "halfmask demo -o demo"), *blocks(TUTORIAL.read_text())]:
         command = [sys.executable, "-c", block] if kind == "python" else ["bash", "-e", "-o", "pipefail", "-c", block]
         ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, f"{block}\n{ended.stderr}"
+        said += ended.stdout + ended.stderr
+    assert unsaid(TUTORIAL.read_text(), said) == []
     made = {path.name for path in folder.iterdir()}
     assert {"meters.csv", "meters.profile", "study.parquet", "menu.json", "mix.parquet", "masked.csv"} <= made

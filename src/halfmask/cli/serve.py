@@ -50,4 +50,4 @@ def _say_address(address: str) -> None:
     note(f"""  curl -X POST {address}/v1/consumers -H "Authorization: Bearer OPERATOR" -d '{{"name": "utility"}}'""")
     note(f"""  curl -X POST {address}/v1/campaigns -H "Authorization: Bearer CONSUMER" -d @campaign.json""")
     note(f"  halfmask join {address}   # on a producer's device")
-    note("Ctrl-C ends the service; docs/protocol.md has every path, docs/operating.md how to run it for long")
+    note("Ctrl-C ends the service; docs/operating.md has a complete campaign.json, docs/protocol.md every path")

@@ -1,0 +1,43 @@
+"""The pictures of the documents, from a folder of `halfmask demo`: its figures, and the page of `halfmask explore`.
+
+`make pictures` runs the demo and then this.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+FIGURES = ("offer", "protection", "limit")
+SIZE = (1140, 2000)  # so high that the figure is near enough to be drawn
+
+
+def main(demo: Path, pictures: Path) -> None:
+    for name in FIGURES:
+        shutil.copy(demo / "figures" / f"{name}.png", pictures)
+    command = [sys.executable, "-m", "halfmask.cli", "explore", str(demo), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            explore(server.stdout.readline().strip() if server.stdout else "", pictures / "explore.png")
+        finally:
+            server.terminate()
+
+
+def explore(address: str, picture: Path) -> None:
+    """Controls and menu, down to the end of the first figure."""
+    with sync_playwright() as running:
+        browser = running.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, color_scheme="light")
+        page.goto(address)
+        page.locator("#figure-offer .plot[data-ready]").wait_for()
+        top = page.locator("#menu").bounding_box() or {"y": 0}
+        last = page.locator("#figure-offer").bounding_box() or {"y": 0, "height": SIZE[1]}
+        height = last["y"] + last["height"] - top["y"]
+        page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": top["y"], "width": SIZE[0], "height": height})
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
