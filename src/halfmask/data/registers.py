@@ -15,8 +15,14 @@ from halfmask.data.panel import Panel
 ENOUGH = 24
 """Changes that must have been seen before a register is spoken of."""
 LARGEST = float(np.finfo(np.float64).max)
-REASONS = ("first state of a register", "state after a gap", "state after a reset", "state at the time of another")
-USED = -1
+REASONS = (
+    "first state of a register",
+    "state after a gap",
+    "state after a reset",
+    "state at the time of another",
+    "state without a value",
+)
+USED, UNPLACED = -1, -2
 
 
 def looks_like_register(rows: pa.Table) -> str:
@@ -49,42 +55,45 @@ def differences(panel: Panel, step: int | None) -> Panel:
     gap (the difference is of several steps), after a reset (the counter went back to nought; one that rolled over at a
     power of ten is carried on instead), at the time of another, and without a value. Rows without user or time stay.
     """
-    known = ~nw.col("user").is_null() & ~nw.col("time").is_null()
-    told = _told(panel.frame.filter(known & (nw.col("value").abs() <= LARGEST)), step)
-    used = told.filter(nw.col("reason") == USED).select("user", time=nw.col("earlier"), value=nw.col("used"))
-    frame = nw.concat(
-        [used.select("user", "time", "value"), panel.frame.filter(~known).select("user", "time", "value")]
+    told = _told(panel.frame, step)
+    used = nw.col("reason") == USED
+    frame = told.filter(nw.col("reason") < 0).select(
+        "user",
+        time=nw.when(used).then(nw.col("earlier")).otherwise(nw.col("time")),
+        value=nw.when(used).then(nw.col("used")).otherwise(nw.col("value")),
     )
 
     def losses() -> dict[str, int]:
-        counted = panel.collect(told.group_by("reason").agg(nw.len().alias("rows"), nw.col("rolled").sum()))
+        counted = panel.collect(told.group_by("reason").agg(nw.len().alias("rows")))
         rows = dict(zip(counted["reason"].to_pylist(), counted["rows"].to_pylist(), strict=True))
-        placed = int(panel.collect(panel.frame.filter(known).select(nw.len())).column(0)[0].as_py())
-        found = {name: int(rows.get(number, 0)) for number, name in enumerate(REASONS)}
-        found["state without a value"] = placed - sum(rows.values())
-        return found
+        return {name: int(rows.get(number, 0)) for number, name in enumerate(REASONS)}
 
     return replace(
         panel, frame=frame, ordered=frame.with_columns(order=nw.col("time")), losses=losses, register=True, quick=None
     )
 
 
-def _told(states: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
-    """Every state with the one before it, what was used in between, and why it is no reading if it is none."""
-    before = states.with_columns(
-        earlier=nw.col("time").shift(1).over("user", order_by="time"),
-        state=nw.col("value").shift(1).over("user", order_by="time"),
+def _told(rows: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
+    """Every row with the state before it, what was used in between, and why it is no reading if it is none.
+
+    The source is read once: DuckDB 2.0 never ends where one query reads a large CSV file twice, once to sort it.
+    """
+    placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
+    finite = nw.when(nw.col("value").abs() <= LARGEST).then(nw.lit(USED)).otherwise(nw.lit(len(REASONS) - 1))
+    before = rows.with_columns(state_of=nw.when(placed).then(finite).otherwise(nw.lit(UNPLACED))).with_columns(
+        earlier=nw.col("time").shift(1).over("user", "state_of", order_by="time"),
+        state=nw.col("value").shift(1).over("user", "state_of", order_by="time"),
     )
     change, distance = nw.col("value") - nw.col("state"), nw.col("time") - nw.col("earlier")
     # The power of ten above the state: a counter with that many digits starts again from nought.
     digits = nw.when(nw.col("state") >= 1).then(nw.col("state")).otherwise(nw.lit(1.0)).log(10.0).floor() + 1.0
     top = nw.lit(10.0) ** digits
     rolled = (change < 0) & (nw.col("state") > top * 0.9) & (nw.col("value") < top * 0.1)
-    reason = nw.when(nw.col("earlier").is_null()).then(nw.lit(0)).when(distance == 0).then(nw.lit(3))
+    reason = nw.when(nw.col("state_of") != USED).then(nw.col("state_of"))
+    reason = reason.when(nw.col("earlier").is_null()).then(nw.lit(0)).when(distance == 0).then(nw.lit(3))
     if step:
         reason = reason.when(distance > step).then(nw.lit(1))
     return before.with_columns(
         used=nw.when(rolled).then(change + top).otherwise(change),
         reason=reason.when((change < 0) & ~rolled).then(nw.lit(2)).otherwise(nw.lit(USED)),
-        rolled=nw.when(rolled).then(nw.lit(1)).otherwise(nw.lit(0)),
     )
