@@ -8,9 +8,11 @@ import pytest
 
 from halfmask.data.columns import Columns, choose_columns, words
 from halfmask.data.kinds import Kind, text_kind
+from halfmask.data.options import ReadOptions
 from halfmask.data.sources import open_panel
 from halfmask.data.units import unit_in_name
 from halfmask.errors import ColumnError, ReadingError
+from halfmask.profiles.first_look import ways_out
 from tests.data.panels import write
 
 T, D, N, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
@@ -114,8 +116,8 @@ def test_the_query_that_cuts_off_units_keeps_signs(tmp_path: Path) -> None:
     cells = [f"{value}" for value in range(1200)] + ["-3.5 kWh"]
     lines = [f"a,{np.datetime64('2026-01-01T00:00') + 30 * i},{cell}" for i, cell in enumerate(cells)]
     source = write(tmp_path / "x.csv", "\n".join(["meter,time,value", *lines]))
-    with pytest.raises(ReadingError, match="cuts off what is behind the number") as refused:
+    with pytest.raises(ReadingError, match="where all are in kWh, cut off what is behind") as refused:
         list(open_panel(source).batches())
-    query = str(refused.value).partition("behind the number: ")[2].replace("x.csv", source)
-    panel = open_panel(":memory:", sql=query, value="value")
+    (way,) = ways_out(str(refused.value), ReadOptions())
+    panel = open_panel(source, **way)
     assert pa.Table.from_batches(panel.batches())["value"].to_pylist()[-1] == -3.5

@@ -166,7 +166,8 @@ def test_a_query_over_files(tmp_path: Path) -> None:
     path = write(
         tmp_path / "x.csv", "meter,channel,time,kwh\n" + "".join(f"m,{c},2026-01-01,{i}\n" for i, c in enumerate("ab"))
     )
-    panel = open_panel(":memory:", sql=f"select meter, time, kwh from '{path}' where channel = 'b'")
-    assert [(row[0], row[2]) for row in rows(panel)] == [("m", 1.0)]
+    for source, table in ((":memory:", f"'{path}'"), (path, "readings")):
+        panel = open_panel(source, sql=f"select meter, time, kwh from {table} where channel = 'b';")
+        assert [(row[0], row[2]) for row in rows(panel)] == [("m", 1.0)]
     with pytest.raises(OptionError, match="`db=:memory:` holds no tables: say with `sql` what to read"):
         open_panel(":memory:")

@@ -26,7 +26,7 @@ class ReadingsOptions(Options):
     db
         The database that --sql asks; the same as SOURCE. :memory: for a query over files.
     sql
-        A query instead of a table: "select meter, time, kwh from r where ...".
+        A query: "select meter, time, kwh from r where ..." of a database; any other SOURCE is the table readings.
     user
         The column that tells users apart, or @file or @folder where the id is in the name; guessed where not named.
     time

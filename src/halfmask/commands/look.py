@@ -1,8 +1,9 @@
 """What the reader understands of a source, before anything is made of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
@@ -10,6 +11,7 @@ from halfmask.commands._options import command
 from halfmask.commands._readings import ReadingsOptions
 
 if TYPE_CHECKING:
+    from halfmask.commands.profile import ProfileOptions
     from halfmask.profiles.first_look import FirstLook
 
 
@@ -45,4 +47,9 @@ def commands(options: Look, seen: "FirstLook") -> list[str]:
     name = PurePath(str(options.readings).rstrip("/").partition("?")[0]).name.partition(".")[0] or "readings"
     plain = ProfileOptions(**shared, output=f"{name}.profile")
     ways = seen.ways_out if seen.problem else ({},)
-    return [replace(plain, **way).command_line() for way in ways]
+    return [_taken(plain, way).command_line() for way in ways]
+
+
+def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
+    """The options with a way out; a query reads what a table of a database was named for."""
+    return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from halfmask.data.columns import HOURS, role_of, words
 from halfmask.data.kinds import CLOCKS, TIMES, Kind, texts
+from halfmask.data.queries import Queries, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
@@ -78,9 +79,10 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
                 kinds.setdefault(whose, []).append(what.strip())
         mixed = next((sorted(set(each)) for each in kinds.values() if len(set(each)) > 1), None)
         if mixed:
-            chosen = f"select * from '{raw.source}' where {dialect.quote(name)} = {dialect.literal(mixed[0])}"
+            one = (f"{text_of(name)} in {listed([each])}" for each in mixed[:4])
+            ways = " or ".join(map(Queries(raw.origin).where, one))
             raise ColumnError(
                 f"{raw.source}: a user has readings of several kinds, {', '.join(mixed[:4])}, by the column {name!r}; "
-                f"read one of them with a query, `sql` (with `db=:memory:` it reads files: {chosen})"
+                f"read one of them, {ways}"
                 + (f", or say `value={value!r}` where they belong together" if value else "")
             )

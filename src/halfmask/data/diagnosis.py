@@ -5,10 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from halfmask.data.kinds import NAIVE_TIME, TEXTS, ZONED_TIME
+from halfmask.data.numbers import NumberFormat, proof, unit_behind
+from halfmask.data.queries import Queries, advised, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.rules import Rule
 from halfmask.data.times import TimeRule
 from halfmask.errors import HalfmaskError, ReadingError
+
+FEW_WORDS = 8
+"""Texts that a query may name, one by one."""
+_LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
+"""A number with whatever decimal sign."""
 
 
 def guard(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Callable[[], AbstractContextManager[None]]:
@@ -50,24 +57,64 @@ def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Readin
         if rule.role == "time" and time is not None and (mixed := mixed_zones(raw, rule.column, time)):
             return mixed
         where = f"{place.file}, row {place.row}" if place.file else f"{raw.source}, row {place.row}"
-        advice = _advice(rule, place.text)
+        advice = _of_values(raw, rule, rules) if rule.role == "value" else _of_times(raw, rule)
         return ReadingError(f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}{advice}")
     return None
 
 
-def _advice(rule: Rule, text: str) -> str:
-    """What mends a cell that is no number, by what is in it."""
-    if rule.role != "value":
+def _unread(raw: Raw, rule: Rule) -> tuple[str, list[str]]:
+    """The text of a column, as an expression, and those of its cells that cannot be read."""
+    text = f"trim(CAST({raw.dialect.quote(rule.column)} AS {raw.dialect.text}))"
+    return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
+
+
+def _of_times(raw: Raw, rule: Rule) -> str:
+    """The query that leaves out rows with a few texts in place of a time: footers, and days that there are not."""
+    _, cells = _unread(raw, rule)
+    left = Queries(raw.origin).where(f"coalesce({text_of(rule.column)}, '') not in {listed(cells)}")
+    return f"; leave such rows out, {left}" if len(cells) <= FEW_WORDS else ""
+
+
+def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
+    """What mends the cells of a column that are no numbers, by what is in them."""
+    queries, (text, cells) = Queries(raw.origin), _unread(raw, rule)
+    if advice := _of_signs(raw, rule.column, text, cells):
+        return advice
+    if _all(r"[+-]?\d.*", cells):
+        number = f"regexp_extract({text_of(rule.column)}, {raw.dialect.literal(_LEADING)})"
+        units = sorted({unit for cell in cells if (unit := unit_behind(cell))})
+        where = f"where all are in {' and '.join(units)}, " if units else ""
+        return f"; {where}cut off what is behind the numbers, {queries.replace({rule.column: number})}"
+    if len(cells) > FEW_WORDS:
         return ""
-    if "," in text:
-        return "; where its comma is meant, `decimal=.` takes it for thousands, `decimal=,` for decimals"
-    if re.match(r"\s*[+-]?\d", text):
-        column = f'"{rule.column}"'
+    if len([each for each in rules if each.role == "value"]) > 1:
+        every = "select case when trim(cast(columns(*) as varchar)) not in"
         return (
-            "; with `db=:memory:` a query, `sql`, cuts off what is behind the number: select * replace "
-            f"(regexp_extract({column}, '[-+]?[0-9.]+') as {column}) from 'x.csv'"
+            f"; take such cells for empty, {advised(f'{every} {listed(cells)} then columns(*) end from {raw.origin}')}"
         )
-    return ""
+    kept = f"case when {text_of(rule.column)} not in {listed(cells)} then {raw.dialect.quote(rule.column)} end"
+    return f"; take such cells for empty, {queries.replace({rule.column: kept})}"
+
+
+def _of_signs(raw: Raw, column: str, text: str, cells: Sequence[str]) -> str:
+    """What mends numbers that have another decimal sign, or several; empty where signs are not what is wrong."""
+    if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
+        return ""
+    forms = (proof(","), proof("."), r".*[.,].*[.,].*")
+    comma, point, both = raw.count([raw.dialect.matches(text, form) for form in forms])
+    if comma and point and not both:
+        alike = Queries(raw.origin).replace({column: f"replace({text_of(column)}, ',', '.')"})
+        return f"; some have a decimal comma and some a decimal point: write all alike, {alike}"
+    ways = ["`decimal=.` takes its comma for thousands"] if _all(NumberFormat(grouped=True).pattern(), cells) else []
+    ways += (
+        ["`decimal=,` takes its comma for decimals"] if not point and _all(NumberFormat(",").pattern(), cells) else []
+    )
+    without = Queries(raw.origin).replace({column: f"replace({text_of(column)}, ',', '')"})
+    return "; " + (" and ".join(ways) or f"where commas group its digits, leave them out, {without}")
+
+
+def _all(pattern: str, cells: Sequence[str]) -> bool:
+    return all(re.fullmatch(pattern, cell) for cell in cells)
 
 
 def mixed_zones(raw: Raw, column: str, time: TimeRule) -> ReadingError | None:

@@ -90,7 +90,7 @@ class NumberFormat:
     def pattern(self) -> str:
         """The regular expression of a number of this format."""
         groups = ("." if self.decimal == "," else ",") + _GROUPS
-        return rf"{_SIGN}(\d+|\d{{1,3}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
+        return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
     def bare(self, dialect: Dialect, text: str) -> str:
         """The number in a text, undressed; empty where it is none."""

@@ -19,7 +19,8 @@ class ReadOptions:
     ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder``: the id is in the name
     ``date``         the column with the day, where ``time`` holds the clock alone
     ``format``       auto, or one of `places.FORMATS`
-    ``table``, ``sheet``, ``sql``  which part of a database or workbook
+    ``table``, ``sheet``  which part of a database or workbook
+    ``sql``          a query; it knows a source that is no database by the name ``readings``
     ``wide``         one column a sensor, beside the time
     ``tz``           zone whose wall clock counts, for times that have a zone
     ``decimal``      ``.`` or ``,``

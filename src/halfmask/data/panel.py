@@ -9,6 +9,8 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.queries import Queries
+
 Quick = Callable[[], Generator[pa.RecordBatch]]
 """Streams user, time and value, or fails on the first that is not written as the first rows are."""
 
@@ -60,7 +62,7 @@ class Panel:
     ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
     ``quick`` streams the same frame by a reader that fails on what is not written as the first rows are, where there is
     such: its numbers count only if it comes to its end. ``guard`` wraps every query: it turns the engine's failure into
-    an error that names file and row.
+    an error that names file and row. ``queries`` read a part of the source.
     """
 
     frame: nw.LazyFrame[Any]
@@ -74,6 +76,7 @@ class Panel:
     register: bool | None = None
     losses: Callable[[], dict[str, int]] | None = None
     quick: Quick | None = None
+    queries: Queries = field(default=Queries())
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over this panel, with errors that name the place in the source."""

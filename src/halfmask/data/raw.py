@@ -12,6 +12,7 @@ import pyarrow as pa
 from halfmask.data.engines.sql import Dialect
 from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.panel import Engine, Guess, Quick
+from halfmask.data.queries import READINGS
 from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 
@@ -51,6 +52,7 @@ class Raw(ABC):
     ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
     that a row under the header names. ``workplace`` is a temporary folder that lives with the table. ``by_blocks``
     gives what reads three columns by Arrow, and fails on what is not written as they say; None where nothing does.
+    ``origin`` is what a query of a caller has behind FROM.
     """
 
     engine: Engine
@@ -64,6 +66,7 @@ class Raw(ABC):
     units: Mapping[str, str] = MappingProxyType({})
     files: tuple[str, ...] = ()
     workplace: Any = None
+    origin: str = READINGS
     by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Quick | None] | None = None
 
     @abstractmethod

@@ -58,7 +58,12 @@ def open_raw(source: Any, options: ReadOptions) -> Raw:
 def _open_frame(source: Any, options: ReadOptions) -> Raw:
     frame = frames.as_frame(source)
     if options.engine == "duckdb" and frame.implementation not in frames.SPARK:
-        return frames.open_frame(connect(options.threads, options.memory_limit), frame)
+        raw = frames.open_frame(connect(options.threads, options.memory_limit), frame)
+        if options.sql is not None:
+            raw.ask(options.sql)
+        return raw
+    if options.sql is not None:
+        raise OptionError("`sql` over readings needs `engine=duckdb`")
     from halfmask.data.engines.spark import open_spark_frame
 
     return open_spark_frame(frame, options.master, options.threads, options.memory_limit)
@@ -69,19 +74,19 @@ def _check(place: Place, options: ReadOptions) -> None:
     database = place.format in places.DATABASES
     if options.table is not None and not database:
         raise OptionError(f"`table` {options.table!r} is for databases; {place.source} is {place.format}")
-    if options.sql is not None and not database:
-        raise OptionError(f"`sql` asks a database; {place.source} is {place.format}: name a database with `db`")
+    if options.sql is not None and options.engine == "spark":
+        raise OptionError("`sql` over readings needs `engine=duckdb`")
     if options.sheet is not None and place.format not in ("sheet", "zip"):
         raise OptionError(f"`sheet` {options.sheet!r} is for Excel and OpenDocument; {place.source} is {place.format}")
 
 
-def _open_duckdb(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> Raw:
+def _open_duckdb(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> DuckDBRaw:
     if place.format in places.DATABASES:
         return _open_database(connection, place, options)
     if place.format == "zip":
         return _open_zip(connection, place, options)
     if place.format == "json":
-        raw: Raw = records.open_json(connection, place)
+        raw: DuckDBRaw = records.open_json(connection, place)
     elif place.format == "arrow":
         raw = records.open_arrow(connection, place)
     elif place.format == "avro":
@@ -97,10 +102,18 @@ def _open_duckdb(connection: duckdb.DuckDBPyConnection, place: Place, options: R
     raw.files = place.files if not raw.files else raw.files
     raw.partitions = place.partitions
     raw.notes += _left_out(place.left_out)
+    if options.sql is not None:
+        raw.ask(options.sql)
     return raw
 
 
-def _open_database(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> Raw:
+def _open_database(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> DuckDBRaw:
+    raw = _database(connection, place, options)
+    raw.origin = f"({options.sql})" if options.sql else raw.origin
+    return raw
+
+
+def _database(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> DuckDBRaw:
     if place.format == "postgres":
         return databases.open_postgres(connection, place.source, options.table, options.sql)
     if place.format == "mysql":
@@ -110,7 +123,7 @@ def _open_database(connection: duckdb.DuckDBPyConnection, place: Place, options:
     return databases.open_sqlite(connection, place.files[0], options.table, options.sql)
 
 
-def _open_zip(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> Raw:
+def _open_zip(connection: duckdb.DuckDBPyConnection, place: Place, options: ReadOptions) -> DuckDBRaw:
     """What is in the archives, unpacked into a folder that is gone with the panel."""
     workplace = Workplace()
     for number, file in enumerate(place.files):
@@ -131,12 +144,11 @@ def _open_zip(connection: duckdb.DuckDBPyConnection, place: Place, options: Read
     inside = replace(inside, source=place.source, named=len(inside.files) == 1)
     raw = _open_duckdb(connection, inside, replace(options, format="auto"))
     raw.workplace = (raw.workplace, workplace)
-    if isinstance(raw, DuckDBRaw):
-        copies = dict(raw.originals)
-        for file in raw.files:
-            known = copies.get(file, file)
-            copies[file] = f"{place.source}, {os.path.relpath(known, workplace.path)}"
-        raw.originals = copies
+    copies = dict(raw.originals)
+    for file in raw.files:
+        known = copies.get(file, file)
+        copies[file] = f"{place.source}, {os.path.relpath(known, workplace.path)}"
+    raw.originals = copies
     return raw
 
 

@@ -26,6 +26,7 @@ from halfmask.data.engines.sql import KIND_OF_FILE
 from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
+from halfmask.data.queries import Queries
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
@@ -231,11 +232,9 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
     named = [n for n in sensors if role_of(n, found[n]) == "value"]
     values = bool(named)
     if users and values:
-        query = f"select * exclude ({', '.join(map(raw.dialect.quote, named))}) from '{raw.source}'"
         raise ColumnError(
             f"{', '.join(users[:3])} ... are columns of users by their names, and {', '.join(named)} of a value; leave "
-            f"out what is no user with a query, `sql` (with `db=:memory:` it reads files: {query}), or take all as "
-            "users with `wide`"
+            f"out what is no user, {Queries(raw.origin).exclude(named)}, or take all as users with `wide`"
         )
     alike = len({re.sub(r"\d+", "", n) for n in sensors}) == 1
     if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):

@@ -18,6 +18,7 @@ from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
+from halfmask.data.queries import Queries, text_of
 from halfmask.data.raw import Raw, RowTimes
 from halfmask.data.reach import open_raw
 from halfmask.data.registers import differences
@@ -87,13 +88,25 @@ def _panel(
 ) -> Panel:
     expressions = {rule.role: rule.sql for rule in rules if rule.role in ("user", "time", "value")}
     watch = guard(raw, rules, clock)
+    user = next(rule.column for rule in rules if rule.role == "user")
     with watch():
         frame, ordered = (raw.select(expressions, ordered=ordered) for ordered in (False, True))
         raw.engine.collect(frame.head(100))
     quick = _quick(raw, [rule for rule in rules if rule.role in expressions])
     said = (*raw.notes, *notes)
     guessed = (*raw.guesses, *guesses)
-    return Panel(frame, ordered, raw.engine, raw.source, watch, said, guessed, unit, quick=quick)
+    return Panel(
+        frame,
+        ordered,
+        raw.engine,
+        raw.source,
+        watch,
+        said,
+        guessed,
+        unit,
+        quick=quick,
+        queries=Queries(raw.origin, user),
+    )
 
 
 def _quick(raw: Raw, rules: Sequence[Rule]) -> Quick | None:
@@ -196,7 +209,7 @@ class _Reader:
         values, unit = self._values(names)
         if column is not None and unit is None:
             quoted = f"CAST({self.dialect.quote(column)} AS {self.dialect.text})"
-            by, unit = self._unit_of_rows(names[0], f"column {column}", quoted, Wanted.parse(self.options.unit), [user])
+            by, unit = self._unit_of_rows(names[0], column, quoted, Wanted.parse(self.options.unit), [user])
             values = [replace(rule, sql=f"({rule.sql}) * {by}") for rule in values] if by else values
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shape.user}; {evidence}")
@@ -219,7 +232,9 @@ class _Reader:
             frame, ordered = (self.raw.unpivot(users, times, read, ordered=ordered) for ordered in (False, True))
             self.raw.engine.collect(frame.head(100))
         notes, said = (*self.raw.notes, *self.notes), (*self.raw.guesses, *guesses, *self.guesses)
-        return Panel(frame, ordered, self.raw.engine, self.raw.source, watch, notes, said, unit)
+        user = next((rule.column for rule in keys if rule.role == "user"), "")
+        queries = Queries(self.raw.origin, user, [rule.column for rule in keys])
+        return Panel(frame, ordered, self.raw.engine, self.raw.source, watch, notes, said, unit, queries=queries)
 
     def _user(self, name: str) -> Rule:
         if name.startswith("@"):
@@ -404,12 +419,12 @@ class _Reader:
         quote = self.dialect.quote
         if column is not None:
             text = f"CAST({quote(column)} AS {self.dialect.text})"
-            return self._unit_of_rows(value, f"column {column}", text, wanted, rules)
+            return self._unit_of_rows(value, column, text, wanted, rules)
         if form is not None and form.dressed and any(map(unit_behind, texts(self.raw.sample.column(value)))):
             nothing = ", ".join(map(self.dialect.literal, ABSENT))
             behind = form.unit(self.dialect, quote(value))
             text = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {behind} ELSE '{NOTHING}' END"
-            return self._unit_of_rows(value, f"the cells of {value}", text, wanted, rules)
+            return self._unit_of_rows(value, None, text, wanted, rules)
         in_name, in_row = unit_in_name(value), self.raw.units.get(value)
         source, evidence = wanted.source, "`unit`"
         if source is None:
@@ -421,8 +436,14 @@ class _Reader:
         by = factor(source, kept) or 1.0
         return (repr(by) if by != 1.0 else ""), kept
 
-    def _unit_of_rows(self, value: str, place: str, text: str, wanted: Wanted, rules: list[Rule]) -> tuple[str, str]:
-        """A unit a row: all brought to one, power by the sampling step where energy is among them."""
+    def _unit_of_rows(
+        self, value: str, column: str | None, text: str, wanted: Wanted, rules: list[Rule]
+    ) -> tuple[str, str]:
+        """A unit a row: all brought to one, power by the sampling step where energy is among them.
+
+        ``text`` is an expression of the unit: that in a column, or behind each value.
+        """
+        place = f"column {column}" if column else f"the cells of {value}"
         found = self.raw.distinct(text)
         found.pop(NOTHING, None)
         if wanted.source is not None and not any(found):
@@ -433,7 +454,12 @@ class _Reader:
             plain = value_rule(self.dialect, value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
             zero = replace(plain, sql=f"CAST(0 AS {self.dialect.double})", bad=None)
             step = steps.step_of(steps.head(_panel(self.raw, [*rules, zero], None, (), (), None)))
-        kept = kept_unit(self.raw.source, place, found, wanted, step)
+
+        def apart(unit: str) -> str:
+            cell, literal = text_of(column or value), self.dialect.literal(unit)
+            return Queries(self.raw.origin).where(f"{cell} = {literal}" if column else f"ends_with({cell}, {literal})")
+
+        kept = kept_unit(f"{self.raw.source}, {place}", found, wanted, step, apart)
         listed = ", ".join(f"{unit} {count:,}" for unit, count in sorted(found.items()))
         self.notes.append(f"unit = {kept}: by {place}, {listed} rows")
         self.guesses.append(Guess("unit", kept, f"{place}: {listed} rows", "`unit`"))

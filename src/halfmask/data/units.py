@@ -5,7 +5,7 @@ the sampling step: kWh = kW x step / 1 h, which takes each reading for the mean 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from halfmask.data.engines.sql import Dialect
@@ -126,19 +126,21 @@ def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
     return {"power", "energy"} <= {_known(unit)[0] for unit in (*found, wanted.source or "")}
 
 
-def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted, step: int | None) -> str:
+def kept_unit(
+    place: str, found: Mapping[str, int], wanted: Wanted, step: int | None, apart: Callable[[str], str]
+) -> str:
     """The unit that all rows of a column of units are brought to: the one asked for, or the most frequent.
 
-    Where power and energy are mixed, energy, which every step has.
+    Where power and energy are mixed, energy, which every step has. ``apart`` is the query that reads one unit alone.
     """
     blank = found.get("", 0)
     named = {unit: count for unit, count in found.items() if unit}
     if not named:
-        raise ReadingError(f"{place}, {column}: there is no unit in it; say `unit=kWh`, or what they are in")
+        raise ReadingError(f"{place}: there is no unit in it; say `unit=kWh`, or what they are in")
     if blank:
         raise ReadingError(
-            f"{place}, {column}: {blank:,} rows have no unit, the others {_listed(named)}; read the others with a "
-            "query, `sql`: it asks a database, or with `db=:memory:` files, such as select * from 'x.csv' where ..."
+            f"{place}: {blank:,} rows have no unit, the others {_listed(named)}; read the others alone, "
+            f"{' or '.join(map(apart, named))}"
         )
     kept = wanted.kept or wanted.source
     if kept is None:
@@ -148,9 +150,8 @@ def kept_unit(place: str, column: str, found: Mapping[str, int], wanted: Wanted,
     odd = [unit for unit in named if factor(unit, kept, step) is None]
     if odd:
         raise ReadingError(
-            f"{place}, {column}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); "
-            "read the kinds apart with a query, `sql`: it asks a database, or with `db=:memory:` files, such as "
-            "select * from 'x.csv' where unit = 'kWh'"
+            f"{place}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); read the kinds apart, "
+            f"{' or '.join(map(apart, named))}"
         )
     return kept
 

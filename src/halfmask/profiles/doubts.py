@@ -185,8 +185,7 @@ def check_total(panel: Panel, profile: Profile) -> None:
     name = profile.labels[largest]
     raise ReadingError(
         f"{panel.source}: user {name} is the sum of the {len(profile) - 1} others in every period, a total and no "
-        f"producer; leave its column or its rows out with a query, `sql`: select * exclude (\"{name}\") from 'x.csv', "
-        f"or select * from 'x.csv' where meter <> '{name}'; with `db=:memory:` it reads files"
+        f"producer; leave it out, {panel.queries.without([str(name)])}"
     )
 
 
@@ -197,9 +196,7 @@ def check_unplaced(panel: Panel, profile: Profile) -> None:
     if 2 * unplaced > rows:
         raise ReadingError(
             f"{panel.source}: {unplaced:,} of {rows:,} rows have no user or no time; check them ('halfmask look' shows "
-            "the first), or, where a name stands for the rows below it, fill it down with a query, `sql`, such as "
-            "select last_value(meter ignore nulls) over (rows unbounded preceding) as meter, time, kwh from 'x.csv'; "
-            "with `db=:memory:` it reads files"
+            f"the first){panel.queries.filled()}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
+from halfmask.data.queries import asked
 from halfmask.data.reach import open_raw
 from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
@@ -30,6 +31,7 @@ _SETTLING = (
     "format",
     "wide",
     "unit",
+    "sql",
 )
 WIDEST = 12
 
@@ -123,4 +125,6 @@ def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...
 def _value(name: str, text: str | None) -> Any:
     if name in _FLAGS:
         return text != "False"
+    if name == "sql":
+        return asked(text or "")
     return float(text or "") if name in ("high", "low") else (text or "").strip("'")

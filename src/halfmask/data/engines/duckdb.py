@@ -17,10 +17,13 @@ import pyarrow as pa
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
+from halfmask.data.queries import READINGS
 from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace, RowTimes
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
+STREAMED = "streamed"
+"""The name under which a connection knows what is streamed in."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError)
 """What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
 
@@ -119,6 +122,7 @@ class DuckDBRaw(Raw):
         self.files = tuple(files)
         self.originals: Mapping[str, str] = {}
         self._table = table
+        self._asked = False
         self._order = order
         self.sample = self._look()
 
@@ -127,6 +131,23 @@ class DuckDBRaw(Raw):
             return self._query("*", f"LIMIT {SAMPLE_ROWS}").to_arrow_table()
         except FAILURES as error:
             raise self.explain(error) from error
+
+    def ask(self, sql: str) -> None:
+        """Be the rows of a query from now on, which knows the table as it was by the name `READINGS`."""
+        table, all_files, query = self._table, self.files, sql.strip().rstrip(";")
+        known = set(self.sample.column_names)
+        named = ", filename" if self.files and "filename" not in self._query("*", "LIMIT 0").columns else ""
+
+        def within(files: Sequence[str]) -> str:
+            before = f"SELECT *{named} FROM {table(files or all_files)}"
+            return f"(WITH {READINGS} AS NOT MATERIALIZED ({before}) SELECT * FROM ({query}))"
+
+        self._table, self._order, self._asked = within, "row_number() OVER ()", True
+        self.by_blocks, self.origin = None, f"({query})"
+        self.sample = DuckDBRaw._look(self)
+        names = self.sample.column_names
+        self.files = self.files if "filename" in names else ()
+        self.sample = self.sample.select([name for name in names if name != "filename" or name in known])
 
     def _query(self, selected: str, rest: str = "", files: Sequence[str] | None = None) -> duckdb.DuckDBPyRelation:
         table = self._table(self.files if files is None else files)
@@ -229,15 +250,16 @@ class StreamRaw(DuckDBRaw):
     ) -> None:
         self._open_stream = open_stream
         self._first = sample
-        super().__init__(connection, source, lambda _: "readings")
+        super().__init__(connection, source, lambda _: STREAMED)
 
     def _look(self) -> pa.Table:
         self.keep(self._first.column_names)
         return self._first
 
     def keep(self, columns: Sequence[str]) -> None:
-        self.stream = self._open_stream(columns)
-        self.connection.register("readings", self.stream)
+        if not self._asked:  # a query may need any column
+            self.stream = self._open_stream(columns)
+            self.connection.register(STREAMED, self.stream)
 
     def explain(self, error: Exception) -> HalfmaskError:
         return self.stream.failure or super().explain(error)

@@ -63,7 +63,7 @@ def open_duckdb(
     schema, name = names[chosen]
     qualified = f"attached.{_quote(schema)}.{_quote(name)}"
     raw = DuckDBRaw(connection, f"{path}, table {chosen}", lambda _: qualified)
-    raw.notes = notes
+    raw.notes, raw.origin = notes, f"{_quote(schema)}.{_quote(name)}"
     return raw
 
 
@@ -103,7 +103,7 @@ def open_sqlite(
         return Stream(pa.schema(list(kept.items())), lambda: _sqlite_batches(path, origin, kept, place))
 
     raw = StreamRaw(connection, place, open_stream, pa.Table.from_batches([sample]))
-    raw.notes = notes
+    raw.notes, raw.origin = notes, origin
     return raw
 
 
@@ -202,7 +202,7 @@ def open_postgres(
         return Stream(schema, lambda: _postgres_batches(url, server, query(kept)))
 
     raw = StreamRaw(connection, place, open_stream, sample)
-    raw.notes = notes
+    raw.notes, raw.origin = notes, origin
     return raw
 
 

@@ -8,7 +8,7 @@ import narwhals as nw
 import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
-from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBRaw, StreamRaw, headline
 from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.raw import SAMPLE_ROWS
@@ -44,8 +44,8 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBRaw
     if isinstance(frame, nw.LazyFrame) and hasattr(native, "collect_batches"):
         sample = native.head(SAMPLE_ROWS).collect().to_arrow()
         return _stream(connection, source, sample, lambda kept: _polars(native, kept, sample.schema))
-    connection.register("readings", arrow(frame))
-    return DuckDBRaw(connection, source, lambda _: "readings")
+    connection.register(STREAMED, arrow(frame))
+    return DuckDBRaw(connection, source, lambda _: STREAMED)
 
 
 def arrow(frame: Frame) -> pa.Table:

@@ -42,7 +42,7 @@ def open_mysql(connection: duckdb.DuckDBPyConnection, url: str, table: str | Non
         return Stream(pa.schema(list(wanted.items())), lambda: _batches(url, server, query, wanted, place))
 
     raw = StreamRaw(connection, place, open_stream, pa.Table.from_batches([sample]))
-    raw.notes = notes
+    raw.notes, raw.origin = notes, origin
     return raw
 
 

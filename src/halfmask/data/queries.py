@@ -1,0 +1,80 @@
+"""Queries that read a part of a source, as messages advise them: each can be typed as it stands."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from halfmask.data.engines.sql import DuckDBDialect
+
+READINGS = "readings"
+"""The name by which a query knows a source that is no database: the table as it is understood, every cell of text."""
+_SQL = DuckDBDialect()
+
+
+def advised(sql: str) -> str:
+    """A query as an option in a message, in quotes as a shell takes them."""
+    if "`" in sql:  # it would end the option
+        return f"a query, `sql`: {sql}"
+    escaped = sql.replace("\\", "\\\\").replace('"', '\\"')
+    return f"`sql={shlex.quote(sql)}`" if set("$!") & set(sql) else f'`sql="{escaped}"`'
+
+
+def asked(typed: str) -> str:
+    """The query that was advised."""
+    return shlex.split(typed)[0]
+
+
+def text_of(column: str) -> str:
+    """An expression of a column's cells as text, without the blanks around them."""
+    return f"trim(cast({_SQL.quote(column)} as varchar))"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts behind IN."""
+    return f"({', '.join(map(_SQL.literal, texts))})"
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Those of one source. ``origin`` stands behind FROM.
+
+    ``user`` is the column that names users; empty: each is a column, beside the columns ``others``.
+    """
+
+    origin: str = READINGS
+    user: str = ""
+    others: Sequence[str] = field(default=())
+
+    def where(self, condition: str) -> str:
+        """The rows of which a condition holds."""
+        return advised(f"select * from {self.origin} where {condition}")
+
+    def exclude(self, columns: Sequence[str]) -> str:
+        """All columns but some."""
+        return advised(f"select * exclude ({', '.join(map(_SQL.quote, columns))}) from {self.origin}")
+
+    def replace(self, expressions: Mapping[str, str]) -> str:
+        """All columns, some of them as expressions."""
+        cells = ", ".join(f"{expression} as {_SQL.quote(column)}" for column, expression in expressions.items())
+        return advised(f"select * replace ({cells}) from {self.origin}")
+
+    def filled(self) -> str:
+        """What to say of a user's name that may stand once for the rows below it; empty where no column has names."""
+        if not self.user or self.user.startswith("@"):
+            return ""
+        last = f"last_value(nullif({self._named()}, '') ignore nulls) over (rows unbounded preceding)"
+        return f", or, where a name stands for the rows below it, fill it down, {self.replace({self.user: last})}"
+
+    def without(self, users: Sequence[str]) -> str:
+        """All users but some."""
+        return self.where(f"{self._named()} not in {listed(users)}") if self.user else self.exclude(users)
+
+    def only(self, users: Sequence[str]) -> str:
+        """Some users alone."""
+        if self.user:
+            return self.where(f"{self._named()} in {listed(users)}")
+        return advised(f"select {', '.join(map(_SQL.quote, [*self.others, *users]))} from {self.origin}")
+
+    def _named(self) -> str:
+        """An expression of a user's name, without the blanks around it."""
+        return _SQL.file_part(self.user[1:]) if self.user.startswith("@") else text_of(self.user)
