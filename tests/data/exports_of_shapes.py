@@ -1,6 +1,6 @@
 """Tables of other shapes, and readings that are not plainly usable: registers, units, duplicates, odd values."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -127,3 +127,18 @@ def values_far_outside(folder: Path) -> Export:
     truth = {key: min(value, 3.0) for key, value in TRUTH.items()}
     odd = truth | {("M1001", START - HALF_HOUR): 4294967.295}
     return Export(write(folder / "x.csv", lines(truth=odd)), truth, mend="--max")
+
+
+@export
+def a_title_in_the_first_cell_of_a_row_of_commas(folder: Path) -> Export:
+    days = sorted({moment.date() for _, moment in TRUTH})
+    starts = [START + i * HALF_HOUR for i in range(48)]
+    cells = [
+        [meter, f"{day:%-d-%b-%y}", *(str(TRUTH[meter, datetime.combine(day, t.time())]) for t in starts)]
+        for meter in METERS
+        for day in days
+    ]
+    header = ["Customer", "date", *(f"{t + HALF_HOUR:%-H:%M}" for t in starts)]
+    title = ["Solar home data, 30 December 2012 to 1 January 2013", *[""] * (len(header) - 1)]
+    text = "\n".join(";".join(row) for row in [title, header, *cells])
+    return Export(write(folder / "x.csv", text))

@@ -121,3 +121,13 @@ def test_the_query_that_cuts_off_units_keeps_signs(tmp_path: Path) -> None:
     (way,) = ways_out(str(refused.value), ReadOptions())
     panel = open_panel(source, **way)
     assert pa.Table.from_batches(panel.batches())["value"].to_pylist()[-1] == -3.5
+
+
+@pytest.mark.parametrize("cell", ["1 347", "1.347", "1'347", "Postcode", "false"])
+def test_whole_numbers_may_be_mixed_with_others(cell: str, tmp_path: Path) -> None:
+    lines = [
+        f"a;{np.datetime64('2026-01-01T00:00') + 30 * i};{0.5 + i % 7};{cell if i % 3 == 2 else 300 + i}"
+        for i in range(60)
+    ]
+    source = write(tmp_path / "x.csv", "\n".join(["meter;time;kwh;other", *lines]))
+    assert len(pa.Table.from_batches(open_panel(source, value="kwh").batches())) == 60

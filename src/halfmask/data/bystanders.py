@@ -6,7 +6,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from halfmask.data.columns import HOURS, role_of, words
-from halfmask.data.kinds import CLOCKS, TIMES, Kind, texts
+from halfmask.data.kinds import CLOCKS, TIMES, Kind, is_integer, texts
 from halfmask.data.queries import Queries, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
@@ -39,7 +39,10 @@ def row_numbers(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
 def _counts_rows(name: str, kind: Kind, column: pa.ChunkedArray) -> bool:
     if role_of(name, kind) not in (None, "user") or HOURS & {*words(name), "".join(words(name))}:
         return False
-    numbers = [int(cell) for cell in (texts(column) if kind is Kind.TEXT_INTEGER else column.to_pylist()) if cell]
+    cells = texts(column) if kind is Kind.TEXT_INTEGER else [str(cell) for cell in column.to_pylist() if cell]
+    if not all(map(is_integer, cells)):  # most of a column of whole numbers are such, and some may be 1 347
+        return False
+    numbers = list(map(int, cells))
     return len(numbers) >= _ENOUGH and all(b - a == 1 for a, b in pairwise(numbers)) and not counts_from_1970(column)
 
 

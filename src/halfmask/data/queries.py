@@ -73,7 +73,9 @@ class Queries:
         """Some users alone."""
         if self.user:
             return self.where(f"{self._named()} in {listed(users)}")
-        return advised(f"select {', '.join(map(_SQL.quote, [*self.others, *users]))} from {self.origin}")
+        return (
+            advised(f"select {', '.join(map(_SQL.quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
+        )
 
     def _named(self) -> str:
         """An expression of a user's name, without the blanks around it."""

@@ -3,17 +3,19 @@
 A difference belongs to the time of the earlier state: what was used from 23:30 to midnight is a reading of 23:30.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 
 ENOUGH = 24
 """Changes that must have been seen before a register is spoken of."""
+LARGE, LONG = 20, 2 * 86_400_000_000
 LARGEST = float(np.finfo(np.float64).max)
 REASONS = (
     "first state of a register",
@@ -25,27 +27,52 @@ REASONS = (
 USED, UNPLACED = -1, -2
 
 
-def looks_like_register(rows: pa.Table) -> str:
-    """The evidence that values are states of a register; empty where they are not.
+@dataclass(frozen=True)
+class Rising:
+    """Users whose values rise as those of a register do; ``others``: users whose values do not."""
 
-    States of a user never fall, but for a rare reset, and are large beside their changes: at most 1 in 50 changes
-    goes down, and the middle state is above 20 times the middle change.
+    users: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def registers(rows: pa.Table) -> Rising | None:
+    """The users whose values are states of a register; None where nobody's are.
+
+    Where nobody has enough changes to tell, those of all count together. What rises among users whose values do not
+    has to rise for two days, which no temperature does.
     """
-    codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
+    coded = rows["user"].combine_chunks().dictionary_encode()
+    names, codes = [str(name) for name in coded.dictionary.to_pylist()], np.asarray(coded.indices)
     times, values = np.asarray(rows["time"]), np.asarray(rows["value"].cast(pa.float64()).fill_null(np.nan))
-    kept = np.isfinite(values)
-    codes, times, values = codes[kept], times[kept], values[kept]
     order = np.lexsort((times, codes))
-    codes, values = codes[order], values[order]
+    order = order[np.isfinite(values[order])]
+    codes, times, values = codes[order], times[order], values[order]
     same = np.diff(codes) == 0
-    change = np.diff(values)[same]
+    change, of = np.diff(values)[same], codes[1:][same]
+    if np.bincount(of[change != 0], minlength=1).max() < ENOUGH:
+        names, codes, of = ["all"], np.zeros_like(codes), np.zeros_like(of)
+    told = np.flatnonzero(np.bincount(of[change != 0], minlength=1) >= ENOUGH)
+    found: list[tuple[str, IntArray]] = []
+    others: list[tuple[str, IntArray]] = []
+    for one in told.tolist():
+        mine = slice(*np.searchsorted(codes, (one, one + 1)))
+        rises = _rises(values[mine], change[slice(*np.searchsorted(of, (one, one + 1)))])
+        (found if rises else others).append((names[one], times[mine]))
+    if others:
+        found = [(name, when) for name, when in found if when[-1] - when[0] >= LONG]
+    rising = tuple(name for name, _ in found)
+    return Rising(rising, tuple(name for name, _ in others)) if rising else None
+
+
+def _rises(values: FloatArray, change: FloatArray) -> bool:
+    """Whether values never fall, but for a rare reset, and are large beside their changes.
+
+    At most 1 in 50 changes goes down, and the middle value is above 20 times the middle change.
+    """
     moved = change[change != 0]
-    if len(moved) < ENOUGH or 50 * int((moved < 0).sum()) > len(moved):
-        return ""
-    middle, step = float(np.median(np.abs(values))), float(np.median(np.abs(moved)))
-    if middle <= 20 * step:
-        return ""
-    return f"values of a user rise in {(moved > 0).mean():.1%} of {len(moved):,} changes"
+    if 50 * int((moved < 0).sum()) > len(moved):
+        return False
+    return bool(np.median(np.abs(values)) > LARGE * np.median(np.abs(moved)))
 
 
 def differences(panel: Panel, step: int | None) -> Panel:

@@ -1,5 +1,6 @@
 """What stops a run: readings that are hardly what they are taken for. Every stop names the way on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
-from halfmask.data.registers import looks_like_register
+from halfmask.data.registers import registers
 from halfmask.data.steps import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.errors import ReadingError
 from halfmask.profiles.engines import Frame
@@ -32,13 +33,28 @@ ENOUGH_USERS = 24
 ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 
-def check_register(panel: Panel, rows: pa.Table, whose: str = "a user") -> None:
+def check_register(panel: Panel, rows: pa.Table) -> None:
     """States of a counter are no readings: adding them up would be nonsense of the right size."""
-    if panel.register is None and (evidence := looks_like_register(rows)):
-        raise ReadingError(
-            f"{panel.source}: {evidence.replace('a user', whose)}, as the states of a meter's register do; take their "
-            "differences with `register`, or say `register=False` where they are readings after all"
+    if panel.register is None and (found := registers(rows)):
+        raise _registers(panel, found.users, bool(found.others))
+
+
+def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError:
+    """The error for users whose values are states; ``others``: the values of other users are readings."""
+    if not others:
+        return ReadingError(
+            f"{panel.source}: values of a user hardly ever fall and are large beside their changes, as the states of a "
+            "meter's register are; take their differences with `register`, or say `register=False` where they are "
+            "readings after all"
         )
+    named = ", ".join(users[:3]) + (", ..." if len(users) > 3 else "")
+    apart = f"{panel.queries.without(users)} and {panel.queries.only(users)} with `register`"
+    return ReadingError(
+        f"{panel.source}: values of {len(users):,} users ({named}) hardly ever fall and are large beside their "
+        "changes, as the states of a meter's register are, and those of other users are not; read the two kinds apart "
+        + (f"({apart}), " if len(users) <= SOME_USERS else "with a query, `sql`, ")
+        + "and merge the profiles, or say `register=False` where all are readings after all"
+    )
 
 
 def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> None:
@@ -58,9 +74,10 @@ def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None, us
     if not names:
         return
     some = np.linspace(0, len(names) - 1, min(SOME_USERS, len(names))).astype(np.int64)
-    chosen = [names[row] for row in some]
-    rows = of_some_users(panel, _users(panel, chosen), "value")
-    check_register(panel, rows, f"{len(names):,} users, the first {chosen[0]},")
+    found = registers(of_some_users(panel, _users(panel, [names[row] for row in some]), "value"))
+    if found is not None:
+        whole = found.users if found.others else names
+        raise _registers(panel, whole, len(whole) < profile.users)
 
 
 def _rising(cells: FloatArray) -> IntArray:

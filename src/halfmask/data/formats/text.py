@@ -243,6 +243,9 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
         if is_reading(row):
             break
         before.append((at, row))
+    # A title fills one cell of a row that has delimiters for all.
+    titles = next((i for i, (_, row) in enumerate(before) if sum(map(bool, map(str.strip, row))) > 1), 0)
+    before = before[titles:]
     if not before or any(is_time(cell.strip()) for cell in before[0][1]):
         return None, None, rows[0][0]
     fewest = min(sum(_is_typed(row[i]) for i in typed) for _, row in before)
