@@ -1,6 +1,6 @@
 """Columns beside user, time and value that change what a row means: numbers of rows, and kinds of readings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ _ENOUGH = 24
 _SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
 _SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
 _SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
-_SORTS |= {"appliance", "circuit", "phase", "plug"}
+_SORTS |= {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "nature", "laji"}
 """Words for a column that says what a reading is of."""
 _MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado"))
 _MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", "manual", "provisional", "final"}
@@ -50,9 +50,14 @@ _FLAGS = frozenset(("quality", "status", "flag", "validity", "qualität", "quali
 _BAD = frozenset(("bad", "invalid", "error", "fault", "faulty", "questionable", "suspect", "ungültig", "fehler"))
 
 
+def is_flag(name: str) -> bool:
+    """Whether a column is named as one that says how good a reading is."""
+    return bool(_FLAGS & set(words(name)))
+
+
 def flagged(sample: pa.Table, found: Mapping[str, Kind], used: frozenset[str]) -> list[str]:
     """What to say of columns by which some readings are bad: they are used, unless a query leaves them out."""
-    flags = [n for n, kind in found.items() if n not in used and kind is Kind.TEXT and _FLAGS & set(words(n))]
+    flags = [n for n, kind in found.items() if n not in used and kind is Kind.TEXT and is_flag(n)]
     bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
     return [
         f"{name} calls {count:,} of the first {sample.num_rows:,} rows bad; they are used, `sql` could leave them out"
@@ -68,9 +73,7 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
     """
     dialect = raw.dialect
     sorts = [
-        name
-        for name, kind in found.items()
-        if name not in used and kind in _WHOLE | {Kind.TEXT} and words(name) and words(name)[-1] in _SORTS
+        name for name, kind in found.items() if name not in used and kind in _WHOLE | {Kind.TEXT} and _is_sort(name)
     ]
     for name in sorts:
         sort = f"CAST({dialect.quote(name)} AS {dialect.text})"
@@ -82,10 +85,29 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
                 kinds.setdefault(whose, []).append(what.strip())
         mixed = next((sorted(set(each)) for each in kinds.values() if len(set(each)) > 1), None)
         if mixed:
-            one = (f"{text_of(name)} in {listed([each])}" for each in mixed[:4])
-            ways = " or ".join(map(Queries(raw.origin).where, one))
+            ways = _each(raw, name, mixed)
             raise ColumnError(
                 f"{raw.source}: a user has readings of several kinds, {', '.join(mixed[:4])}, by the column {name!r}; "
                 f"read one of them, {ways}"
                 + (f", or say `value={value!r}` where they belong together" if value else "")
             )
+
+
+def check_user(raw: Raw, name: str) -> None:
+    """Stop where the column that was left for the user says by its name that it tells kinds of readings apart."""
+    kinds = [kind for kind in raw.distinct(raw.dialect.quote(name)) if kind] if _is_sort(name) else []
+    if len(kinds) > 1:
+        raise ColumnError(
+            f"{raw.source}: no column looks like the user, and {name!r} tells kinds of readings apart by its name, "
+            f"{', '.join(kinds[:4])}; read one of them, {_each(raw, name, kinds)}, or say `user={name!r}` where they "
+            "are users"
+        )
+
+
+def _is_sort(name: str) -> bool:
+    return bool(words(name)) and words(name)[-1] in _SORTS
+
+
+def _each(raw: Raw, name: str, kinds: Sequence[str]) -> str:
+    """The queries that read one kind of readings each."""
+    return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {listed([kind])}") for kind in kinds[:4])

@@ -17,12 +17,16 @@ Quick = Callable[[], Generator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Guess:
-    """One thing that was concluded about a source: what, why, and the option that overrules it."""
+    """One thing that was concluded about a source: what, why, and the option that overrules it.
+
+    ``sure``: by its name or by a proof; else because nothing else was left, which the readings have to bear out.
+    """
 
     what: str
     choice: str
     evidence: str
     option: str
+    sure: bool = True
 
 
 class Engine(ABC):

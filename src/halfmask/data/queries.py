@@ -38,12 +38,18 @@ def listed(texts: Sequence[str]) -> str:
 class Queries:
     """Those of one source. ``origin`` stands behind FROM.
 
-    ``user`` is the column that names users; empty: each is a column, beside the columns ``others``.
+    ``user`` is the column that names users; empty: each is a column, beside the columns ``others``. ``files``: whether
+    files have the readings.
     """
 
     origin: str = READINGS
     user: str = ""
     others: Sequence[str] = field(default=())
+    files: bool = False
+
+    def one(self) -> str:
+        """What says that all readings are of one user."""
+        return "`user=@file`" if self.files else advised(f"select 'one' as \"user\", * from {self.origin}")
 
     def where(self, condition: str) -> str:
         """The rows of which a condition holds."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from halfmask.data import clocks
@@ -21,18 +20,17 @@ from halfmask.data.columns import (
     split_time,
     words,
 )
-from halfmask.data.dates import date_format, is_compact
-from halfmask.data.engines.sql import KIND_OF_FILE
-from halfmask.data.kinds import ABSENT, CLOCKS, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
+from halfmask.data.dates import date_format
+from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.queries import Queries
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
+from halfmask.data.users import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
 from halfmask.errors import ColumnError, OptionError
 
-FROM_FILE, FROM_FOLDER = "@file", "@folder"
 _VALUES = NUMBERS | {Kind.EMPTY}
 
 
@@ -88,7 +86,7 @@ def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Momen
         return None
     written = None if all(map(is_iso, named)) else date_format("a name", named, options.date_format, lambda: (0, 0))
     times = {name: _local(name, written.formats) if written else _instant(name, options.tz) for name in named}
-    user, guess = _user(raw, {name: kind for name, kind in found.items() if name not in times}, options)
+    user, guess = user_of(raw, {name: kind for name, kind in found.items() if name not in times}, options)
     first, *_, last = times
     evidence = f"{len(times)} columns from {first} to {last} are named by times"
     return Moments(user, times, (guess, Guess("shape", "a row a user", evidence, "`value`")))
@@ -147,7 +145,7 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | N
     if parts is None or len(days) != 1:
         return None
     rest = {name: kind for name, kind in found.items() if name not in parts.offsets and name != days[0]}
-    user, guess = _user(raw, rest, options)
+    user, guess = user_of(raw, rest, options)
     running = bool(_filled(raw, parts.beyond))
     if running and options.tz is None:
         raise OptionError(
@@ -171,49 +169,6 @@ def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
     absent = ", ".join(map(raw.dialect.literal, ABSENT))
     counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
     return [name for name, count in zip(names, counts, strict=True) if count]
-
-
-def _user(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[str, Guess]:
-    """The column of the user, or the name of the file."""
-    if options.user in (FROM_FILE, FROM_FOLDER):
-        return options.user, Guess("user", options.user, "`user`", "`user`")
-    if options.user is not None:
-        return present(found, options.user, "user"), Guess("user", options.user, "`user`", "`user`")
-    named = candidates("user", found, {})
-    if len(named) > 1:
-        raise several("user", named)
-    if named:
-        return named[0], Guess("user", named[0], "its name says so", "`user`")
-    texts = [name for name, kind in found.items() if kind is Kind.TEXT and not UNIT_NAMES & set(words(name))]
-    if len(texts) == 1:
-        return texts[0], Guess("user", texts[0], "the only column of text", "`user`")
-    return _user_of_files(raw, found)
-
-
-def _user_of_files(raw: Raw, found: Mapping[str, Kind]) -> tuple[str, Guess]:
-    """Ids that stand in the names of files, or of the folders they are in, where no column has them."""
-    if not raw.files:
-        raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
-    stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
-    folders = {Path(file).absolute().parent.name for file in raw.files}
-    times = all(is_time(_spread(stem)) or is_compact(stem) or (stem.isdigit() and len(stem) < 3) for stem in stems)
-    if len(folders) > 1 and (len(set(stems)) < len(stems) or times):
-        evidence = f"no column names users, and {len(folders)} folders hold files of the same names"
-        return FROM_FOLDER, Guess("user", "the folder's name", evidence, "`user`")
-    if times and len(stems) > 1:
-        raise ColumnError(
-            f"no column looks like the user, and the files' names are dates; name a column with `user`, or the files "
-            f"with `user={FROM_FILE}` ({listing(found)})"
-        )
-    shown = ", ".join(stems[:2]) + (", ..." if len(stems) > 2 else "")
-    evidence = f"no column names users, and there are {len(stems)} files: {shown}"
-    return FROM_FILE, Guess("user", "the file's name", evidence, "`user`")
-
-
-def _spread(stem: str) -> str:
-    """``2012-01`` and ``2012_01`` as the days that they begin with."""
-    plain = stem.replace("_", "-")
-    return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
 
 
 def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors | None:
@@ -264,8 +219,8 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
     kinds = {name: kind for name, kind in kinds.items() if not UNIT_NAMES & set(words(name)) or name == options.user}
     guesses: list[Guess] = []
     user = options.user
-    if user in (FROM_FILE, FROM_FOLDER) or (user is None and not _has_user(raw, kinds, time, options.value)):
-        user, guess = _user(raw, {}, options) if user else _user_of_files(raw, found)
+    if user in (FROM_FILE, FROM_FOLDER) or (user is None and not has_user(raw, kinds, time, options.value)):
+        user, guess = user_of(raw, {}, options) if user else of_files(raw, found)
         chosen = _time_and_value(raw, kinds, time, options.value)
         columns = Columns(user, *chosen)
         guesses.append(guess)
@@ -281,44 +236,13 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
         if not any(guess.what == role for guess in guesses):
             name = getattr(columns, role)
             evidence = f"`{role}`" if said[role] else f"by name and kind: {_kind(found[name])}"
-            guesses.append(Guess(role, name, evidence, f"`{role}`"))
+            sure = role != "user" or said[role] is not None or role_of(name, found[name]) == "user"
+            guesses.append(Guess(role, name, evidence if sure else "what is left", f"`{role}`", sure))
     return Long(columns, tuple(guesses))
 
 
 def _kind(kind: Kind) -> str:
     return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
-
-
-def _telling(raw: Raw, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
-    """The columns without those that tell nobody apart: fractions, times, and texts that are always the same.
-
-    What its name says to be a user, a time or a value stays, and so does everything where there is no file to name.
-    """
-    if not raw.files:
-        return dict(kinds)
-    dull = FRACTIONS | {Kind.EMPTY} | CLOCKS
-    return {
-        name: kind
-        for name, kind in kinds.items()
-        if role_of(name, kind) or not (kind in dull or (kind is Kind.TEXT and _constant(raw, name)))
-    }
-
-
-def _constant(raw: Raw, name: str) -> bool:
-    return name in raw.sample.column_names and len(set(raw.sample.column(name).to_pylist())) == 1
-
-
-def _has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
-    """Whether some column could be the user: by name, or what remains beside time and value."""
-    if candidates("user", kinds, {}):
-        return True
-    rest = [name for name in kinds if name not in (time, value)]
-    if len(kinds) == 2:
-        return False
-    times = [name for name in rest if kinds[name] in TIMES | CLOCKS or role_of(name, kinds[name]) == "time"]
-    values = candidates("value", {name: kinds[name] for name in rest}, {})
-    left = [name for name in _telling(raw, kinds) if name in rest and name not in times and name not in values]
-    return bool(left) or not values
 
 
 def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:

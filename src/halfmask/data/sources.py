@@ -105,7 +105,7 @@ def _panel(
         guessed,
         unit,
         quick=quick,
-        queries=Queries(raw.origin, user),
+        queries=Queries(raw.origin, user, files=bool(raw.files)),
     )
 
 
@@ -155,6 +155,8 @@ class _Reader:
             self.notes += [
                 f"user = {guess.choice}: {guess.evidence}" for guess in shape.guesses if guess.what == "user"
             ]
+        if not next(guess.sure for guess in shape.guesses if guess.what == "user"):
+            bystanders.check_user(self.raw, columns.user)
         if self.options.value is None:
             bystanders.check_sorts(self.raw, self.found, user.sql, columns.value, frozenset(named))
         self.raw.keep(list(dict.fromkeys(named)))
@@ -233,7 +235,7 @@ class _Reader:
             self.raw.engine.collect(frame.head(100))
         notes, said = (*self.raw.notes, *self.notes), (*self.raw.guesses, *guesses, *self.guesses)
         user = next((rule.column for rule in keys if rule.role == "user"), "")
-        queries = Queries(self.raw.origin, user, [rule.column for rule in keys])
+        queries = Queries(self.raw.origin, user, [rule.column for rule in keys], bool(self.raw.files))
         return Panel(frame, ordered, self.raw.engine, self.raw.source, watch, notes, said, unit, queries=queries)
 
     def _user(self, name: str) -> Rule:

@@ -22,6 +22,7 @@ from halfmask.profiles.doubts import (
     check_singles,
     check_total,
     check_unplaced,
+    check_user,
 )
 from halfmask.profiles.engines import Frame, keep
 from halfmask.profiles.fold import fold
@@ -100,6 +101,7 @@ def build_profile(
     profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)
     check_late_registers(panel, profile, tally, users)
     check_singles(panel, profile, tally, users)
+    check_user(panel, profile, first_rows)
     if (better := better_step(panel, profile, tally, users)) is not None:
         plan = Plan(better, cut.chunk(better), cut.origin, *policies.bounds)
         profile, suspects, tally, _ = _pass(panel, plan, cut, buckets, method, about, None)

@@ -116,9 +116,41 @@ def check_singles(panel: Panel, profile: Profile, tally: Tally | None, users: Us
         name = guess.choice
         raise ReadingError(
             f"{panel.source}: each of {len(names):,} users has one reading, at a time of its own, so that {name} names "
-            f"rows and not users; say `user=@file` where all readings are of one user, or `user={name!r}` where they "
-            "are of as many"
+            f"rows and not users; say {panel.queries.one()} where all readings are of one user, or `user={name!r}` "
+            "where they are of as many"
         )
+
+
+def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
+    """Stop where hardly any two users have readings at one time, and their column is none of users by its name.
+
+    Such a column says something of each reading: how good it is, its tariff, the day of the week. ``rows`` are the
+    first; all are asked where these do not show it.
+    """
+    guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
+    if guess is None or guess.sure or profile.users < 2:
+        return
+    shared, times = _shared(rows)
+    if 20 * shared <= times and int(profile.rows["rows"].sum()) > rows.num_rows:
+        placed = panel.frame.filter(~nw.col("user").is_null() & ~nw.col("time").is_null())
+        users = placed.group_by("time").agg(nw.col("user").n_unique().alias("users"))
+        counted = users.select(nw.len().alias("times"), (nw.col("users") > 1).cast(nw.Int64).sum().alias("shared"))
+        (found,) = panel.collect(counted).to_pylist()
+        shared, times = int(found["shared"]), int(found["times"])
+    if 20 * shared <= times:
+        name = guess.choice
+        raise ReadingError(
+            f"{panel.source}: no column looks like the user, and no two of the {profile.users:,} in {name!r} have "
+            "readings at the same times, as where it says something of each reading of one user; say "
+            f"{panel.queries.one()} where all readings are of one, or `user={name!r}` where they are users"
+        )
+
+
+def _shared(rows: pa.Table) -> tuple[int, int]:
+    """At how many times several users have readings, and how many times there are."""
+    pairs = rows.select(["time", "user"]).group_by(["time", "user"]).aggregate([])
+    users = np.asarray(pairs.group_by("time").aggregate([([], "count_all")])["count_all"])
+    return int((users > 1).sum()), len(users)
 
 
 def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> int | None:

@@ -1,0 +1,122 @@
+"""Who tells users apart: a column, by its name or because nothing else is left, or the name of the file."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from halfmask.data.bystanders import is_flag
+from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
+from halfmask.data.dates import is_compact
+from halfmask.data.engines.sql import KIND_OF_FILE
+from halfmask.data.kinds import CLOCKS, TIMES, Kind, is_time
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Guess
+from halfmask.data.queries import advised
+from halfmask.data.raw import SAMPLE_ROWS, Raw
+from halfmask.data.units import NAMES as UNIT_NAMES
+from halfmask.errors import ColumnError
+
+FROM_FILE, FROM_FOLDER = "@file", "@folder"
+_MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
+"""A month or a day in a file's name. Both DuckDB and Python read it alike."""
+
+
+def user_of(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[str, Guess]:
+    """The column of the user, or the name of the file."""
+    if options.user in (FROM_FILE, FROM_FOLDER):
+        return options.user, Guess("user", options.user, "`user`", "`user`")
+    if options.user is not None:
+        return present(found, options.user, "user"), Guess("user", options.user, "`user`", "`user`")
+    named = candidates("user", found, {})
+    if len(named) > 1:
+        raise several("user", named)
+    if named:
+        return named[0], Guess("user", named[0], "its name says so", "`user`")
+    left = [
+        name
+        for name, kind in found.items()
+        if kind is Kind.TEXT and not UNIT_NAMES & set(words(name)) and not is_flag(name)
+    ]
+    if len(left) == 1:
+        return left[0], Guess("user", left[0], "the only column of text", "`user`", sure=False)
+    return of_files(raw, found)
+
+
+def of_files(raw: Raw, found: Mapping[str, Kind]) -> tuple[str, Guess]:
+    """Ids that stand in the names of files, or of the folders they are in, where no column has them."""
+    if not raw.files:
+        raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
+    stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
+    folders = {Path(file).absolute().parent.name for file in raw.files}
+    times = all(is_time(_spread(stem)) or is_compact(stem) or (stem.isdigit() and len(stem) < 3) for stem in stems)
+    if len(folders) > 1 and (len(set(stems)) < len(stems) or times):
+        evidence = f"no column names users, and {len(folders)} folders hold files of the same names"
+        return FROM_FOLDER, Guess("user", "the folder's name", evidence, "`user`")
+    if times and len(stems) > 1:
+        raise ColumnError(
+            f"no column looks like the user, and the files' names are dates; name a column with `user`, or the files "
+            f"with `user={FROM_FILE}` ({listing(found)})"
+        )
+    _check_months(raw, stems)
+    shown = ", ".join(stems[:2]) + (", ..." if len(stems) > 2 else "")
+    evidence = f"no column names users, and there are {len(stems)} files: {shown}"
+    return FROM_FILE, Guess("user", "the file's name", evidence, "`user`")
+
+
+def _check_months(raw: Raw, stems: list[str]) -> None:
+    """Stop where several files are of one meter and differ in the month: a user for each would be too many."""
+    meters = {re.sub(_MONTH, "", stem) for stem in stems}
+    if len(meters) == len(stems):
+        return
+    name = raw.dialect.file_part("file")
+    query = f"select regexp_replace({name}, '{_MONTH}', '') as meter, * from {raw.origin}"
+    raise ColumnError(
+        f"{raw.source}: no column looks like the user, and the names of {len(stems)} files differ in a month alone: "
+        f"say `user={FROM_FILE}` where each is a user, or take the {len(meters)} names without it, {advised(query)}"
+    )
+
+
+def _spread(stem: str) -> str:
+    """``2012-01`` and ``2012_01`` as the days that they begin with."""
+    plain = stem.replace("_", "-")
+    return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
+
+
+def has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
+    """Whether some column could be the user: by name, or what remains beside time and value."""
+    if candidates("user", kinds, {}):
+        return True
+    rest = [name for name in kinds if name not in (time, value)]
+    if len(kinds) == 2:
+        return False
+    times = [name for name in rest if kinds[name] in TIMES | CLOCKS or role_of(name, kinds[name]) == "time"]
+    values = candidates("value", {name: kinds[name] for name in rest}, {})
+    left = [name for name in _telling(raw, kinds) if name in rest and name not in times and name not in values]
+    return bool(left) or not values
+
+
+def _telling(raw: Raw, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The columns without those that tell nobody apart: fractions, clocks, flags, and texts that are always the same.
+
+    What its name says to be a user, a time or a value stays, and so does everything where there is no file to name.
+    """
+    if not raw.files:
+        return dict(kinds)
+    dull = FRACTIONS | {Kind.EMPTY} | CLOCKS
+    left = {
+        name: kind
+        for name, kind in kinds.items()
+        if not (is_flag(name) and kind is Kind.TEXT) and (role_of(name, kind) or kind not in dull)
+    }
+    constant = [n for n, kind in left.items() if kind is Kind.TEXT and not role_of(n, kind) and _constant(raw, n)]
+    return {name: kind for name, kind in left.items() if name not in constant}
+
+
+def _constant(raw: Raw, name: str) -> bool:
+    """Whether a text is the same in every row; more than the first rows are asked where there are more."""
+    if name not in raw.sample.column_names:
+        return False
+    first, *others = dict.fromkeys(raw.sample.column(name).to_pylist()) or [None]
+    if others or raw.sample.num_rows < SAMPLE_ROWS or first is None:
+        return not others
+    return raw.count([f"{raw.dialect.quote(name)} <> {raw.dialect.literal(first)}"]) == [0]
