@@ -247,3 +247,14 @@ def sqlite_query(folder: Path) -> Export:
         database.executemany("INSERT INTO r VALUES (?, ?, ?)", rows)
         database.commit()
     return Export(folder / "x.db", options={"sql": "select meter, time, wh / 1000.0 as kwh from r"}, unit="kWh")
+
+
+@export
+def cells_of_several_lines_above_the_table(folder: Path) -> Export:
+    above = 'Name,J\nDisclaimer,"one\ntwo\n\nthree"\n\nTitle,E\n'
+    return Export(write(folder / "x.csv", above + lines("%d/%m/%Y %H:%M", header="meter,time,kWh")), unit="kWh")
+
+
+@export
+def cells_of_several_lines_above_a_table_of_iso_times(folder: Path) -> Export:
+    return Export(write(folder / "x.csv", 'Disclaimer,"one\ntwo"\n' + lines(header="meter,time,kWh")), unit="kWh")

@@ -32,8 +32,9 @@ Lines = list[tuple[int, list[str]]]
 class Layout:
     """How the text is cut into cells.
 
-    ``skip`` lines stand before the header, or, where ``header`` is False, before the first reading. ``footer`` lines
-    after the table have fewer cells. ``units`` are those of a row under the header.
+    ``skip`` lines stand before the header, or, where ``header`` is False, before the first reading; they are
+    ``skip_rows`` rows, of which cells may go on over several lines. ``footer`` lines after the table have fewer cells.
+    ``units`` are those of a row under the header.
     """
 
     delimiter: str
@@ -47,6 +48,7 @@ class Layout:
     typed: bool = True
     before: int = 0
     line: int = 0
+    skip_rows: int = 0
 
     @property
     def plain(self) -> bool:
@@ -131,6 +133,7 @@ def look(file: str, skip: int | None = None) -> Layout:
         bool(_typed_columns(rows)),
         len([line for line in lines[: header[0] if header else first] if line.strip()]),
         header[0] if header else first,
+        0 if comment else sum(1 for _ in csv.reader([f"{line}\n" for line in lines[:start]], delimiter=delimiter)),
     )
 
 
@@ -329,7 +332,7 @@ def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
     written += [
         f"compression = '{layout.compression}'",
         f"header = {layout.header}",
-        f"skip = {layout.skip}",
+        f"skip = {layout.skip_rows}",
         f"auto_detect = false, columns = {{{columns}}}",
         f"null_padding = {bool(layout.footer)}",
         f"hive_partitioning = {bool(place.partitions)}",
