@@ -1,15 +1,17 @@
 """Ways of writing a date that are not ISO: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
 
 A shape is read off each text. Whether the day or the month stands first is settled by one number above 12 anywhere
-in the column; a column without one is an error that shows both readings.
+in the column; a column without one is an error that shows both readings. A year of two digits may stand first as well:
+then the days must follow each other in one reading alone.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
+from halfmask.data.queries import Queries, text_of
 from halfmask.errors import OptionError, ReadingError
 
 _SUMMER = {"CET": "CEST", "MEZ": "MESZ", "WET": "WEST", "GMT": "BST", "EET": "EEST", "EST": "EDT", "CST": "CDT"}
@@ -34,8 +36,17 @@ _NAMED = re.compile(
     rf"\d{{1,2}}(?P<sep>[ \-/.]?)(?P<month>{_MONTHS})(?P<sep2>[ \-/.]?)(?P<year>\d{{4}}|\d{{2}}){_CLOCK}"
 )
 _HOUR = re.compile(r"\d{4}-\d\d-\d\d(?P<mark>[T ])([01]\d|2[0-3])")
+_UNUSUAL: dict[int, tuple[str, ...]] = {
+    6: ("%y%m%d", "%d%m%y"),
+    8: ("%d%m%Y", "%m%d%Y"),
+    10: ("%y%m%d%H%M", "%d%m%y%H%M"),
+}
+_UNUSUAL |= {12: ("%y%m%d%H%M%S", "%d%m%Y%H%M"), 14: ("%d%m%Y%H%M%S",)}
+"""Dates without signs whose year does not stand first in four digits; they may be counts from 1970 as well."""
+_SINCE_2000, _UNTIL_2100 = 946_684_800, 4_102_444_800
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
+_THREE = r"\d{1,2}([/\-])\d{1,2}\1\d{2}(?!\d)"
 ORDER = r"(\d{1,2})[/.\-](\d{1,2})[/.\-].*"
 """Groups 1 and 2 are the first two numbers of a date; both engines and Python read it alike."""
 
@@ -96,7 +107,9 @@ def shape(text: str) -> str:
         return ""
     sep = str(found["sep"])
     if "a" in found.groupdict():
-        if not (1 <= int(found["a"]) <= 31 and 1 <= int(found["b"]) <= 31):
+        first, second, last = (int(found[part]) for part in ("a", "b", "year"))
+        year_first = len(found["a"]) == len(found["year"]) == 2 and 1 <= second <= 12 and 1 <= last <= 31
+        if not (1 <= first <= 31 and 1 <= second <= 31) and not year_first:
             return ""
         date = f"%1{sep}%2{sep}" + ("%Y" if len(found["year"]) == 4 else "%y")
     elif "month" in found.groupdict():
@@ -135,6 +148,8 @@ def date_format(
     if texts and all(map(is_compact, texts)):
         forms = Counter(COMPACT[len(text)] for text in texts)
         return DateFormat(tuple(form for form, _ in forms.most_common()), f"{texts[0]} is a date without signs")
+    if unusual := _unusual(name, texts):
+        return unusual
     shapes = Counter(filter(None, map(shape, texts)))
     split = sum(bool(_COMPACT_SPLIT.fullmatch(text)) for text in texts)
     if split > len(texts) / 2:
@@ -156,6 +171,9 @@ def _example(texts: Sequence[str], form: str) -> str:
 
 
 def _placed(form: str, order: str) -> str:
+    """A format with day and month in their places; ``ym`` puts the year first."""
+    if order == "ym":
+        return form.replace("%y", "%d").replace("%1", "%y").replace("%2", "%m")
     return form.replace("%1", f"%{order[0]}").replace("%2", f"%{order[1]}")
 
 
@@ -174,30 +192,87 @@ def _with_kin(usual: list[str]) -> tuple[str, ...]:
 
 
 def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[], tuple[int, int]]) -> tuple[str, str]:
-    """Day first (``dm``) or month first (``md``)."""
+    """Day first (``dm``), month first (``md``), or a year of two digits first (``ym``)."""
     if "%1." in usual[0]:
         return "dm", "points stand between day, month and year"
+    if _year_first(name, [text for text in texts if shape(text)], usual[0]):
+        return "ym", "only so the days follow each other"
     pairs = [tuple(map(int, found.groups())) for text in texts if (found := re.match(ORDER, text))]
     first, second = sum(a > 12 for a, _ in pairs), sum(b > 12 for _, b in pairs)
     place = "of the first rows"
     if not first and not second:
         (first, second), place = whole(), "of all rows"
     if not first and not second:
-        raise _both(name, texts, usual[0])
+        raise _several(name, texts, [_placed(usual[0], order) for order in ("dm", "md")])
     order, count = ("dm", first) if first >= second else ("md", second)
     which = "first" if order == "dm" else "second"
     return order, f"the {which} number is above 12 in {count:,} {place}, so it is the day"
 
 
-def _both(name: str, texts: Sequence[str], form: str) -> ReadingError:
-    text = next((t for t in texts if shape(t) == form and len({*re.match(ORDER, t).groups()}) == 2), texts[0])  # type: ignore[union-attr]
-    readings = [
-        f"{datetime.strptime(text, _placed(form, order)):%-d %B %Y} with `date_format='{_placed(form, order)}'`"
-        for order in ("dm", "md")
-    ]
-    return ReadingError(
-        f"column {name!r}: {text!r} is {readings[0]} and {readings[1]}, and no row settles it; say which"
-    )
+def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
+    """Whether dates begin with a year of two digits; an error where that is as good a reading as another."""
+    if "%y" not in usual:
+        return False
+    days = {order: _days(texts, order) for order in ("dm", "md", "ym")}
+    possible = [order for order, found in days.items() if found]
+    # Days that follow each other leave few out; read the wrong way they are months or years apart.
+    close = [order for order in possible if 2 * len(days[order]) > (max(days[order]) - min(days[order])).days]
+    if "ym" not in possible or (close and "ym" not in close):
+        return False
+    if close == ["ym"] or possible == ["ym"]:
+        return True
+    raise _several(name, texts, [_placed(usual, order) for order in close or possible])
+
+
+def _days(texts: Sequence[str], order: str) -> set[date]:
+    """The days of texts in an order of day, month and year; none where one of them is no day so."""
+    numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
+    try:
+        return {datetime.strptime(text, _placed(shape(text), order)).date() for text in numbers}
+    except ValueError:
+        return set()
+
+
+def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
+    """The format of dates without signs in an unusual order that every text fits; an error where it is in doubt."""
+    forms = _UNUSUAL.get(len(texts[0]), ()) if len(set(texts)) > 1 else ()
+    fitting = [form for form in forms if all(len(text) == len(texts[0]) and _fits(text, form) for text in texts)]
+    if not fitting:
+        return None
+    low, high = (choice(map(int, texts)) for choice in (min, max))
+    counts = [unit for unit in (1, 1000) if _SINCE_2000 * unit <= low and high < _UNTIL_2100 * unit]
+    if len(fitting) == 1 and not counts:
+        return DateFormat((fitting[0],), f"{texts[0]} is a date without signs")
+    raise _several(name, texts, fitting, counts[0] if counts else None)
+
+
+def _fits(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return text.isdigit()
+
+
+def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int | None = None) -> ReadingError:
+    """The error for dates that can be read in several ways; ``counts``: also as such parts of a second since 1970."""
+    fitting = [text for text in texts if all(_read(text, form) for form in forms)] or list(texts[:1])
+    text = next((t for t in fitting if len({_read(t, form) for form in forms}) == len(forms)), fitting[0])
+    readings = [f"{_read(text, form)} with `date_format='{form}'`" for form in forms]
+    if counts is not None:
+        moment = datetime(1970, 1, 1) + timedelta(seconds=int(text) / counts)
+        stamp = f"make_timestamp(cast({text_of(name)} as bigint) * {1_000_000 // counts})"
+        readings.append(f"{moment:%-d %B %Y %H:%M} if it counts from 1970, {Queries().replace({name: stamp})}")
+    listed = ", ".join(readings[:-1]) + f" and {readings[-1]}"
+    return ReadingError(f"column {name!r}: {text!r} is {listed}, and no row settles it; say which")
+
+
+def _read(text: str, form: str) -> str:
+    """The day that a text is in a format; empty where it is none."""
+    try:
+        return f"{datetime.strptime(text.replace('24:00', '00:00'), form):%-d %B %Y}"
+    except ValueError:
+        return ""
 
 
 def check_format(form: str) -> str:

@@ -19,6 +19,8 @@ from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GRO
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
 from halfmask.errors import ColumnError
 
+LATEST = 7_258_118_400
+"""Seconds from 1970 to 2200."""
 _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
 SERIAL = "days"
 _SERIALS, _SERIAL_1970 = (20_000, 80_000), 25_569
@@ -112,6 +114,8 @@ class TimeRule:
         """Microseconds of the wall clock from what Arrow read."""
         micros = column.cast(pa.int64())
         if self.unit is not None:
+            if pc.any(pc.greater_equal(pc.abs(micros), LATEST * _PER_SECOND[self.unit])).as_py():
+                raise pa.ArrowInvalid("Could not convert: a time beyond plausible years")
             micros = pc.multiply_checked(micros, 1_000_000 // _PER_SECOND[self.unit])
         return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
 
@@ -122,7 +126,10 @@ class TimeRule:
         return column if self.kind in TEXTS else f"CAST({column} AS {dialect.text})"
 
     def _epoch(self, dialect: Dialect, column: str, cast: str) -> str:
-        """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards."""
+        """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards.
+
+        What lies beyond plausible years, such as thousandths among seconds, is no time.
+        """
         if self.unit == SERIAL:
             days = f"({cast}({column} AS {dialect.double}) - {_SERIAL_1970})"
             grains = f"{cast}(round({days} * {86_400 / self.grain!r}) AS {dialect.integer})"
@@ -130,11 +137,13 @@ class TimeRule:
         per_second = _PER_SECOND[self.unit or "s"]
         if self.kind in {Kind.FLOAT, Kind.TEXT_NUMBER}:
             seconds = f"{cast}({column} AS {dialect.double})"
-            return f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS {dialect.integer})"
+            micros = f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS {dialect.integer})"
+            return _plausible(dialect, seconds, per_second, micros, cast)
         count = f"{cast}({column} AS {dialect.integer})" if self.kind is not Kind.INTEGER else _big(dialect, column)
         if self.unit == "ns":
             return dialect.divide(f"{count} - ({count} % 1000 + 1000) % 1000", 1000)
-        return count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
+        micros = count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
+        return _plausible(dialect, count, per_second, micros, cast)
 
     def present(self, dialect: Dialect, column: str) -> str:
         """True where the source holds something that must be readable as a time."""
@@ -149,12 +158,18 @@ class TimeRule:
         if self.unit == SERIAL:
             return "a number of days since 1899-12-30, as the others are"
         if self.unit is not None:
-            return f"an epoch number in {self.unit}"
+            return f"an epoch number in {self.unit} before the year 2200, as the others are"
         one = " with a zone, such as 2026-01-31T23:30:00Z" if self.zoned else ", such as 2026-01-31 23:30:00"
         return (
             f"an ISO time{one}; `date_format` says how times are written otherwise, such as '%d/%m/%Y %H:%M' "
             "(names of days are not read, nor those of months but in English)"
         )
+
+
+def _plausible(dialect: Dialect, count: str, per_second: int, micros: str, cast: str) -> str:
+    """The microseconds of a count from 1970 that lies before `LATEST`; another fails, or is null, as ``cast`` says."""
+    odd = f"{cast}('no time ' || CAST({count} AS {dialect.text}) AS {dialect.integer})"
+    return f"CASE WHEN abs({count}) < {LATEST * per_second} THEN {micros} ELSE {odd} END"
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?)?")
@@ -250,7 +265,7 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
 
 
 def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeRule:
-    """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 5138.
+    """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
 
     Smaller numbers are taken for seconds. Dates without signs (20260131) are told from counts by `dates`.
     """
