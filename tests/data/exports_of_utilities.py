@@ -157,11 +157,32 @@ def hours_from_one_to_twenty_four(folder: Path) -> Export:
 
 @export
 def clocks_from_one_to_twenty_four(folder: Path) -> Export:
-    """Named by the end of the hour, as it stands: 24:00 is the next midnight."""
+    """Named by the end of the hour."""
     hourly = {(m, t): v for (m, t), v in TRUTH.items() if t.minute == 0}
     rows = [f"ES{m};{t:%Y/%m/%d};{t.hour + 1:02}:00;{comma(v)}" for (m, t), v in hourly.items()]
-    truth = {(f"ES{m}", t + timedelta(hours=1)): v for (m, t), v in hourly.items()}
-    return Export(write(folder / "x.csv", "\n".join(["cups;fecha;hora;consumo_kWh", *rows])), truth, unit="kWh")
+    truth = {(f"ES{m}", t): v for (m, t), v in hourly.items()}
+    said = "hora runs to 24:00 and never has 00:00: the ends of intervals of 60 min"
+    return Export(
+        write(folder / "x.csv", "\n".join(["cups;fecha;hora;consumo_kWh", *rows])), truth, unit="kWh", notes=said
+    )
+
+
+@export
+def ends_of_half_hours_up_to_24(folder: Path) -> Export:
+    rows = [
+        f"{m};{t:%d.%m.%Y} {(t + HALF_HOUR).strftime('%H:%M') if (t.hour, t.minute) < (23, 30) else '24:00'};{comma(v)}"
+        for (m, t), v in TRUTH.items()
+    ]
+    return Export(write(folder / "x.csv", "\n".join(["meter;time;kWh", *rows])), unit="kWh", notes="of 30 min, each")
+
+
+@export
+def ends_of_half_hours_in_iso_times(folder: Path) -> Export:
+    rows = [
+        f"{m},{t:%Y-%m-%d}T{(t + HALF_HOUR).strftime('%H:%M') if (t.hour, t.minute) < (23, 30) else '24:00'},{v}"
+        for (m, t), v in TRUTH.items()
+    ]
+    return Export(write(folder / "x.csv", "\n".join(["meter,time,kWh", *rows])), unit="kWh", notes="of 30 min, each")
 
 
 @export

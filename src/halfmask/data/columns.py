@@ -27,7 +27,7 @@ _FIRST = (
     "start started from begin beginning von beginn anfang debut début de desde inicio dal inizio van fra från alkuaika"
 )
 _LAST = "end ended to until stop stopped bis ende fin jusqu hasta fine al tot til till loppuaika"
-_STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
+STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
 OBIS = r"\d-\d+:\d+\.\d+\.\d+"
 """What a meter counts, by its number: 1-0:1.8.0."""
@@ -174,7 +174,7 @@ def first_ends(names: Sequence[str]) -> list[str]:
 
 def role_of(name: str, kind: Kind) -> str | None:
     """The role of the last word in a name that is a role's word and whose role the type allows."""
-    if (_STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
+    if (STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
     if re.search(OBIS, name) and kind in NUMBERS:
         return "value"

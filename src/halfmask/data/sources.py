@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfmask.data import bystanders, shapes, steps
+from halfmask.data import bystanders, ends, shapes, steps
 from halfmask.data.columns import role_of, words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
@@ -272,14 +272,31 @@ class _Reader:
             zone = f"wall clock of {rule.tz}"
             self.guesses.append(Guess("zone", zone, "times name an instant", "`tz`"))
         moment = time_column(self.dialect, name, rule, column)
+        stamped = clock or name
+        length = (
+            0 if spans or self.found[stamped] not in (Kind.TEXT_TIME, Kind.TEXT_CLOCK) else self._ends(name, stamped)
+        )
+        if clock is None and length:
+            return rule, [replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)]
         if clock is None:
             return rule, [moment]
         sql, bad = self._clock(clock, part)
         wanted = "a time of day, such as 23:30"
-        both = f"(({moment.sql}) + ({sql}))"
+        both = f"(({moment.sql}) + ({sql}) - {length})"
         if part is not None and part.running and self.options.tz:
             both = running_on(self.dialect, moment.sql, sql, self.options.tz)
         return rule, [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
+
+    def _ends(self, day: str, clock: str) -> int:
+        """The microseconds of the intervals whose ends a column of clocks has, with a note; 0 where it has none."""
+        days, clocks = ([str(cell or "") for cell in self.raw.sample.column(name).to_pylist()] for name in (day, clock))
+        length = ends.ends(self.raw, clock, days, clocks)
+        if length:
+            self.notes.append(
+                f"{clock} runs to 24:00 and never has 00:00: the ends of intervals of {length // ends.MINUTE} min, "
+                "each of which is taken by its start"
+            )
+        return length
 
     def _parts(self, name: str) -> "_Parts":
         """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
