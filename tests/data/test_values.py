@@ -1,14 +1,19 @@
 """Users and values of any type."""
 
+from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from halfmask.data.options import ReadOptions
 from halfmask.data.sources import open_panel
 from halfmask.errors import ReadingError
+from halfmask.profiles.build import build_profile
+from halfmask.profiles.first_look import ways_out
 from tests.data.panels import rows, us
 
 NOON = us("2026-01-01T12:00")
@@ -71,3 +76,31 @@ def test_a_column_of_mixed_types_is_refused() -> None:
     mixed = pd.DataFrame({"user": ["a", 1], "time": pd.to_datetime(["2026-01-01"] * 2), "value": [1.0, 2.0]})
     with pytest.raises(ReadingError, match="mixes types in a column"):
         open_panel(mixed)
+
+
+def written(path: Path, cells: list[str]) -> Path:
+    times = [datetime(2024, 1, 1) + i * timedelta(minutes=30) for i in range(len(cells))]
+    path.write_text("\n".join(["meter;time;wh", *(f"a;{t};{cell}" for t, cell in zip(times, cells, strict=True))]))
+    return path
+
+
+@pytest.mark.parametrize("late", [40, 1500, 100_000])
+def test_a_point_that_may_group_thousands_stops_wherever_it_shows(late: int, tmp_path: Path) -> None:
+    cells = [str(100 + i % 800) for i in range(late)] + ["1.099"]
+    path = written(tmp_path / "x.csv", cells)
+    with pytest.raises(ReadingError, match=r"1\.099") as refused:
+        rows(open_panel(path))
+    fractions, thousands = ways_out(str(refused.value), ReadOptions())
+    assert rows(open_panel(path, **fractions))[-1][2] == 1.099
+    assert rows(open_panel(path, **thousands))[-1][2] == 1099.0
+    with pytest.raises(ReadingError, match=r"1\.099"):
+        build_profile(open_panel(path, unit="Wh:kWh"))
+    # What can only be meant in one way is read.
+    assert rows(open_panel(written(path, [*cells[:-1], "0.5", "12.25"])))[-1][2] == 12.25
+
+
+def test_three_digits_behind_every_point_are_asked_about(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.csv", [f"{1 + i % 9}.{100 + i}" for i in range(60)])
+    with pytest.raises(ReadingError, match=r"is 1\.100 with `decimal=\.` and 1100 with `decimal=,`"):
+        open_panel(path)
+    assert rows(open_panel(written(path, [*(f"{1 + i % 9}.{100 + i}" for i in range(60)), "0.5"])))[0][2] == 1.1

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from halfmask.data.kinds import NAIVE_TIME, TEXTS, ZONED_TIME
-from halfmask.data.numbers import NumberFormat, proof, unit_behind
+from halfmask.data.numbers import NumberFormat, proof, undecided, unit_behind
 from halfmask.data.queries import Queries, advised, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.rules import Rule
@@ -100,6 +100,8 @@ def _of_signs(raw: Raw, column: str, text: str, cells: Sequence[str]) -> str:
     """What mends numbers that have another decimal sign, or several; empty where signs are not what is wrong."""
     if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
         return ""
+    if _all(undecided("."), cells):
+        return "; `decimal=.` takes its point for decimals, `decimal=,` takes it for thousands"
     forms = (proof(","), proof("."), r".*[.,].*[.,].*")
     comma, point, both = raw.count([raw.dialect.matches(text, form) for form in forms])
     if comma and point and not both:

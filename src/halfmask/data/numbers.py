@@ -75,12 +75,16 @@ TESTS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The decimal sign of a column, whether other signs may group its thousands, and why this was concluded."""
+    """The decimal sign of a column, whether other signs may group its thousands, and why this was concluded.
+
+    ``whole``: the first numbers are all whole, so that a point further down may group thousands.
+    """
 
     decimal: str = "."
     grouped: bool = False
     evidence: str = ""
     dressed: bool = False
+    whole: bool = False
 
     @property
     def plain(self) -> bool:
@@ -129,7 +133,8 @@ def number_format(
     signs = any(sign in number for number in bare for sign in f",{_GROUPS}")
     if not signs and not _doubtful(found):
         example = next((text for text in texts if not re.fullmatch(NUMBER, text)), "") if dressed else ""
-        return NumberFormat(dressed=dressed, evidence=f"such as {example}" if dressed else "")
+        only = bool(bare) and all("." not in number for number in bare)
+        return NumberFormat(dressed=dressed, evidence=f"such as {example}" if dressed else "", whole=only)
     if not found["comma"] and not found["point"]:
         found = dict(zip(TESTS, whole(list(TESTS.values())), strict=True))
     if not found["comma"] and not found["point"] and (found["maybe comma"] or _doubtful(found)):
@@ -143,8 +148,8 @@ def number_format(
 
 
 def _doubtful(found: dict[str, int]) -> bool:
-    """Points that might group thousands: next to whole numbers, and never with one, two or four digits behind them."""
-    return bool(found["maybe point"] and found["whole"] and not found["point"])
+    """Points that might group thousands: never with one, two or four digits behind them, or with none before them."""
+    return bool(found["maybe point"] and not found["point"])
 
 
 def _both(name: str, texts: Sequence[str], sign: str) -> ReadingError:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from halfmask.data.engines.sql import Dialect
 from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
-from halfmask.data.numbers import NumberFormat
+from halfmask.data.numbers import NumberFormat, undecided
 from halfmask.data.times import TimeRule
 from halfmask.errors import ReadingError
 
@@ -105,16 +105,16 @@ def value_rule(
     if not by:
         return rule
     quick = f"({rule.quick}) * {by}" if rule.quick else ""
-    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick, cells=_multiplied(by) if rule.cells else None)
+    return replace(rule, sql=f"({rule.sql}) * {by}", quick=quick, cells=_multiplied(by, rule.cells))
 
 
-def _multiplied(by: str) -> ArrowCells | None:
+def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
     """Numbers times a constant; None where each row has a factor of its own."""
     try:
         times = float(by)
     except ValueError:
         return None
-    return ArrowCells(pa.float64(), lambda column: pc.multiply(column, times))
+    return cells and ArrowCells(cells.type, lambda column: pc.multiply(cells.read(column), times))
 
 
 def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
@@ -123,6 +123,8 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
         return _local_value(dialect, name, quoted, form, absent)
+    if form.whole:
+        return _whole_value(dialect, name, quoted, absent)
     number = f"TRY_CAST({quoted} AS {dialect.double})"
     rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
@@ -130,6 +132,15 @@ def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat)
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
     quick = f"CAST({quoted} AS {dialect.double})"
     return Rule("value", name, careful, bad, wanted, quick, ArrowCells(pa.float64()))
+
+
+def _whole_value(dialect: Dialect, name: str, quoted: str, absent: str) -> Rule:
+    """Numbers that begin whole: a point further down that may group thousands is not taken for decimals in silence."""
+    doubtful = dialect.matches(f"trim({quoted})", undecided("."))
+    text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
+    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS {dialect.double}) IS NULL)"
+    cells = ArrowCells(pa.int64(), lambda column: column.cast(pa.float64(), safe=False))
+    return Rule("value", name, f"CAST({text} AS {dialect.double})", bad, "a number such as 14", "", cells)
 
 
 def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
