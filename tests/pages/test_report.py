@@ -188,7 +188,10 @@ def test_a_distance_has_its_unit(folder: Path) -> None:
 def test_no_caption_takes_delta_for_the_chance_that_the_odds_shift(folder: Path) -> None:
     """delta = E max(1 - exp(epsilon - L), 0) <= P(L > epsilon): for Laplace noise by hand, several times less."""
     (caption,) = [each.caption for each in drawings(read_inputs(folder)) if each.name == "guarantees"]
-    assert "never more than the chance that the odds shift by more than the factor" in caption
+    assert (
+        "the most by which the chance of any outcome under one value exceeds e to the epsilon times its chance"
+        in caption
+    )
     assert "chance delta" not in caption
     b, change, epsilon = 1.0, 2.0, 1.0
     x = np.linspace(-30, 30, 600_001)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.service.smoothing import BLOCK, LEAST, Point, blocks, smoothed
+from halfmask.service.smoothing import BLOCK, LEAST, Known, blocks, smoothed
 from tests.real_data import PEDESTRIANS, SWISS, needs_data
 from tests.service.world import World
 
@@ -34,19 +34,19 @@ def totals(rng: np.random.Generator, days: int = DAYS) -> np.ndarray:
     return 1000 * (usual(days) + np.linalg.cholesky(unusual(days)) @ rng.standard_normal(days))
 
 
-def told_all(points: tuple[Point, ...]) -> np.ndarray:
+def told_all(points: tuple[Known, ...]) -> np.ndarray:
     """The best that one could do who knew season, week and weather's law beforehand."""
     y, error = (np.array(column) for column in list(zip(*points, strict=True))[1:3])
     expected, spread = 1000 * usual(len(y)), 1e6 * unusual(len(y))
     return expected + spread @ np.linalg.solve(spread + np.diag(error**2), y - expected)
 
 
-def masked(truth: np.ndarray, error: float, rng: np.random.Generator, reports: int = 480) -> tuple[Point, ...]:
+def masked(truth: np.ndarray, error: float, rng: np.random.Generator, reports: int = 480) -> tuple[Known, ...]:
     seen = truth + rng.normal(0, error, len(truth))
-    return tuple(Point(20_000 + t, float(y), error, reports) for t, y in enumerate(seen))
+    return tuple(Known(20_000 + t, float(y), error, reports) for t, y in enumerate(seen))
 
 
-def held(points: tuple[Point, ...], seasons: int = 7) -> dict[str, np.ndarray]:
+def held(points: tuple[Known, ...], seasons: int = 7) -> dict[str, np.ndarray]:
     found = smoothed(points, seasons)
     names = ("estimate", "standard_error", "low", "high")
     return {name: np.array([found[each.number][name] for each in points]) for name in names}
@@ -54,7 +54,7 @@ def held(points: tuple[Point, ...], seasons: int = 7) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("error", [70, 300])
 def test_errors_fall_and_intervals_hold_the_truth(error: float) -> None:
-    """30 streets: errors at most half as large again as those of one who knew all beforehand; an interval half as wide is told."""
+    """30 streets: errors at most half as large again as of one who knew all; an interval half as wide is told."""
     rng = np.random.default_rng(1)
     raw, near, best, inside, narrow = [], [], [], [], []
     for _ in range(30):
@@ -91,7 +91,7 @@ def test_gaps_and_changing_crowds_are_taken_as_they_are() -> None:
         crowd = rng.choice([1, 2], DAYS)
         truth, error = totals(rng) * crowd, 60 * np.sqrt(crowd)
         seen = truth + rng.normal(0, error)
-        points = tuple(Point(t, float(seen[t]), float(error[t]), int(480 * crowd[t])) for t in range(0, DAYS, 2))
+        points = tuple(Known(t, float(seen[t]), float(error[t]), int(480 * crowd[t])) for t in range(0, DAYS, 2))
         near.append(np.abs(held(points)["estimate"] - truth[::2]).mean())
         far.append(np.abs(seen - truth)[::2].mean())
     assert np.mean(near) < 0.9 * np.mean(far)
@@ -101,10 +101,10 @@ def test_few_periods_constant_ones_and_nothing() -> None:
     rng = np.random.default_rng(4)
     few = masked(totals(rng, LEAST - 1), 70, rng)
     assert smoothed(few, 7) == smoothed((), 7) == {}
-    assert smoothed(tuple(Point(t, 0.0, 0.0, 48) for t in range(30)), 7) == {}
-    even = held(tuple(Point(t, 100.0, 0.0, 48) for t in range(30)))
+    assert smoothed(tuple(Known(t, 0.0, 0.0, 48) for t in range(30)), 7) == {}
+    even = held(tuple(Known(t, 100.0, 0.0, 48) for t in range(30)))
     np.testing.assert_allclose(even["estimate"], 100.0, rtol=1e-6)
-    around_zero = held(tuple(Point(t, float(rng.normal(0, 30)), 20.0, 48) for t in range(60)))
+    around_zero = held(tuple(Known(t, float(rng.normal(0, 30)), 20.0, 48) for t in range(60)))
     assert np.isfinite(around_zero["high"]).all()
 
 
@@ -175,7 +175,7 @@ def test_real_days_are_held_too(file: Path, scales: tuple[float, ...]) -> None:
             error = scale * np.sqrt(2 * n[part])
             seen = s[part] + rng.normal(0, error)
             columns = (number[part], seen, error, n[part])
-            points = tuple(Point(int(t), float(y), float(e), int(k)) for t, y, e, k in zip(*columns, strict=True))
+            points = tuple(Known(int(t), float(y), float(e), int(k)) for t, y, e, k in zip(*columns, strict=True))
             found = held(points)
             inside += int(((found["low"] <= s[part]) & (s[part] <= found["high"])).sum())
             days += len(points)

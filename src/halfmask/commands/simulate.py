@@ -128,10 +128,10 @@ class Simulate(Options):
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """What came of a simulation, beside what `mix` says of the same shares.
+    """What came of a simulation, beside what `mix` says of its average shares.
 
-    ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days: another draw lies
-    between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied, looked for where
+    ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days, who keep to one
+    setting: another draw lies between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied, looked for where
     some do; ``proof`` is how many equal reports under each setting always prove it.
     """
 
@@ -272,7 +272,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
-    """What `mix` gives for the same shares, again and again, for as many producers as took part."""
+    """What `mix` gives for an average day's shares, each time for others, as many as took part on it."""
     import numpy as np
 
     import halfmask
@@ -282,10 +282,13 @@ def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult"
     people = min(sum(taking.values()), len(profile))
     if not people:
         return np.array([np.nan])
-    some = profile.subset(stream(seed, "simulation.mixed").choice(profile.labels, people, replace=False))
     shares = {id: count / sum(taking.values()) for id, count in taking.items()}
-    mixed = halfmask.mix(some, menu, shares=shares, repeats=MIXES, seed=seed, other_data=True)
-    return np.asarray(mixed.table.column("utility").to_numpy())
+    rng, found = stream(seed, "simulation.mixed"), []
+    for draw in range(MIXES):
+        some = profile.subset(rng.choice(profile.labels, people, replace=False))
+        mixed = halfmask.mix(some, menu, shares=shares, repeats=1, seed=seed + draw, other_data=True)
+        found.append(mixed.table.column("utility")[0].as_py())
+    return np.array(found)
 
 
 def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:

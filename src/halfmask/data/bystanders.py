@@ -6,7 +6,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from halfmask.data.columns import HOURS, role_of, words
-from halfmask.data.kinds import CLOCKS, TIMES, Kind, is_integer, texts
+from halfmask.data.kinds import CLOCKS, NUMBERS, TIMES, Kind, is_integer, texts
 from halfmask.data.queries import Queries, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
@@ -44,6 +44,24 @@ def _counts_rows(name: str, kind: Kind, column: pa.ChunkedArray) -> bool:
         return False
     numbers = list(map(int, cells))
     return len(numbers) >= _ENOUGH and all(b - a == 1 for a, b in pairwise(numbers)) and not counts_from_1970(column)
+
+
+_CALENDAR = frozenset(("year", "month", "week", "weekday", "weekend", "day", "dow", "doy", "dayofweek", "holiday"))
+_CALENDAR |= {"minute", "quarter", "season", "jahr", "monat", "woche", "wochentag", "tag", "stunde"} | HOURS
+_LINKS = frozenset(("of", "is", "the", "number", "no"))
+
+
+def beside_time(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
+    """Columns of numbers that are about the time, and of which none is a reading: hours, weekdays, counts from 1970."""
+    parts = [
+        name
+        for name, kind in found.items()
+        if kind in _WHOLE and words(name) and set(words(name)) <= _CALENDAR | _LINKS and not set(words(name)) <= _LINKS
+    ]
+    counts = [
+        n for n, kind in found.items() if kind in NUMBERS and n not in parts and counts_from_1970(sample.column(n))
+    ]
+    return [*parts, *counts]
 
 
 _FLAGS = frozenset(("quality", "status", "flag", "validity", "qualität", "qualitaet", "kvalitet", "estado", "qualité"))

@@ -1,7 +1,7 @@
 """Which column is the user, which the time, which the value."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfmask.data.kinds import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, Kind
@@ -67,19 +67,21 @@ def choose_columns(
     value: str | None = None,
     *,
     files: bool = False,
+    no_values: Collection[str] = (),
 ) -> Columns:
     """Take the named columns as they are and guess the others by name and type.
 
     A column can be of a role if the last role-word in its name says so (``meter_reading`` is a value,
     ``reading_time`` a time) and its type allows it; where some candidates have the typical type of the role,
     the others fall away. Exactly one must remain. A table of exactly three columns whose names say nothing
-    is told apart by type alone, and so are the only column of times and the only one of fractions.
+    is told apart by type alone, and so are the only column of times and the only one of fractions. ``no_values`` are
+    columns that nobody reads for a value unless they are named.
     """
     named = {"user": user, "time": time, "value": value}
     chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
     for role in ROLES:
         if role not in chosen:
-            found = candidates(role, kinds, chosen)
+            found = candidates(role, {n: k for n, k in kinds.items() if role != "value" or n not in no_values}, chosen)
             if len(found) > 1:
                 wide = role == "value" and "user" not in chosen
                 raise several(role, found, ", or take each column of numbers as a user with `wide`" if wide else "")
@@ -89,7 +91,8 @@ def choose_columns(
         chosen |= by_type(kinds, chosen)
     likely: dict[str, list[str]] = {}
     for role, only in (("time", TIMES), ("value", FRACTIONS)):
-        likely[role] = [name for name, kind in kinds.items() if kind in only and name not in chosen.values()]
+        free = [name for name in kinds if name not in chosen.values() and (role != "value" or name not in no_values)]
+        likely[role] = [name for name in free if kinds[name] in only]
         if role not in chosen and len(likely[role]) == 1:
             chosen[role] = likely[role][0]
     for role in ROLES:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from halfmask.data import clocks
+from halfmask.data.bystanders import beside_time
 from halfmask.data.columns import (
     FRACTIONS,
     Columns,
@@ -182,8 +183,9 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
     # An id is no fraction: House 1, House 2 with such in them are sensors.
     if len(times) != 1 or times[0] not in found or (users and (len(users) < 2 or not _fractions(found, users))):
         return None
-    sensors = tuple(n for n, kind in found.items() if n != times[0] and n not in raw.partitions and kind in _VALUES)
-    others = [n for n in found if n != times[0] and n not in sensors]
+    about = {times[0], *beside_time(raw.sample, found), *raw.partitions}
+    sensors = tuple(n for n, kind in found.items() if n not in about and kind in _VALUES)
+    others = [n for n in found if n not in about and n not in sensors]
     named = [n for n in sensors if role_of(n, found[n]) == "value"]
     values = bool(named)
     if users and values:
@@ -225,7 +227,8 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
         columns = Columns(user, *chosen)
         guesses.append(guess)
     else:
-        columns = choose_columns(kinds, user, time, options.value, files=bool(raw.files))
+        no_values = beside_time(raw.sample, kinds)
+        columns = choose_columns(kinds, user, time, options.value, files=bool(raw.files), no_values=no_values)
     if pair is not None:
         columns = Columns(columns.user, pair[1], columns.value, pair[0])
         guesses.append(
@@ -250,7 +253,8 @@ def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value
     times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
     times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
     chosen_time = present(kinds, _only("time", times, kinds), "time")
-    free = {name: kind for name, kind in kinds.items() if name != chosen_time}
+    about = {chosen_time, *beside_time(raw.sample, kinds)} - {value}
+    free = {name: kind for name, kind in kinds.items() if name not in about}
     values = [value] if value else candidates("value", free, {}) or [n for n, kind in free.items() if kind in NUMBERS]
     return chosen_time, present(free, _only("value", values, kinds), "value")
 

@@ -25,8 +25,8 @@ CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 6553
 """Sizes of numbers that loggers write where they have no reading."""
 APART = 10.0
 """How many times the next smaller reading a code is, at least."""
-TOTAL = 2e-3
-"""How far, of a sum, a total may be off it."""
+TOTAL, VARIES = 1e-2, 2e-3
+"""How far, of a sum, a rounded total may be off it, and by how much a sum must vary before a total is spoken of."""
 FEWEST_OF_A_TOTAL = 4
 """Users from which on a total is spoken of."""
 ENOUGH_USERS = 24
@@ -228,7 +228,7 @@ def check_total(panel: Panel, profile: Profile) -> None:
         half = sums.sum(axis=0) / 2
         largest = int(np.argmax(sums.sum(axis=1)))
         near = np.abs(sums[largest] - half) <= TOTAL * np.abs(half)
-        varies = np.ptp(half) > TOTAL * np.abs(half).max()
+        varies = np.ptp(half) > VARIES * np.abs(half).max()
     if not varies or not (near & np.isfinite(half) & (half != 0)).all():
         return
     name = profile.labels[largest]

@@ -51,7 +51,7 @@ TAILS = 0.3
 """What a normal interval of a period that rests on its neighbours alone is widened by, in deviations."""
 
 
-class Point(NamedTuple):
+class Known(NamedTuple):
     """A closed period that is shown: its number, estimate and standard error of its sum, and reports."""
 
     number: int
@@ -65,12 +65,12 @@ def number_of(kind: str, begins: int) -> int:
     return round(begins / LENGTHS[kind])
 
 
-def point(kind: str, begins: int, entry: Plain) -> Point | None:
+def point(kind: str, begins: int, entry: Plain) -> Known | None:
     """What is known of a period; None where nothing is published."""
     told = entry.get("sum")
     if told is None or entry["state"] != "closed" or entry["withheld"] is not None:
         return None
-    return Point(number_of(kind, begins), told["estimate"], told["standard_error"], entry["reports"])
+    return Known(number_of(kind, begins), told["estimate"], told["standard_error"], entry["reports"])
 
 
 def blocks(kind: str, numbers: Iterable[int]) -> Iterator[tuple[range, int, int]]:
@@ -84,7 +84,7 @@ def blocks(kind: str, numbers: Iterable[int]) -> Iterator[tuple[range, int, int]
 
 
 @lru_cache(maxsize=256)
-def smoothed(points: tuple[Point, ...], seasons: int) -> dict[int, Plain]:
+def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     """The best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
