@@ -49,7 +49,8 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
         print(
             f"Utility of the live system{', lies included' * lies}: {max(found.utility, 0):.3f}. 'halfmask mix' of as "
             f"many producers and days, were the average day's shares the same every day{' and nobody lied' * lies}: "
-            f"{float(np.median(found.mixes)):.3f}, {found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 draws."
+            f"{float(np.median(found.mixes)):.3f}, {found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 "
+            "draws."
         )
     if result.learned is not None:
         learned, own = result.learned.worth / result.learned.money, options.worth / options.money

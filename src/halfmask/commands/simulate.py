@@ -131,8 +131,8 @@ class Simulated:
     """What came of a simulation, beside what `mix` says of its average shares.
 
     ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days, who keep to one
-    setting: another draw lies between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they lied, looked for where
-    some do; ``proof`` is how many equal reports under each setting always prove it.
+    setting: another draw lies between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they
+    lied, looked for where some do; ``proof`` is how many equal reports under each setting always prove it.
     """
 
     result: "SimulationResult"
