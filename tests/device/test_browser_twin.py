@@ -2,13 +2,13 @@
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
 import pytest
 
+from tests.browser import launched
 from tests.device.vectors import CHANNELS, FILE, reported, vectors
 
 MODULE = files("halfmask").joinpath("pages", "device.js").read_text(encoding="utf-8")
@@ -38,15 +38,8 @@ MAKE = """async ([module, channels]) => {
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("needs Chromium: `make system` installs it")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser.new_page()
-        browser.close()
 
 
 def address(module: str = MODULE) -> str:

@@ -230,12 +230,26 @@ def test_each_lattice_of_a_large_grid_is_by_itself(monkeypatch: pytest.MonkeyPat
     subsets = draw_subsets(profile, [6, 12], 2, 3)
     texts = [f"geometric:{b:.3f},{step}" for b in np.linspace(0.1, 2, 150) for step in (0.1, 0.01)]
     alone = [analytic(profile, texts[place], subsets)[:, 2] for place in (20, 21, 180, 181)]
-    monkeypatch.setattr(lattice, "MOST_WORK", {16: 3e7})
+    monkeypatch.setattr(lattice, "MOST_WORK", {lattice.Cut(16, 4): 3e7})
     grid = Grid.from_settings([PrivacySetting.parse(text) for text in texts])
     together = evaluate_analytic(profile, grid, subsets, seed=5)[[20, 21, 180, 181], :, 2]
     assert np.abs(together - alone).max() > 0  # not one was counted by itself
     np.testing.assert_allclose(together, alone, atol=0.05)
     assert np.abs(together[0] - together[1]).min() > 0.3  # while the two steps are far apart
+
+
+def test_wide_noise_on_a_fine_lattice_is_counted_whatever_is_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decimals of two kinds share most of their multiples; noise beside it may have too many steps to count."""
+    rng = np.random.default_rng(43)
+    values = rng.gamma(1.2, 0.1, (20, 14, 48)) + 0.01
+    values = np.where(rng.random(values.shape) < 0.8, values.round(2), values.round(3))
+    _, profile = opened(brute.panel(values))
+    grid = Grid.from_settings([PrivacySetting.parse(f"geometric:{b},0.001") for b in (0.35, 1, 40)])
+    masked = [brute.samples(values, brute.geometric(b, 0.001), 20, 20)[:, 2].mean() for b in (0.35, 1)]
+    found = evaluate_analytic(profile, grid, fixed(range(20), 1), seed=5)[:2, 0, 2]
+    np.testing.assert_allclose(found, masked, atol=0.02)
+    monkeypatch.setattr(lattice, "MOST_PAIRS", 0)
+    assert (evaluate_analytic(profile, grid, fixed(range(20), 1), seed=5)[:2, 0, 2] > found + 0.05).all()
 
 
 @pytest.mark.parametrize(("setting", "aggregate"), [("relative-laplace:0.3", "sum"), ("laplace:1", "variance")])

@@ -1,20 +1,17 @@
 """One real folder, one real server over it, and one real browser, for all tests of the page."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from halfmask.commands._repeat import command_of
 from halfmask.pages.explore.explorer import Explorer
 from halfmask.pages.explore.server import ExploreServer
-
-expect.set_options(timeout=60_000)
-CHROMIUM = shutil.which("chromium")
+from tests.browser import PATIENCE, launched
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +38,9 @@ def server(explorer: Explorer) -> Iterator[ExploreServer]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser for the tests of one file: while it runs, its event loop lets no other run in this thread."""
-    if CHROMIUM is None:
-        pytest.skip("the page needs a browser: `make system` installs chromium")
-    with sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    """One for the tests of a file."""
+    with launched() as running:
         yield running
-        running.close()
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class Opened:
 def opened(context: BrowserContext, address: str) -> Opened:
     """The page at an address in a window of its own."""
     page, said, asked = context.new_page(), list[str](), list[str]()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))

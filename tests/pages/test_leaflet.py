@@ -20,6 +20,7 @@ from halfmask.menus.offer import offer
 from halfmask.menus.promise import Protection
 from halfmask.menus.words import shown
 from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _times, example_day, leaflet
+from tests.browser import PATIENCE, launched
 from tests.cli.program import halfmask as program
 from tests.cli.program import refused
 from tests.menus.cases import QUESTION, street, studied
@@ -216,13 +217,12 @@ OWN = {
 
 def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_path: Path) -> None:
     """In a real browser: the file is drawn, and not one request is made beside the page itself."""
-    playwright = pytest.importorskip("playwright.sync_api")
     write_menu(offered(), tmp_path / "offer.json")
     halfmask.leaflet(tmp_path / "offer.json", tmp_path / "leaflet.html")
     (tmp_path / "mine.csv").write_text("time,value\n" + "".join(f"{k},{k % 7 / 5}\n" for k in range(48)))
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+    with launched() as browser:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
         asked: list[str] = []
         wrong: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -231,9 +231,7 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         page.goto((tmp_path / "leaflet.html").as_uri())
         before = page.locator('[data-level="A"] .true').get_attribute("points")
         page.set_input_files("#own", str(tmp_path / "mine.csv"))
-        page.wait_for_function(
-            "document.getElementById('own-told').textContent.includes('of your own')", timeout=60_000
-        )
+        page.wait_for_function("document.getElementById('own-told').textContent.includes('of your own')")
         after = page.locator('[data-level="A"] .true').get_attribute("points")
         seen = page.locator('[data-level="A"] .seen').get_attribute("points")
         open_ = page.locator('[data-level="N"] .seen').get_attribute("points")
@@ -242,7 +240,6 @@ def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_pa
         heading = page.locator("#day").inner_text()
         page.set_viewport_size({"width": 390, "height": 844})
         letters = page.evaluate("[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)")
-        browser.close()
     assert read == OWN
     assert told.startswith("48 readings of your own, from 0 kWh to 1.2 kWh.")
     assert heading == TEXTS["en"]["day_own"]

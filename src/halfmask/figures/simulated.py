@@ -81,7 +81,8 @@ def simulated_caption(data: SimulatedDays) -> str:
         "setting; and how far the published total is from the truth, which only the simulation knows, with its "
         f"interval. What to see: after {len(data.day)} days the utility is {data.utility[last]:.2f} and the "
         f"privacy {data.privacy[last]:.2f}; {most} is the setting that most take on the last day. "
-        f"{data.inside} of {data.published} published intervals hold the truth; 95 of 100 are meant to."
+        f"{data.inside} of {data.published} published intervals hold the truth; 95 of 100 are meant to "
+        "where nobody lies."
     )
 
 
@@ -93,7 +94,7 @@ def draw_simulated(data: SimulatedDays) -> "Figure":
         scores.set(ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
         legend_above(scores, "Utility so far, and privacy")
         cost.bar(data.day, data.cost, color=QUIET)
-        cost.set(title="Cost of the day", ylabel="money", xlabel="day")
+        cost.set(title="Cost of the day", ylabel="money, smallest unit", xlabel="day")
         cost.yaxis.set_major_formatter("{x:,.6g}")
         for place, (id, values) in enumerate(data.producers.items()):
             taken.plot(data.day, values, label=id, **look(place))
@@ -125,7 +126,7 @@ def simulated_figure(data: SimulatedDays, caption: str) -> Interactive:
     traces.append(points(3, "published", days, published, {"size": 6, "color": look(0)["color"]}, hover))
     made = [
         FigurePanel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
-        FigurePanel("Cost of the day", axis("day"), axis("money", rangemode="tozero")),
+        FigurePanel("Cost of the day", axis("day"), axis("money, smallest unit", rangemode="tozero")),
         FigurePanel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
         FigurePanel("Published total and its interval", axis("day"), axis("off the truth, %")),
     ]

@@ -163,7 +163,7 @@ def _sentences(
     told, found, asked = [], entry.protection, menu.question
     if found and found.hides_next_to_nothing:
         told.append(Told(words["nothing"], "nothing"))
-    range_ = shown(entry.setting, size)
+    range_ = shown(entry.setting, size, asked.step if asked else None)
     if range_:
         low, high = (_number(each, words) for each in range_)
         key = "shows_as_is" if low == high else "shows"

@@ -60,11 +60,18 @@ def _schedule(found: "Schedule") -> Markup:
         for id, reward in found.honest.rewards.items()
     ]
     rows.append(["do not take part", "", "", "", f"{1 - found.honest.taking_part:.1%}"])
+    first, _, free = _names(found)
     caption = (
-        "The schedule: what a report of each setting is paid with honest rewards, with these in whole units, and "
-        "without the demand of honesty; and the share of producers expected to take each setting at the honest rewards."
+        "The schedule: what a report of each setting is paid by rewards that several noisier reports cannot beat, by "
+        "these in whole units, and by those without that demand; and the share of producers expected to take each "
+        "setting at the first."
     )
-    return table(caption, ["Setting", "Honest", "Whole units", "Not honest", "Who takes it"], rows, numbers=range(1, 5))
+    return table(caption, ["Setting", first, "Whole units", free, "Who takes it"], rows, numbers=range(1, 5))
+
+
+def _names(found: "Schedule") -> tuple[str, str, str]:
+    """What the three lists of rewards are called: honest, unless noise has edges and averaging alone is ruled out."""
+    return "Against averaging" if found.edges else "Honest", "Whole units", "Without the demand"
 
 
 def _offers(found: "Schedule") -> Markup:
@@ -77,7 +84,7 @@ def _offers(found: "Schedule") -> Markup:
             f"{each.utility:.3f}",
             f"{each.privacy:.3f}",
         ]
-        for name, each in (("Honest", found.honest), ("Whole units", found.whole), ("Not honest", found.free))
+        for name, each in zip(_names(found), (found.honest, found.whole, found.free), strict=True)
         if each is not None
     ]
     caption = (
@@ -97,7 +104,7 @@ def _equal(found: "Schedule") -> Markup:
     ]
     caption = (
         "Lines of equal utility: how many producers reach it if all of them show the same setting. "
-        "More producers make up for more noise; the honest rewards' own utility is among the lines."
+        "More producers make up for more noise; the utility of the rewards above is among the lines."
     )
     return table(caption, ["Utility", "Total within", *found.honest.rewards], rows, numbers=range(1, 9))
 
@@ -106,12 +113,8 @@ def _honesty(found: "Schedule") -> list[str]:
     """What honesty costs, and where rewards could be beaten."""
     from halfmask.rewards.schedule import bound_told, honesty_told  # here, because SciPy takes long to import
 
-    told = [
-        "Honest: no set of noisier reports with as much information is cheaper than one clear report. "
-        + honesty_told(found),
-        bound_told(found),
-    ]
-    told += [f"Without honesty, {each}." for each in found.arbitrage]
+    told = [honesty_told(found), bound_told(found)]
+    told += [f"Without that demand, {each}." for each in found.arbitrage]
     told += [
         f"Splitting: {each}. A service takes one report per producer and time; it cannot tell whether two producers "
         "are one person."

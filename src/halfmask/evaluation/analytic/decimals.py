@@ -15,6 +15,7 @@ from halfmask.profiles.quality import typical_sizes
 
 Steps = tuple[tuple[float, float], ...]
 """Steps, the finest first, with the share of readings that are rounded to each; step 0 is of those on none."""
+_Values = tuple[IntArray, FloatArray, FloatArray]
 ALONE = 3  # bins with one multiple that must agree
 CANDIDATES = [mantissa * 10.0**power for power in range(6, -10, -1) for mantissa in (5, 2, 1)]
 COARSEST = 1000  # times the finest step
@@ -72,14 +73,14 @@ def _alike(profile: Profile, steps: Steps) -> bool:
     return bool(apart < ALIKE * float(counts / size @ variance) / float((counts / size).sum()) + ROUNDING)
 
 
-def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> tuple[IntArray, FloatArray, FloatArray]:
+def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> _Values:
     """Of every value in a bin: the bin's place, the value, and its share of the bin.
 
     A reading is as likely on one multiple of its step as on the next. Of steps with more multiples in a bin than
     ``parts``, and of those on no step, it is in so many parts.
     """
     whole_bins = np.arange(len(bins))
-    free, found = np.zeros(len(bins)), []
+    free, found = np.zeros(len(bins)), list[_Values]()
     width = edge(bins + 1) - edge(bins)
     for step, share in steps or ((0.0, 1.0),):
         if not step:
@@ -92,12 +93,20 @@ def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> tuple[IntArra
         place = np.repeat(whole_bins, count)
         within = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
         found.append((place, (first[place] + within) * step, np.full(len(place), share * step)))
+    found = [_once(found, min(step for step, _ in steps if step))] if found else []
     held = sum((np.bincount(place, weight, len(bins)) for place, _, weight in found), free)
     free = np.where(held > 0, free, 1.0)  # readings that no step explains
     middles = edge(bins[:, None] + (np.arange(parts) + 0.5) / parts)[free > 0]
     found.append((np.repeat(whole_bins[free > 0], parts), middles.ravel(), np.repeat(free[free > 0] / parts, parts)))
     place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     return place, values, weight / np.bincount(place, weight)[place]
+
+
+def _once(found: list[_Values], finest: float) -> _Values:
+    """Multiples of several steps as one list, in which those that are equal but for rounding stand once."""
+    place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+    _, at, same = np.unique(np.round(values / finest, 6), return_index=True, return_inverse=True)
+    return place[at], values[at], np.bincount(same, weight).astype(np.float64)
 
 
 def _shared_steps(profile: Profile) -> Steps:

@@ -176,10 +176,10 @@ def fine_entropy(
     """
     grid = grid or FineGrid.of(z, base)
     average = replace(z, share=np.repeat(base[None], len(n), axis=0), n=n)
-    if few_fractions(average, law, parameters):
-        return counted(average, np.full(len(n), keep), law, parameters)[0]
 
     def one(setting: FloatArray) -> FloatArray:
+        if few_fractions(average, law, setting[None]):
+            return np.asarray(counted(average, np.full(len(n), keep), law, setting[None])[0][0])
         p, holds = grid.law(law, setting[None])
         p = keep * p
         p[0] += 1 - keep

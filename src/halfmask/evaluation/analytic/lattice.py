@@ -5,6 +5,8 @@ shows, z is spread evenly in each bin. Every subset is counted by itself, becaus
 users' means are six values.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -17,37 +19,48 @@ from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.bins import bin_of
 
 MOST_BINS = 2**22  # of the histogram that have a place of their own; errors beyond them are found by a hash
-MOST_PAIRS = 2**25
-MOST_WORK = {256: 5e8, 64: 1e9, 16: 4e9}  # pairs in all settings and subsets, by the parts that a bin is cut into
-FINE = 4 / WIDTH  # times the step: errors of larger z are closer together than the histogram's bins
+MOST_PAIRS = 2**26
 NEGLIGIBLE = 1e-8
 
 
-def few_fractions(z: Denominators, law: Mechanism, parameters: FloatArray) -> bool:
-    """Whether the errors of lattice noise are few enough to be counted, by those of the widest setting."""
-    return _pairs(z, law, parameters, min(MOST_WORK)) is not None
-
-
-def countable(z: Denominators, law: Mechanism, parameters: FloatArray) -> int | None:
-    """Into how many parts bins are cut where the errors of these settings are counted in every subset: the more, the
-    longer it takes. None where noise is on no lattice, or errors are too many to be counted. All are on one lattice.
+class Cut(NamedTuple):
+    """How closely readings are looked at: the parts of a bin for readings on no step, and the z, in steps of the noise
+    over the histogram's width, up to which single values count. Errors of larger z are closer together than its bins.
     """
-    for parts, most in MOST_WORK.items():
-        pairs = _pairs(z, law, parameters, parts)
+
+    parts: int
+    fine: float
+
+
+MOST_WORK = {Cut(256, 4): 5e8, Cut(64, 4): 1e9, Cut(16, 4): 4e9, Cut(16, 1): 4e9, Cut(16, 1 / 4): 4e9}
+"""Pairs of a value and a noise in all settings and subsets, for each cut, the closest first."""
+
+
+def few_fractions(z: Denominators, law: Mechanism, parameters: FloatArray) -> Cut | None:
+    """How closely errors of lattice noise can be counted, however many settings there are; None where not at all."""
+    return next((cut for cut in MOST_WORK if cut.parts == 16 and _pairs(z, law, parameters, cut)), None)
+
+
+def countable(z: Denominators, law: Mechanism, parameters: FloatArray) -> Cut | None:
+    """How closely the errors of these settings, all on one lattice, are counted in every subset: the closer, the longer
+    it takes. None where noise is on no lattice, or errors are too many to be counted.
+    """
+    for cut, most in MOST_WORK.items():
+        pairs = _pairs(z, law, parameters, cut)
         if pairs is not None and pairs * len(parameters) * len(z.n) <= most:
-            return parts
+            return cut
     return None
 
 
-def _pairs(z: Denominators, law: Mechanism, parameters: FloatArray, parts: int) -> int | None:
-    """How many fractions the errors of the widest setting fall on."""
+def _pairs(z: Denominators, law: Mechanism, parameters: FloatArray, cut: Cut) -> int | None:
+    """How many fractions the errors of the widest setting fall on; None where they are too many, or on no lattice."""
     if law.lattice(tuple(parameters[0].tolist())) is None:
         return None
     widest = parameters[int(np.argmax(law.moments(parameters)[:, 1]))]
     step, points = lattice_points(law, widest)
     if points.sum() < 1 - 2 * NEGLIGIBLE:  # so many steps that the lattice no longer shows
         return None
-    pairs = len(points) * len(single_values(z, step, parts)[0])
+    pairs = len(points) * len(single_values(z, step, cut)[0])
     return pairs if pairs <= MOST_PAIRS else None
 
 
@@ -55,11 +68,12 @@ def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: Float
     """Expected entropy (settings, subsets), and n times the variance of the entropy and its covariances with mean and
     mean square (settings, subsets, 3), as `fine.exactly` has them.
     """
-    moments, parts = law.moments(parameters), countable(z, law, parameters) or min(MOST_WORK)
+    cut = countable(z, law, parameters) or few_fractions(z, law, parameters) or list(MOST_WORK)[-1]
+    moments = law.moments(parameters)
     entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
     for row, setting in enumerate(parameters):
         step, points = lattice_points(law, setting)
-        values, share = single_values(z, step, parts)
+        values, share = single_values(z, step, cut)
         _count(1 / values, share, keep, z.n, step, points, moments[row], entropy[row], noise[row])
     return entropy, noise
 
@@ -74,15 +88,15 @@ def lattice_points(law: Mechanism, setting: FloatArray) -> tuple[float, FloatArr
     return step, np.diff(law.cdf(setting[None], half)[0], prepend=0.0)
 
 
-def single_values(z: Denominators, noise_step: float, parts: int) -> tuple[FloatArray, FloatArray]:
-    """Every z there is (V,), with its share in each subset (S, V): multiples of the readings' steps, and ``parts`` of a
-    bin for readings on none; the sizes themselves where z says that they are the very values, or where they are too
-    large for it to matter.
+def single_values(z: Denominators, noise_step: float, cut: Cut) -> tuple[FloatArray, FloatArray]:
+    """Every z there is (V,), with its share in each subset (S, V): multiples of the readings' steps, and parts of a bin
+    for readings on none; the sizes themselves where z says that they are the very values, or where they are too large
+    for it to matter.
     """
     if z.steps is None:
         return z.size, z.share
-    low = z.size < FINE * noise_step
-    place, values, weight = values_in(bin_of(z.size[low]), z.steps, parts)
+    low = z.size < cut.fine / WIDTH * noise_step
+    place, values, weight = values_in(bin_of(z.size[low]), z.steps, cut.parts)
     share = z.share[:, low][:, place] * weight
     return np.append(values, z.size[~low]), np.concatenate([share, z.share[:, ~low]], axis=1)
 

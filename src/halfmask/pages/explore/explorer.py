@@ -173,7 +173,8 @@ class Explorer:
         return found
 
     def _words(self, setting: PrivacySetting, reading: float, profile: Profile, view: View) -> dict[str, Any]:
-        low, high = shown(setting, reading) or (None, None)
+        asked = view.inputs.menu.question if view.inputs.menu else None
+        low, high = shown(setting, reading, asked.step if asked else None) or (None, None)
         people = population(profile)
         about = view.inputs.samples.about if view.inputs.samples else {}
         errors = []

@@ -1,0 +1,24 @@
+"""A real browser, for whichever page is to be looked at."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+PATIENCE = 60_000
+"""Milliseconds that any test waits for a page."""
+expect.set_options(timeout=PATIENCE)
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """While it runs, its event loop lets no other run in this thread."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("needs a browser: `make system` installs chromium")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=PATIENCE)
+        yield browser
+        browser.close()
