@@ -59,7 +59,7 @@ def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: Inputs, sche
     assert f"{1 - schedule.honest.taking_part:.1%}" in told
     assert f"{schedule.honesty_costs:.2%} wider" in told
     assert all(f"{at.utility:.3f}" in told for at in schedule.equal)
-    assert all(f"Without honesty, {each}." in told for each in schedule.arbitrage)
+    assert all(f"Without that demand, {each}." in told for each in schedule.arbitrage)
     assert pay_section(replace(inputs, schedule=None)) == ""
 
 
