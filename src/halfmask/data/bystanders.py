@@ -18,7 +18,7 @@ _ENOUGH = 24
 _SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
 _SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
 _SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
-_SORTS |= {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "nature", "laji"}
+_SORTS |= {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "soort", "laji"}
 """Words for a column that says what a reading is of."""
 _MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado"))
 _MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", "manual", "provisional", "final"}
