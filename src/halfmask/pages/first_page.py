@@ -123,8 +123,8 @@ def promised(menu: Menu) -> list[str]:
         return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
     return [
         f"One reading: one report changes the odds between two readings up to {asked.size} apart by a factor of at "
-        "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is in "
-        "proportion.",
+        "most e^epsilon, whoever looks and whatever else they know, at delta 0. For another change epsilon is "
+        f"{asked.in_steps()}, over b of laplace:b.",
         f"{asked.window:,} readings: epsilon {asked.words()}. Larger changes and longer windows have larger epsilons. "
         f"E{asked.drawn()[1:]}.",
         _weak(menu, asked),
