@@ -136,14 +136,14 @@ def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.Mo
     monkeypatch.setattr(doubts, "HEAD_ROWS", 200)
     usual = plain(4, 480)
     late = series("z", states([0.5 + 0.125 * (i % 4) for i in range(479)]))
-    with pytest.raises(ReadingError, match=r"values of 1 users \(z\) hardly ever fall.*`register=False`"):
+    with pytest.raises(ReadingError, match=r"values of 1 of the users \(z\) hardly ever fall.*`register=False`"):
         made([*usual, *late])
     assert made([*usual, *late], register=False).readings == len(usual) + 480
     assert made(usual).readings == len(usual)
     # In buckets of users as well.
     panel = open_panel(table([*usual, *late]), user="user", time="time", value="value")
     for method in ("kernel", "expressions"):
-        with pytest.raises(ReadingError, match=r"values of 1 users \(z\)"):
+        with pytest.raises(ReadingError, match=r"values of 1 of the users \(z\)"):
             build_profile(panel, buckets=4, policies=Policies(high=math.inf), method=method)
     panel = open_panel(table(usual), user="user", time="time", value="value")
     assert build_profile(panel, buckets=3, method="expressions").readings == len(usual)

@@ -55,7 +55,7 @@ def test_registers_among_readings_are_told_apart_by_user(
 ) -> None:
     source = tmp_path / "x.csv"
     source.write_text(shape(mixed(registers)))
-    with pytest.raises(ReadingError, match=rf"values of {len(registers)} users \(H{registers[0]}.*") as refused:
+    with pytest.raises(ReadingError, match=rf"values of {len(registers)} of the users \(H{registers[0]}.*") as refused:
         build_profile(open_panel(source))
     readings, states, *_ = ways_out(str(refused.value), ReadOptions())
     kept, differences = (build_profile(open_panel(source, **way)) for way in (readings, states))

@@ -50,8 +50,8 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
     named = ", ".join(users[:3]) + (", ..." if len(users) > 3 else "")
     apart = f"{panel.queries.without(users)} and {panel.queries.only(users)} with `register`"
     return ReadingError(
-        f"{panel.source}: values of {len(users):,} user{'s' * (len(users) > 1)} ({named}) hardly ever fall and are large beside their "
-        "changes, as the states of a meter's register are, and those of other users are not; read the two kinds apart "
+        f"{panel.source}: values of {len(users):,} of the users ({named}) hardly ever fall and are large beside "
+        "their changes, as the states of a meter's register are, and those of others are not; read the two kinds apart "
         + (f"({apart}), " if len(users) <= SOME_USERS else "with a query, `sql`, ")
         + "and merge the profiles, or say `register=False` where all are readings after all"
     )
