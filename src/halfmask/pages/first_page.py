@@ -11,7 +11,7 @@ from halfmask.figures.inputs import Inputs
 from halfmask.figures.paper import PAPER
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.menus.placed import score_words
-from halfmask.menus.promise import HIDES, Question
+from halfmask.menus.promise import HIDES, NO_PROMISE, Question
 from halfmask.menus.words import brief
 from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
 from halfmask.pages.page import danger as red
@@ -21,7 +21,6 @@ from halfmask_device.decimals import number_text, upwards
 LARGE = 5.0
 """Epsilon from which a promise is little more than words: odds may change by e^5 = 148."""
 BLANK = "\u00a0"
-NO_PROMISE = "no promise"
 
 
 def offer_section(inputs: Inputs) -> Markup:
