@@ -18,7 +18,8 @@ def run() -> None:
     """Print a row for each scale of Laplace noise."""
     import polars as pl
 
-    from halfmask.service.smoothing import BLOCK, Known, smoothed
+    from halfmask.service.estimates import NORMAL
+    from halfmask.service.smoothing import Known, best_sums, blocks
 
     users, days = (
         int(os.environ.get(f"HALFMASK_BENCH_{name}", size)) for name, size in (("USERS", USERS), ("DAYS", DAYS))
@@ -33,12 +34,10 @@ def run() -> None:
     for scale in SCALES:
         error = scale * np.sqrt(2 * count)
         seen = truth + np.array([rng.laplace(0, scale, n).sum() for n in count])
-        columns = (number, seen, error, count)
-        points = [Known(int(t), float(y), float(e), int(n)) for t, y, e, n in zip(*columns, strict=True)]
-        found = {}
-        for start in range(0, len(points), BLOCK):
-            found |= smoothed(tuple(points[start : start + BLOCK]), 7)
+        columns = (number, seen, error, seen - NORMAL * error, seen + NORMAL * error, count)
+        points = [Known(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        found = best_sums({each.number: each for each in points}, 7, blocks(number.tolist()))
         near, low, high = (np.array([found[t][name] for t in number]) for name in ("estimate", "low", "high"))
         raw, better = (np.mean(np.abs(each - truth) / truth) for each in (seen, near))
-        hold, width = np.mean((low <= truth) & (truth <= high)), np.mean((high - low) / (2 * 1.96 * error))
+        hold, width = np.mean((low <= truth) & (truth <= high)), np.mean((high - low) / (2 * NORMAL * error))
         print(f"{f'laplace:{scale}':14}{raw:>10.1%}{better:>10.1%}{hold:>8.1%}{width:>24.0%}")

@@ -92,6 +92,15 @@ class Calendar:
             return None
         return span if span and span.key == key and span.begins < span.ends else None
 
+    def number_of(self, span: Span) -> int:
+        """A period's place in the row of all periods: the next one has the next number."""
+        if self.kind == "hour":
+            return span.begins // HOUR
+        first = self._day(span)
+        if self.kind in ("day", "week"):
+            return first.toordinal() // (7 if self.kind == "week" else 1)
+        return 12 * first.year + first.month if self.kind == "month" else first.year
+
     def _parsed(self, numbers: list[int]) -> date:
         if self.kind == "week":
             return date.fromisocalendar(numbers[0], numbers[1], 1)

@@ -118,17 +118,31 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
 
 def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
     """The same with the best estimates of closed periods' sums; of the latest, where there are very many."""
-    from halfmask.service.smoothing import SEASONS, blocks, number_of, point, smoothed  # a service starts without it
+    from halfmask.service.smoothing import (
+        LENGTHS,
+        MARGIN,
+        SEASONS,
+        best_sums,
+        blocks,
+        known,
+    )  # a service starts without
 
-    kind, found = campaign.calendar.kind, dict[int, Plain]()
-    numbers = [number_of(kind, span.begins) for span in spans]
-    pairs = list(zip(numbers, entries, strict=True))
-    for block, first, last in blocks(kind, (number for number, entry in pairs if entry["state"] == "closed")):
-        rows = tx.closed_between(campaign.key, first, last).values()
-        known = [each for row in rows if (each := point(kind, row.begins, row.entry)) is not None]
-        whole = smoothed(tuple(known), SEASONS[kind])
-        found |= {number: each for number, each in whole.items() if number in block}
-    return [entry | {"smoothed": found.get(number) if entry["sum"] else None} for number, entry in pairs]
+    calendar = campaign.calendar
+    numbers = {span.key: calendar.number_of(span) for span in spans}
+    shown = {entry["period"] for entry in entries if entry["state"] == "closed" and entry["sum"]}
+    asked = blocks(numbers[key] for key in shown)
+    found = dict[int, Plain]()
+    if asked:
+        length, origin = LENGTHS[calendar.kind], spans[0].begins - LENGTHS[calendar.kind] * numbers[spans[0].key]
+        first, last = asked[0].start - MARGIN, asked[-1].stop + MARGIN
+        rows = tx.closed_between(campaign.key, origin + (first - 2) * length, origin + (last + 2) * length).values()
+        placed = ((calendar.number_of(Span(row.period, row.begins, row.begins)), row.entry) for row in rows)
+        near = {number: each for number, entry in placed if (each := known(number, entry)) is not None}
+        found = best_sums(near, SEASONS[calendar.kind], asked)
+    return [
+        entry | {"smoothed": found.get(numbers[entry["period"]]) if entry["period"] in shown else None}
+        for entry in entries
+    ]
 
 
 def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:

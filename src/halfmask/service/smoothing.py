@@ -1,27 +1,27 @@
 """Better totals from the same reports: a period's sum, estimated from its neighbours too.
 
 Totals follow season and weekday, and each one's noise is known. Sums over their number of reports, in parts of their
-level, are taken as
+size, are taken as
 
-    y_t = 1 + drift(t) + season(t mod s) + irregular(t) + noise(t)
+    y_t = level + drift(t) + season(t mod s) + irregular(t) + noise(t)
 
 with independent Gaussian terms: a drift of deviation a that is alike over l periods (Matern 3/2), a deviation b for
-each day of the week (hour of the day, month of the year), an irregular part of deviation c, and the noise, whose
-variance is known. What is wanted is y without its noise: its mean given all periods. Where the noise is small beside
-the irregular part that is the raw sum, and the raw sum is taken wherever its own error is no larger.
+each day of the week (hour of the day, month of the year), an irregular part of deviation c, larger where few report,
+and the noise, whose variance is known. What is wanted is y without its noise: its mean given all periods. Where the
+noise is small beside the irregular part that is the raw sum, and the raw sum and its own interval are taken wherever
+its error is no larger.
 
 a, l, b and c are not known. The result is averaged over their posterior law, so that the interval holds what is not
-known of them: the mode, then two rounds of importance sampling around it. Priors are wide but for c, of which heavy
-noise tells least: a total that varies less than others do from day to day must show it. Where periods differ from what
-their neighbours say by more than they should, the interval widens in proportion; and it is wider than normal the more
-it rests on neighbours, since holidays are no Gaussian.
+known of them: the mode, then two rounds of importance sampling around it. Where periods differ from what their
+neighbours say by more than they should, all intervals widen in proportion, and above all that of the period that does.
 
 It works on what is published alone, so no promise changes by it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,8 @@ from halfmask.service.estimates import NORMAL
 from halfmask.service.storage.base import Plain
 from halfmask.streams import stream
 
-LENGTHS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 30.436875 * 24 * HOUR, "year": 8766 * HOUR}
+LENGTHS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR, "month": 731 * HOUR, "year": 8766 * HOUR}
+"""About how long a period is."""
 SEASONS = {"hour": 24, "day": 7, "week": 0, "month": 12, "year": 0}
 """Periods after which a season comes again; 0 where there is none."""
 BLOCK, MARGIN = 120, 60
@@ -41,46 +42,54 @@ BLOCK, MARGIN = 120, 60
 LEAST = 14
 MOST_BLOCKS = 12
 """Blocks that are worked out for one answer: each takes some tenth of a second."""
-CENTRE = np.log([0.1, 15.0, 0.03, 0.06])
-WIDTH = np.array([1.0, 0.8, 1.0, 0.6])
+CENTRE = np.log([0.1, 15.0, 0.1, 0.15])
+WIDTH = np.array([1.2, 0.8, 1.5, 1.0])
 """The prior of log a, l, b and c: a normal law each."""
 FURTHEST = 4.5
 DRAWS = 48
 WIDER = 1.3
+ODD = 2.0
+"""Deviations from what its neighbours say beyond which a period's own interval widens."""
 TAILS = 0.3
-"""What a normal interval of a period that rests on its neighbours alone is widened by, in deviations."""
+"""What the interval of a period that rests on its neighbours alone is widened by, in deviations: no day is Gaussian."""
+_ONE_AT_A_TIME = Lock()
 
 
 class Known(NamedTuple):
-    """A closed period that is shown: its number, estimate and standard error of its sum, and reports."""
+    """A closed period that is shown: its number, its sum as it is published, and its reports."""
 
     number: int
     estimate: float
     error: float
+    low: float
+    high: float
     reports: int
 
 
-def number_of(kind: str, begins: int) -> int:
-    """A period's number on a line of time."""
-    return round(begins / LENGTHS[kind])
-
-
-def point(kind: str, begins: int, entry: Plain) -> Known | None:
+def known(number: int, entry: Plain) -> Known | None:
     """What is known of a period; None where nothing is published."""
     told = entry.get("sum")
     if told is None or entry["state"] != "closed" or entry["withheld"] is not None:
         return None
-    return Known(number_of(kind, begins), told["estimate"], told["standard_error"], entry["reports"])
+    return Known(number, told["estimate"], told["standard_error"], told["low"], told["high"], entry["reports"])
 
 
-def blocks(kind: str, numbers: Iterable[int]) -> Iterator[tuple[range, int, int]]:
-    """The latest `MOST_BLOCKS` blocks that numbered periods are in: the numbers of each, and the instants between which
-    the periods begin that it looks at.
-    """
-    for block in sorted({number // BLOCK for number in numbers})[-MOST_BLOCKS:]:
-        whole = range(block * BLOCK, (block + 1) * BLOCK)
-        first, last = (whole.start - MARGIN - 0.5) * LENGTHS[kind], (whole.stop + MARGIN - 0.5) * LENGTHS[kind]
-        yield whole, int(first), int(last)
+def blocks(wanted: Iterable[int]) -> list[range]:
+    """The latest `MOST_BLOCKS` blocks of numbers that wanted periods are in."""
+    latest = sorted({number // BLOCK for number in wanted})[-MOST_BLOCKS:]
+    return [range(block * BLOCK, (block + 1) * BLOCK) for block in latest]
+
+
+def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) -> dict[int, Plain]:
+    """The best estimate of each period's sum in some blocks, by its number; none where there is too little around."""
+    sums = dict[int, Plain]()
+    for block in asked:
+        around = range(block.start - MARGIN, block.stop + MARGIN)
+        near = tuple(found[number] for number in around if number in found)
+        with _ONE_AT_A_TIME:  # whoever asks for the same waits for it
+            whole = smoothed(near, seasons)
+        sums |= {number: each for number, each in whole.items() if number in block}
+    return sums
 
 
 @lru_cache(maxsize=256)
@@ -88,34 +97,40 @@ def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     """The best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
-    numbers, sums, errors, reports = (np.array(column, float) for column in zip(*points, strict=True))
+    numbers, sums, errors, low, high, reports = (np.array(column, float) for column in zip(*points, strict=True))
     y, variance = sums / reports, (errors / reports) ** 2
     spread = max(float(y.var() - variance.mean()), 0.0)
     level = float(np.average(y, weights=1 / (variance + spread + 1e-4 * (y**2).mean())))
-    size = max(abs(level), np.sqrt(spread))
-    model = Model(numbers.astype(np.int64), seasons, (y - level) / size, variance / size**2)
+    # Of totals around zero little but noise is known: what they may vary by is of the size that it could hide.
+    size = float(np.sqrt(level**2 + spread + 4 * np.sqrt(2 / len(y)) * variance.mean()))
+    few = np.maximum(1.0, np.median(reports) / reports)
+    model = Model(numbers.astype(np.int64), seasons, (y - level) / size, variance / size**2, few)
     try:
         mean, deviation = model.estimates()
     except LinAlgError:
         return {}
     estimate, error = reports * (level + size * mean), reports * size * deviation
-    estimate, error = np.where(error < errors, (estimate, error), (sums, errors))
-    rests = 1 - np.divide(error**2, errors**2, out=np.ones(len(error)), where=errors > 0)
-    reach = (NORMAL + TAILS * rests) * error
-    return {
-        each.number: {"estimate": middle, "standard_error": around, "low": middle - far, "high": middle + far}
-        for each, middle, around, far in zip(points, estimate.tolist(), error.tolist(), reach.tolist(), strict=True)
-    }
+    own, noisy = np.zeros((2, len(y))), errors > 0
+    np.divide([high - low, 2 * error**2], [2 * errors, 2 * errors**2], out=own, where=noisy)
+    reach = (np.maximum(NORMAL, own[0]) + TAILS * (1 - own[1].clip(0, 1))) * error
+    better = np.stack([estimate, error, estimate - reach, estimate + reach])
+    best = np.where(error < errors, better, (sums, errors, low, high))
+    names = ("estimate", "standard_error", "low", "high")
+    return {each.number: dict(zip(names, row, strict=True)) for each, row in zip(points, best.T.tolist(), strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Totals relative to their level, ``y``, with noise of known ``variance``, at numbered periods."""
+    """Totals in parts of their size, ``y``, with noise of known ``variance``, at numbered periods.
+
+    ``few`` is what the irregular part's variance is multiplied by where fewer report than usual.
+    """
 
     number: IntArray
     seasons: int
     y: FloatArray
     variance: FloatArray
+    few: FloatArray
 
     @cached_property
     def _apart(self) -> FloatArray:
@@ -132,7 +147,7 @@ class Model:
         a, length, b, c = np.exp(theta)
         far = np.sqrt(3) * self._apart / length
         found = 1 + a**2 * (1 + far) * np.exp(-far) + b**2 * self._alike
-        found[np.diag_indices_from(found)] += c**2
+        found[np.diag_indices_from(found)] += c**2 * self.few
         return np.asarray(found)
 
     def _root(self, covariance: FloatArray) -> tuple[FloatArray, bool]:
@@ -155,28 +170,27 @@ class Model:
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of y without its noise, averaged over what a, l, b and c may be."""
         thetas, weights = self._posterior()
-        mean, second, misfit = np.zeros(len(self.y)), np.zeros(len(self.y)), 0.0
+        mean, second, odd = np.zeros((3, len(self.y)))
         for theta, weight in zip(thetas, weights, strict=True):
             if weight > 1e-4 * weights.max():
                 own, variance, unlike = self._given(theta)
                 mean += weight * own
                 second += weight * (variance + own**2)
-                misfit += weight * unlike
-        deviation = np.sqrt(np.maximum(second - mean**2, 0))
-        return mean, deviation * max(1.0, float(np.sqrt(misfit)))
+                odd += weight * unlike
+        wider = np.maximum(1.0, odd.mean()) * np.maximum(1.0, odd / ODD**2)
+        return mean, np.sqrt(np.maximum(second - mean**2, 0) * wider)
 
-    def _given(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and variance for one theta, and by how much periods differ from what their neighbours say.
+    def _given(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance for one theta, and the square of how far periods are from what their neighbours say.
 
-        That is the mean square of (K^-1 y)_t / sqrt((K^-1)_tt), which is 1 where the model holds.
+        That is (K^-1 y)_t^2 / (K^-1)_tt, which is 1 on average where the model holds.
         """
         covariance = self.covariance(theta)
         root = self._root(covariance)
         inverse = cho_solve(root, np.eye(len(self.y)), check_finite=False)
         gain = inverse @ covariance
         variance = np.maximum(np.diag(covariance) - np.einsum("ij,ij->j", covariance, gain), 0)
-        weighted = inverse @ self.y
-        return gain.T @ self.y, variance, float(np.mean(weighted**2 / np.diag(inverse)))
+        return gain.T @ self.y, variance, (inverse @ self.y) ** 2 / np.diag(inverse)
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
         """Values of theta, and their weights, that stand for its posterior law."""

@@ -14,9 +14,10 @@ from halfmask.figures.style import sized
 from halfmask.files import whole_file
 from halfmask.menus.menu import Menu
 from halfmask.menus.placed import OUTSIDE
+from halfmask.menus.promise import NO_PROMISE
 from halfmask.menus.words import TIMES_OUT_OF_TEN
 from halfmask.pages.explore.explorer import Explorer, View
-from halfmask.pages.first_page import NO_PROMISE, epsilon, percent
+from halfmask.pages.first_page import epsilon, percent
 from halfmask.pages.folder import TITLES, errors_of, left_out, shown_as, what
 from halfmask.pages.method import repeat_section
 from halfmask.pages.page import Markup, allowed, bar, element, joined, plotted_figure, render, table
