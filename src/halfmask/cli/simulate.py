@@ -35,7 +35,7 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
     """What the days come to: intervals, utility, what was learned, and who was caught."""
     import numpy as np
 
-    result, lies = found.result, bool(options.liars)
+    result, mixes, lies = found.result, found.mixes, bool(options.liars)
     held, published = result.held
     meant = f"95 of 100 are meant to{' where nobody lies' * lies}"
     print(f"{held} of {published} published intervals hold the truth; {meant}.")
@@ -49,8 +49,7 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
         print(
             f"Utility of the live system{', lies included' * lies}: {max(found.utility, 0):.3f}. 'halfmask mix' of as "
             f"many producers and days, were the average day's shares the same every day{' and nobody lied' * lies}: "
-            f"{float(np.median(found.mixes)):.3f}, {found.mixes.min():.3f} to {found.mixes.max():.3f} in 95 of 100 "
-            "draws."
+            f"{np.median(mixes):.3f}, {mixes.min():.3f} to {mixes.max():.3f} in 95 of 100 draws."
         )
     if result.learned is not None:
         learned, own = result.learned.worth / result.learned.money, options.worth / options.money
