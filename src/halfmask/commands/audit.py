@@ -1,6 +1,5 @@
 """What settings really protect."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cyclopts import Parameter
 
+from halfmask.commands._campaign import from_campaign
 from halfmask.commands._options import (
     AnyMenu,
     AnyPath,
@@ -23,12 +23,11 @@ from halfmask.commands._options import (
     held,
 )
 from halfmask.commands._panel import reopen
-from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
     from halfmask.protection.guarantees.guarantee import Guarantee
-    from halfmask_device import Lattice
 
 
 @Parameter(name="*")
@@ -183,7 +182,12 @@ def _on_lattice(options: Audit) -> Audit:
     elif options.campaign is not None:
         from halfmask_device import Lattice
 
-        lattice, setting, published = _campaign_lattice(options.campaign, Lattice), None, True
+        def take(plain: Any) -> Lattice:
+            own = plain["lattice"]
+            return Lattice(own["step"], own["low"], own["high"])
+
+        lattice = from_campaign(options.campaign, "a lattice of step, low and high", take)
+        setting, published = None, True
     else:
         return options
     width = float(lattice.high) - float(lattice.low) if published else None
@@ -193,19 +197,6 @@ def _on_lattice(options: Audit) -> Audit:
         step=float(lattice.step) if options.step is None else options.step,
         sensitivity=width if options.sensitivity is None else options.sensitivity,
     )
-
-
-def _campaign_lattice(path: Any, lattice: "type[Lattice]") -> "Lattice":
-    try:
-        plain = json.loads(Path(path).read_bytes())["lattice"]
-        return lattice(plain["step"], plain["low"], plain["high"])
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}; `campaign` names a file", place=str(path)) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(
-            f"{path} is no campaign with a lattice of step, low and high: save what the service shows of it",
-            place=str(path),
-        ) from error
 
 
 def _guarantee(options: Audit) -> "Guarantee":

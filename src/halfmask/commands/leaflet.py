@@ -1,14 +1,14 @@
 """A page for households, from a menu alone."""
 
-import json
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
+from halfmask.commands._campaign import from_campaign
 from halfmask.commands._options import AnyMenu, AnyPath, Numbers, Options, Output, command, held
-from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
@@ -100,17 +100,11 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
     """A campaign whose menu is this one: a leaflet about other settings would promise what nobody keeps."""
     from halfmask.mechanisms.setting import PrivacySetting
 
-    try:
-        plain: dict[str, Any] = json.loads(Path(path).read_bytes())
-        theirs = {each["id"]: PrivacySetting.parse(each["setting"]) for each in plain["menu"]["settings"]}
+    def take(plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str, PrivacySetting]]:
         plain["purpose"]
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}; `campaign` names a file", place=str(path)) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(
-            f"{path} is no campaign with a purpose and a menu: save what is offered, or what the service shows of it",
-            place=str(path),
-        ) from error
+        return plain, {each["id"]: PrivacySetting.parse(each["setting"]) for each in plain["menu"]["settings"]}
+
+    plain, theirs = from_campaign(path, "a purpose and a menu", take)
     ours = {each.id: each.setting for each in menu.settings}
     wrong = [id for id, setting in theirs.items() if ours.get(id) != setting]
     if wrong:

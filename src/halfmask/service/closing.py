@@ -118,27 +118,21 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
 
 def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
     """The same with the best estimates of closed periods' sums; of the latest, where there are very many."""
-    from halfmask.service.smoothing import (
-        LENGTHS,
-        MARGIN,
-        SEASONS,
-        best_sums,
-        blocks,
-        known,
-    )  # a service starts without
+    from halfmask.service import smoothing  # a service starts without
 
     calendar = campaign.calendar
     numbers = {span.key: calendar.number_of(span) for span in spans}
     shown = {entry["period"] for entry in entries if entry["state"] == "closed" and entry["sum"]}
-    asked = blocks(numbers[key] for key in shown)
+    asked = smoothing.blocks(numbers[key] for key in shown)
     found = dict[int, Plain]()
     if asked:
-        length, origin = LENGTHS[calendar.kind], spans[0].begins - LENGTHS[calendar.kind] * numbers[spans[0].key]
-        first, last = asked[0].start - MARGIN, asked[-1].stop + MARGIN
+        length = smoothing.LENGTHS[calendar.kind]
+        origin = spans[0].begins - length * numbers[spans[0].key]
+        first, last = asked[0].start - smoothing.MARGIN, asked[-1].stop + smoothing.MARGIN
         rows = tx.closed_between(campaign.key, origin + (first - 2) * length, origin + (last + 2) * length).values()
         placed = ((calendar.number_of(Span(row.period, row.begins, row.begins)), row.entry) for row in rows)
-        near = {number: each for number, entry in placed if (each := known(number, entry)) is not None}
-        found = best_sums(near, SEASONS[calendar.kind], asked)
+        near = {number: each for number, entry in placed if (each := smoothing.known(number, entry)) is not None}
+        found = smoothing.best_sums(near, smoothing.SEASONS[calendar.kind], asked)
     return [
         entry | {"smoothed": found.get(numbers[entry["period"]]) if entry["period"] in shown else None}
         for entry in entries
