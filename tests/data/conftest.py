@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.service.servers import free_port, fresh_database, mariadb_server
 
 
 def binaries() -> Path | None:
@@ -34,10 +35,7 @@ def postgres() -> Iterator[str]:
 
 def serve(programs: Path, as_user: list[str], folder: Path) -> Iterator[str]:
     """Start a server in a folder, give its URL, stop it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    data = folder / "data"
+    port, data = free_port(), folder / "data"
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     subprocess.run([*as_user, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"], **quiet)
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
@@ -52,7 +50,5 @@ def serve(programs: Path, as_user: list[str], folder: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[str]:
     """The address of a database of a MariaDB server that lives as long as the tests."""
-    from tests.service.servers import fresh_database, mariadb_server
-
     with mariadb_server() as server:
         yield fresh_database(server)

@@ -1,9 +1,7 @@
 """Readings in an object store, over the store's own protocol: moto's server, where one is named."""
 
 import os
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from pyarrow import fs
 from halfmask.data.sources import open_panel
 from halfmask.errors import SourceError
 from tests.data.panels import CSV, READINGS, rows
+from tests.service.servers import free_port, wait_for_port
 
 SERVER = os.environ.get("HALFMASK_MOTO_SERVER", "")
 pytestmark = pytest.mark.skipif(
@@ -23,17 +22,15 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
     """The query that names a store on a free port of this machine; bucket ``meters`` holds the panel in two places."""
-    with pytest.MonkeyPatch.context() as patch, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
+    with pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "testing")
-        probe.close()
         server = subprocess.Popen(
             [SERVER, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            _wait(port)
+            wait_for_port(port, server)
             named = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
             bucket, _ = fs.FileSystem.from_uri(f"s3://meters?{named}&allow_bucket_creation=true")
             bucket.create_dir("meters")
@@ -45,18 +42,6 @@ def store() -> Iterator[str]:
         finally:
             server.terminate()
             server.wait()
-
-
-def _wait(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
 
 
 def _put(bucket: fs.FileSystem, path: str, text: str) -> None:
