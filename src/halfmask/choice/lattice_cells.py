@@ -45,25 +45,26 @@ class Atoms:
 
     def expected(self, column: IntArray, columns: int) -> FloatArray:
         """Errors of each hand in each column, which the bins are dealt to."""
-        out = np.zeros((len(self.share), columns))
-        _add_up(column, self.place, self.chance, self.share, out)
-        out[:, column[0]] += self.zeros
-        return out
+        out = np.zeros((columns, len(self.share)))
+        _add_up(column, self.place, self.chance, np.ascontiguousarray(self.share.T), out)
+        out[column[0]] += self.zeros
+        return out.T
 
     def most(self) -> FloatArray:
         """The errors in each bin of the hand that has most of them, as if its values were everybody's."""
-        out = np.zeros((1, len(self.bins)))
-        _add_up(np.arange(len(self.bins)), self.place, self.chance, self.share.max(axis=0, keepdims=True), out)
-        return np.asarray(out[0])
+        out = np.zeros((len(self.bins), 1))
+        _add_up(np.arange(len(self.bins)), self.place, self.chance, self.share.max(axis=0)[:, None], out)
+        return np.asarray(out[:, 0])
 
 
 @numba.njit(nogil=True, cache=True)
 def _add_up(column, place, chance, share, out):  # type: ignore[no-untyped-def]
-    for u in range(share.shape[0]):
-        for v in range(share.shape[1]):
-            if share[u, v] > 0:
-                for k in range(chance.size):
-                    out[u, column[place[v, k]]] += share[u, v] * chance[k]
+    # Hands lie side by side, so that they are added up several at a time.
+    for v in range(share.shape[0]):
+        for k in range(chance.size):
+            into = out[column[place[v, k]]]
+            for u in range(share.shape[1]):
+                into[u] += share[v, u] * chance[k]
 
 
 def atoms(setting: PrivacySetting, z: Denominators) -> Atoms | None:
