@@ -112,10 +112,11 @@ def mariadb_server() -> Iterator[str]:
         pytest.skip("no MariaDB server on this machine: `make system` installs it")
     me = "root" if os.geteuid() == 0 else os.environ.get("USER", "mysql")
     with tempfile.TemporaryDirectory(prefix="halfmask-mariadb-") as folder:
-        data, port = Path(folder) / "data", free_port()
+        data, temporary, port = Path(folder) / "data", Path(folder) / "temporary", free_port()
+        temporary.mkdir()
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        # Several of them at once may use up what the kernel has for asynchronous input and output.
-        own = [f"--datadir={data}", f"--user={me}", "--innodb-use-native-aio=0"]
+        # A server that starts clears away what others of its kind have in the same folder for temporary tables.
+        own = [f"--datadir={data}", f"--tmpdir={temporary}", f"--user={me}"]
         make = [install, "--no-defaults", *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
         made = subprocess.run(make, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert made.returncode == 0, made.stdout
