@@ -42,14 +42,14 @@ def test_a_card_has_score_guarantee_and_attacks_of_every_setting() -> None:
     made = card()
     assert [each.id for each in made.cards] == ["A", "B", "N"]
     laplace, sine, none = made.cards
-    assert len(laplace.findings) == len(sine.findings) == len(ATTACKS)
+    assert len(laplace.attacks) == len(sine.attacks) == len(ATTACKS)
     typical = made.about.sensitivity.typical
     assert laplace.typical.epsilon == pytest.approx(math.ceil(typical * 1000) / 1000 / 0.6)
     assert laplace.guarantee.sensitivity == made.about.sensitivity.range > typical
     assert sine.typical.epsilon is None
     assert none.typical.certain == 1
-    assert laplace.closeness is not None
-    assert 0.5 < (laplace.closeness.share or 0) <= 1
+    assert laplace.limit is not None
+    assert 0.5 < (laplace.limit.share or 0) <= 1
 
 
 def test_a_day_is_counted_by_the_sampling_step() -> None:
@@ -212,10 +212,10 @@ def test_the_highest_score_is_attacked_beside_the_setting_of_its_variance() -> N
     best = card().best
     assert best is not None
     like = next(each for each in card().cards if each.id == best.like)
-    assert like.closeness is not None
-    assert best.privacy > (like.closeness.privacy or 1)
+    assert like.limit is not None
+    assert best.privacy > (like.limit.privacy or 1)
     assert noise_std(best.setting) == pytest.approx(noise_std(like.setting), rel=1e-3)
-    of = [{found.name: found.value for found in each.findings} for each in (best, like)]
+    of = [{found.name: found.value for found in each.attacks} for each in (best, like)]
     assert (of[0]["reconstruction"] or 1) < (of[1]["reconstruction"] or 0)
 
 
@@ -233,7 +233,7 @@ def test_a_rule_is_not_said_to_give_every_reading_away(text: str) -> None:
     assert found.label[len("no ") :] in sentence(found, [], DAY)
     (told,) = warnings(Score(0.7, 0.6), found, [], DAY)
     assert told == f"High score (0.70), {found.label}."
-    entry = replace(card().cards[0], setting=found.setting, typical=replace(found, composed={12: found.delta}))
+    entry = replace(card().cards[0], guarantee=found, typical=replace(found, composed={12: found.delta}))
     assert card_rows(replace(card(), cards=(entry,)))[1][4:6] == ["≤ 100%", "≤ 100%"]
 
 

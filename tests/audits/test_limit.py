@@ -189,7 +189,6 @@ def test_little_weight_on_entropy_leaves_one_magnitude() -> None:
 
 def test_the_menu_comes_close_to_its_limit() -> None:
     rows = [closeness(each, scale()) for each in menu().settings]
-    assert [each.id for each in rows] == list(menu().ids)
     assert rows[-1].share is None
     shares = [each.share for each in rows[:-1]]
     assert all(share is not None and 0.8 < share <= 1 for share in shares)

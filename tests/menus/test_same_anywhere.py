@@ -141,7 +141,7 @@ def test_a_unit_leaves_cards_as_they_are() -> None:
         assert (a.typical.epsilon is None) == (b.typical.epsilon is None) == (a.id == "N")
         if a.typical.epsilon is not None:
             assert b.typical.epsilon == pytest.approx(a.typical.epsilon, rel=0.011)
-        for told, again in zip(a.findings, b.findings, strict=True):
+        for told, again in zip(a.attacks, b.attacks, strict=True):
             assert (told.value is None, bool(told.baseline)) == (again.value is None, bool(again.baseline))
             if told.value is not None and again.value is not None and told.baseline and again.baseline:
                 ratio = told.value / told.baseline

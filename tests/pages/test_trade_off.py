@@ -37,23 +37,25 @@ def card(mu: float) -> ReportCard:
     unknown = Guarantee(noisy, 0.5, None, {math.inf: 0.0}, {}, "")
     setting = SettingCard(
         id="A",
-        setting=noisy,
         privacy=Score(0.5, 0.4),
         utility=None,
         guarantee=unknown,
         typical=unknown,
         sampler=None,
-        findings=(),
-        closeness=None,
+        attacks=(),
+        limit=None,
         instead=None,
         curve={1: normal_delta(mu), DAY: normal_delta(mu * np.sqrt(DAY))},
         sentence="",
         warnings=(),
         promises={name: Promise(k, 0.5, 2.0, 1e-6, told[k]) for name, k in (("one reading", 1), ("a day", DAY))},
         told=told,
+        whole=None,
+        per_unit=None,
     )
     about = replace(small_card().about, sensitivity=ChangeAudited(1.0, "as given", 0.5), reports={"day": DAY})
-    return ReportCard((setting, replace(setting, id="N", setting=PrivacySetting.parse("none"), privacy=None)), about)
+    silent = replace(unknown, setting=PrivacySetting.parse("none"))
+    return ReportCard((setting, replace(setting, id="N", guarantee=silent, privacy=None)), about, None, None)
 
 
 def missed(mu: float, alarms: np.ndarray) -> np.ndarray:

@@ -118,21 +118,20 @@ class AuditBench:
         counts = tuple(self.reports.values())
         whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
         instead = None if typical.epsilon is not None else self.instead(near)
-        findings = tuple(attack(entry.setting, self.evidence, self.seed, advance))
+        attacks = tuple(attack(entry.setting, self.evidence, self.seed, advance))
         return SettingCard(
             id=entry.id,
-            setting=entry.setting,
             privacy=entry.privacy,
             utility=entry.utility,
             guarantee=whole,
             typical=typical,
             sampler=audit_device(entry.setting, self.step),
-            findings=findings,
-            closeness=near if near.share is not None else None,
+            attacks=attacks,
+            limit=near if near.share is not None else None,
             instead=instead,
             curve=self.curve(typical),
-            sentence=sentence(typical, findings, self.reports),
-            warnings=warnings(entry.privacy, typical, findings, self.reports, instead)
+            sentence=sentence(typical, attacks, self.reports),
+            warnings=warnings(entry.privacy, typical, attacks, self.reports, instead)
             + refused(entry.setting, self.step),
             promises=all_promises(typical, self.windows),
             whole=promise(whole),

@@ -1,21 +1,26 @@
 """The report card: what a setting scores, what it guarantees, and what attacks still learn, side by side."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from halfmask.audits.empirical import EmpiricalAudit
-from halfmask.audits.families import NoiseAtEqualUtility
+from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility
 from halfmask.audits.limit import Closeness
 from halfmask.audits.verdict import Alternative
+from halfmask.errors import FileFormatError, HalfmaskError
 from halfmask.evaluation.experiment import Experiment
-from halfmask.files import write_page
+from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
-from halfmask.protection.attacks.finding import Finding, plain
-from halfmask.protection.guarantees.guarantee import Guarantee
-from halfmask.protection.guarantees.units import Promise
+from halfmask.plain import Count, Share, Size, from_plain, key_text, to_plain
+from halfmask.protection.attacks.finding import Finding
+from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee
+from halfmask.protection.guarantees.units import TOLD, Promise
 from halfmask.results import Result
 from halfmask_device.decimals import upwards
 
@@ -26,6 +31,9 @@ FORMAT = "halfmask card"
 VERSION = 1
 CURVE = tuple(place / 4 for place in range(41))
 """The epsilons, 0 to 10, at which the card has delta for drawing."""
+
+DRAWN = {"smoothing": ("rmse_prior", "rmse_smoothed"), "re-identification": ("unmasked_top1",)}
+"""Details of attacks that figures draw: they must be numbers if the attack applies."""
 
 CALIBRATION = (
     "The menu itself was chosen by looking at readings, without noise: its settings, normalisers and scores are not "
@@ -47,26 +55,30 @@ class SettingCard:
     """
 
     id: str
-    setting: PrivacySetting
     privacy: Score | None
     utility: Score | None
     guarantee: Guarantee
     typical: Guarantee
     sampler: EmpiricalAudit | None
-    findings: tuple[Finding, ...]
-    closeness: Closeness | None
+    attacks: tuple[Finding, ...]
+    limit: Closeness | None
     instead: Alternative | None
-    curve: Mapping[int, tuple[float, ...]]
+    curve: Mapping[int, tuple[Share, ...]]
     sentence: str
     warnings: tuple[str, ...]
-    promises: Mapping[str, Promise] = field(default_factory=dict)
-    whole: Promise | None = None
-    told: Mapping[int, float] = field(default_factory=dict)
-    per_unit: float | None = None
+    promises: Mapping[str, Promise]
+    whole: Promise | None
+    told: Mapping[int, Share]
+    per_unit: Size | None
+
+    @property
+    def setting(self) -> PrivacySetting:
+        """The setting that the card is of."""
+        return self.guarantee.setting
 
     def found(self, attack: str) -> Finding | None:
-        """What an attack of that name found; None where it was not run."""
-        return next((each for each in self.findings if each.name == attack), None)
+        """Return what an attack of that name found; None if it was not run."""
+        return next((each for each in self.attacks if each.name == attack), None)
 
     def lines(self) -> list[str]:
         """What is promised, a sentence for each window, in full."""
@@ -80,38 +92,9 @@ class SettingCard:
             told.append(f"per unit: epsilon {upwards(self.per_unit, 2)} for {size} in one reading, delta 0")
         return told
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; the guarantee's keys stand at the top."""
-        near = self.closeness
-        return {
-            "id": self.id,
-            **self.guarantee.to_json(),
-            "privacy": vars(self.privacy) if self.privacy else None,
-            "utility": vars(self.utility) if self.utility else None,
-            "typical": {
-                **self.typical.to_json(),
-                "curve": {str(count): list(points) for count, points in self.curve.items()},
-            },
-            "sampler": _sampler(self.sampler) if self.sampler else None,
-            "attacks": [each.to_json() for each in self.findings],
-            "instead": self.instead.to_json() if self.instead else None,
-            "limit": {
-                "privacy": near.privacy,
-                "upper_bound": near.upper_bound,
-                "share": near.share,
-                "noise_std": near.noise_std,
-                "median": near.median,
-            }
-            if near
-            else None,
-            "promises": {name: each.to_json() for name, each in self.promises.items()},
-            "whole": self.whole.to_json() if self.whole else None,
-            "told": {str(count): chance for count, chance in self.told.items()},
-            "per_unit": self.per_unit,
-            "sentence": self.sentence,
-            "lines": self.lines(),
-            "warnings": list(self.warnings),
-        }
+    def derived(self) -> dict[str, list[str]]:
+        """The words of its file."""
+        return {"lines": self.lines()}
 
 
 @dataclass(frozen=True)
@@ -121,28 +104,23 @@ class BestScore:
     like: str
     setting: PrivacySetting
     privacy: float
-    findings: tuple[Finding, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        attacks = [each.to_json() for each in self.findings]
-        return {"like": self.like, "setting": str(self.setting), "privacy": self.privacy, "attacks": attacks}
+    attacks: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
 class ChangeAudited:
     """The changes of a reading that guarantees are against: its whole ``range`` and who says so, and a typical one."""
 
-    range: float
+    range: Size
     origin: str
-    typical: float
+    typical: Size
 
 
 @dataclass(frozen=True)
 class StepAudited:
     """The lattice's step that devices draw on, and who says so."""
 
-    size: float
+    size: Size
     origin: str
 
 
@@ -161,19 +139,14 @@ class CardAbout:
     readings: int
     sensitivity: ChangeAudited
     step: StepAudited
-    windows: Mapping[str, int]
-    delta: float
+    windows: Mapping[str, Count]
+    delta: Share
     unit: str
-    reports: Mapping[str, int]
+    reports: Mapping[str, Count]
     evidence: str
     resolution: str
     seed: int
     asked: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, and where the curves have their points."""
-        held = {name: value for name, value in asdict(self).items() if name != "asked" or value is not None}
-        return {**held, "curve": list(CURVE)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +155,8 @@ class ReportCard(Result):
 
     cards: tuple[SettingCard, ...]
     about: CardAbout
-    best: BestScore | None = None
-    noise: NoiseAtEqualUtility | None = None
+    best: BestScore | None
+    noise: NoiseAtEqualUtility | None
 
     @property
     def day(self) -> int:
@@ -198,21 +171,24 @@ class ReportCard(Result):
         return next(each for each in self.cards if each.id == id)
 
     def to_json(self) -> dict[str, Any]:
-        """As `card.json` holds it."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "settings": [each.to_json() for each in self.cards],
-            "best": self.best.to_json() if self.best else None,
-            "noise": self.noise.to_json() if self.noise else None,
-            "calibration": CALIBRATION,
-            "about": self.about.to_json(),
-        }
+        """Return what `card.json` holds: each setting has the fields of its guarantee at the top."""
+        held = to_plain(self)
+        settings = [{**each.pop("guarantee"), **each} for each in held.pop("cards")]
+        return {"format": FORMAT, "version": VERSION, "settings": settings, "calibration": CALIBRATION, **held}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "ReportCard":
+        """Return the card that `to_json` wrote; an error of msgspec, or a ValueError, names the field at fault."""
+        settings = msgspec.convert(plain, _Settings).settings
+        card = from_plain({**plain, "cards": list(map(_in_memory, settings))}, cls)
+        for fault in _faults(card):
+            raise ValueError(fault)
+        return card
 
     @property
     def experiment(self) -> Experiment:
         """What was tried, and on whom."""
-        return Experiment.of(self.about.to_json())
+        return Experiment.of(vars(self.about))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReportCard) and self.to_json() == other.to_json()
@@ -234,7 +210,7 @@ class ReportCard(Result):
                 "utility": each.utility.median if each.utility else None,
                 "epsilon": each.typical.epsilon,
                 "certain": each.typical.certain,
-                **{finding.name: finding.value for finding in each.findings},
+                **{found.name: found.value for found in each.attacks},
             }
             for each in self.cards
         ]
@@ -242,16 +218,94 @@ class ReportCard(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "ReportCard":
-        """The card in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-        from halfmask.audits.stored import read_card
-
-        return read_card(path)
+        """Return the card in a file; a damaged, foreign or newer one is a FileFormatError that names the field."""
+        page = read_page(path, FORMAT, VERSION, "halfmask audit")
+        try:
+            return cls.from_json(page)
+        except (HalfmaskError, msgspec.ValidationError, ValueError) as error:
+            why = str(error).replace("$.cards", "$.settings").replace("].guarantee.", "].").replace("`$.", "`")
+            raise FileFormatError(
+                f"{path} is damaged ({why}): recreate it with 'halfmask audit'", place=str(path)
+            ) from error
 
     def write(self, path: str | Path) -> None:
         """Write `card.json`."""
         write_page(self.to_json(), path)
 
 
-def _sampler(found: EmpiricalAudit) -> dict[str, Any]:
-    misfit = None if found.misfit is None else {**vars(found.misfit), "words": found.misfit.words()}
-    return {**plain({**vars(found), "misfit": None, "caught": found.caught}), "misfit": plain(misfit)}
+class _Settings(msgspec.Struct):
+    settings: list[dict[str, Any]]
+
+
+def _in_memory(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting's fields with its guarantee apart, and with the infinite bounds that JSON cannot hold."""
+    made, sampler = {**plain, "guarantee": plain}, plain.get("sampler")
+    if isinstance(sampler, dict):
+        endless = {name: math.inf for name in ("bound", "claimed") if sampler.get(name, 0) is None}
+        made["sampler"] = {**sampler, **endless}
+    return made
+
+
+def _faults(card: ReportCard) -> Iterator[str]:
+    """Yield what does not fit together, although each part is of its type."""
+    ids = [each.id for each in card.cards]
+    if not ids or len(set(ids)) < len(ids):
+        yield "'settings' is empty, or two have the same 'id'"
+    yield from _missing("about.windows", card.about.windows, ("one reading", "a day", "everything"))
+    yield from _missing("about.reports", card.about.reports, ("day", "month", "year"))
+    for number, each in enumerate(card.cards):
+        yield from _setting_faults(f"settings[{number}]", each, card.about)
+    if card.best:
+        yield from _attack_faults("best.attacks", card.best.attacks)
+        if card.best.like not in ids:
+            yield f"'best.like' is {card.best.like!r}, which is not the id of a setting"
+    if card.noise:
+        yield from _noise_faults(card.noise)
+
+
+def _setting_faults(at: str, each: SettingCard, about: CardAbout) -> Iterator[str]:
+    for place, found in ((at, each.guarantee), (f"{at}.typical", each.typical)):
+        if found.setting != each.setting:
+            yield f"'{place}.setting' differs from '{at}.setting'"
+        yield from _differ(f"{place}.composed", found.composed, about.reports.values())
+        for name, deltas in (("delta", found.delta), *(("composed", deltas) for deltas in found.composed.values())):
+            yield from _differ(f"{place}.{name}", deltas, EPSILONS)
+    curves = {f"{at}.curve": each.curve} | ({f"{at}.instead.curve": each.instead.curve} if each.instead else {})
+    for place, curve in curves.items():
+        yield from _differ(place, curve, (1, about.reports["day"]))
+        if any(len(points) != len(CURVE) for points in curve.values()):
+            yield f"'{place}' does not have {len(CURVE)} points"
+    yield from _differ(f"{at}.promises", each.promises, about.windows)
+    yield from _differ(f"{at}.told", each.told, TOLD)
+    yield from _attack_faults(f"{at}.attacks", each.attacks)
+
+
+def _attack_faults(at: str, attacks: Collection[Finding]) -> Iterator[str]:
+    for number, found in enumerate(attacks):
+        for name in DRAWN.get(found.name, ()) if found.value is not None else ():
+            if not isinstance(found.details.get(name), float | int):
+                yield f"'{at}[{number}].details.{name}' is not a number"
+
+
+def _noise_faults(noise: NoiseAtEqualUtility) -> Iterator[str]:
+    yield from _differ("noise.shares", noise.shares, FAMILIES)
+    yield from _differ("noise.errors", noise.errors, (*FAMILIES, LIMIT))
+    yield from _differ("noise.laws", noise.laws, (*FAMILIES, LIMIT))
+    rows = [noise.privacy, noise.utility, *noise.shares.values(), *noise.errors.values()]
+    if any(len(row) != len(noise.deviation) for row in rows) or not len(noise.deviation):
+        yield "'noise': 'deviation', 'privacy', 'utility', 'shares' and 'errors' differ in length"
+    if any(len(row) != len(noise.at) for row in noise.laws.values()):
+        yield "'noise': 'at' and 'laws' differ in length"
+
+
+def _missing(at: str, found: Mapping[Any, Any], keys: Collection[Any]) -> Iterator[str]:
+    for key in keys:
+        if key not in found:
+            yield f"'{at}' lacks '{key_text(key)}'"
+
+
+def _differ(at: str, found: Mapping[Any, Any], keys: Collection[Any]) -> Iterator[str]:
+    yield from _missing(at, found, keys)
+    for key in found:
+        if key not in keys:
+            yield f"'{at}' has '{key_text(key)}', which the card is not about"

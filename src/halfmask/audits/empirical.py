@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.plain import Count, Share
 from halfmask.protection.guarantees.guarantee import pure_epsilon
 from halfmask.protection.guarantees.hockey_stick import Cells, cells, is_still
 from halfmask.protection.guarantees.lattice import lattice_cells, lattice_masses
@@ -52,13 +53,13 @@ class EmpiricalAudit:
     quantity: Literal["epsilon", "delta"]
     bound: float
     claimed: float
-    confidence: float
-    draws: int
+    confidence: Share
+    draws: Count
     value: int
     neighbour: int
     threshold: int
-    share_of_value: float
-    share_of_neighbour: float
+    share_of_value: Share
+    share_of_neighbour: Share
     misfit: "Misfit | None" = None
 
     @property
@@ -66,19 +67,27 @@ class EmpiricalAudit:
         """Whether the promise is broken; of a right sampler that is so with probability 2 (1 - confidence) at most."""
         return self.bound > self.claimed or self.misfit is not None
 
+    def derived(self) -> dict[str, bool]:
+        """The verdict, for its file."""
+        return {"caught": self.caught}
+
 
 @dataclass(frozen=True)
 class Misfit:
     """A set of noises that came too often or too rarely: ``share`` of draws where its probability is ``expected``."""
 
     event: str
-    expected: float
-    share: float
-    draws: int
+    expected: Share
+    share: Share
+    draws: Count
 
     def words(self) -> str:
         """In a sentence."""
         return f"{self.event} came in {self.share:.4g} of {self.draws:,} draws where the law has {self.expected:.4g}"
+
+    def derived(self) -> dict[str, str]:
+        """The words of its file."""
+        return {"words": self.words()}
 
 
 def audit_sampler(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -45,29 +44,6 @@ class NoiseAtEqualUtility:
     errors: dict[str, FloatArray]
     at: FloatArray
     laws: dict[str, FloatArray]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists, six digits a number."""
-        return {name: _plain(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> "NoiseAtEqualUtility":
-        """What `to_json` gave."""
-        made = {
-            name: {key: np.array(values) for key, values in value.items()}
-            if isinstance(value, dict)
-            else np.array(value)
-            if isinstance(value, list)
-            else float(value)
-            for name, value in plain.items()
-        }
-        return cls(**made)  # type: ignore[arg-type]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return float(value) if np.ndim(value) == 0 else [float(f"{each:.6g}") for each in value]
 
 
 def family(name: str, deviation: float) -> PrivacySetting:

@@ -22,6 +22,7 @@ from halfmask.evaluation.sampling import Subset, eligible, population
 from halfmask.mechanisms.ours.tabulated import Tabulated
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.plain import Size
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
 
@@ -61,17 +62,19 @@ class Closeness:
     ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none.
     """
 
-    id: str
-    setting: PrivacySetting
-    noise_std: float | None
-    median: float
     privacy: float | None
     upper_bound: float | None
+    noise_std: Size | None
+    median: float
 
     @property
     def share(self) -> float | None:
         """In (0, 1]."""
         return None if self.privacy is None or self.upper_bound is None else min(self.privacy / self.upper_bound, 1.0)
+
+    def derived(self) -> dict[str, float | None]:
+        """The share, for its file."""
+        return {"share": self.share}
 
 
 class AllReadings:
@@ -244,7 +247,7 @@ def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
     found, most = None, None
     if has_limit(entry) and entry.noise_std:
         found, most = scale.privacy(entry.setting), scale.limit(entry.noise_std**2).upper_bound
-    return Closeness(entry.id, entry.setting, entry.noise_std, entry.privacy.median, found, most)
+    return Closeness(found, most, entry.noise_std, entry.privacy.median)
 
 
 def few_pieces(scale: AllReadings, best: LimitLaw, points: int = POINTS) -> PrivacySetting:

@@ -17,7 +17,7 @@ def card_rows(card: ReportCard) -> list[list[str]]:
     heads = ["id", "privacy", "epsilon", "of a day", "certain", "of a day", "odds", "of a day"]
     rows = [[*heads, "guess", "noise left", "linked", "limit"]]
     for each in card.cards:
-        epsilon, near, named = each.promises["a day"].epsilon, each.closeness, each.found("re-identification")
+        epsilon, near, named = each.promises["a day"].epsilon, each.limit, each.found("re-identification")
         most = "≤ " if law_unknown(each.setting) else ""
         rows.append(
             [

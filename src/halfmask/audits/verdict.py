@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
+from halfmask.plain import Share, Size
 from halfmask.protection.attacks import Finding
 from halfmask.protection.guarantees.guarantee import Guarantee
 from halfmask.protection.guarantees.units import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
@@ -35,17 +35,12 @@ class Alternative:
     """
 
     setting: PrivacySetting
-    change: float
-    epsilon: float
-    day: float | None
+    change: Size
+    epsilon: Size
+    day: Size | None
     privacy: float
     privacy_now: float
-    curve: Mapping[int, tuple[float, ...]]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        curve = {str(count): list(points) for count, points in self.curve.items()}
-        return {**vars(self), "setting": str(self.setting), "curve": curve}
+    curve: Mapping[int, tuple[Share, ...]]
 
 
 def sentence(typical: Guarantee, findings: Sequence[Finding], reports: Mapping[str, int]) -> str:

@@ -24,12 +24,13 @@ def audit(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
     json
         Print JSON instead of tables.
     """
+    from halfmask.plain import to_plain
     from halfmask.protection.guarantees.guarantee import Guarantee
 
     with bar("attacking", 1) as advance:
         found = audit_settings(replace(options, advance=advance))
     if json:
-        print_json(found.to_json())
+        print_json(to_plain(found) if isinstance(found, Guarantee) else found.to_json())
     elif isinstance(found, Guarantee):
         _guarantee(found)
     else:

@@ -51,9 +51,9 @@ def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str 
     if card.noise is None:
         return None
     near = {
-        each.id: (std, each.closeness.share)
+        each.id: (std, each.limit.share)
         for each in card.cards
-        if each.closeness and each.closeness.share is not None and (std := menu[each.id].noise_std)
+        if each.limit and each.limit.share is not None and (std := menu[each.id].noise_std)
     }
     return LimitFigure(
         noise=card.noise,

@@ -1,8 +1,7 @@
 """A privacy setting: one mechanism with its parameters, as a small frozen value."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import total_ordering
 from typing import Any
 
@@ -16,20 +15,20 @@ from halfmask_device.decimals import number_text, parse_number
 
 
 @total_ordering
-@dataclass(frozen=True)
 class PrivacySetting:
-    """f(eta, theta) of the paper, valid by construction: hashable, ordered, printed as ``mechanism:p1,p2,...``.
+    """f(eta, theta) of the paper, valid by construction: frozen, hashable, ordered, printed ``mechanism:p1,p2,...``.
 
-    ``inner`` is for ``clip`` alone: the setting that masks the clipped values (none: they are shared as clipped).
+    ``inner`` is for ``clip`` alone: the setting that masks the clipped values (None: they are shared as clipped).
+    It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
     """
 
     mechanism: str
-    parameters: tuple[float, ...] = ()
-    inner: "PrivacySetting | None" = None
+    parameters: tuple[float, ...]
+    inner: "PrivacySetting | None"
 
-    def __post_init__(self) -> None:
+    def __init__(self, mechanism: str, parameters: Iterable[float] = (), inner: "PrivacySetting | None" = None) -> None:
         # + 0.0 turns -0.0 into 0.0, so that equal settings print alike.
-        object.__setattr__(self, "parameters", tuple(float(p) + 0.0 for p in self.parameters))
+        vars(self).update(mechanism=mechanism, parameters=tuple(float(p) + 0.0 for p in parameters), inner=inner)
         if self.inner is not None and not self.law.holds_inner:
             raise SettingError(f"{self.mechanism} cannot hold {self.inner}: only clip can, as in clip:0,10/laplace:1")
         if self.inner is not None and self.inner.law.holds_inner:
@@ -37,6 +36,18 @@ class PrivacySetting:
         if not all(map(math.isfinite, self.parameters)):
             raise SettingError(f"{self}: parameters must be finite numbers")
         self.law.check(self.parameters)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name}: a privacy setting does not change; make another one")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrivacySetting) and self._order == other._order
+
+    def __hash__(self) -> int:
+        return hash(self._order)
+
+    def __repr__(self) -> str:
+        return f"PrivacySetting({str(self)!r})"
 
     @classmethod
     def parse(cls, text: str) -> "PrivacySetting":
@@ -64,26 +75,6 @@ class PrivacySetting:
     @property
     def _order(self) -> tuple[Any, ...]:
         return self.mechanism, self.parameters, () if self.inner is None else self.inner._order
-
-    def to_json(self) -> dict[str, Any]:
-        """``{"mechanism": ..., "parameters": [...]}``, and ``"inner"`` where there is one."""
-        plain: dict[str, Any] = {"mechanism": self.mechanism, "parameters": list(self.parameters)}
-        return plain if self.inner is None else plain | {"inner": self.inner.to_json()}
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "PrivacySetting":
-        """The setting that ``to_json`` wrote."""
-        if not isinstance(plain, Mapping) or not {"mechanism"} <= plain.keys() <= {"mechanism", "parameters", "inner"}:
-            raise SettingError(f'{plain!r:.80} is not a setting: write {{"mechanism": "laplace", "parameters": [0.5]}}')
-        name, numbers, inner = plain["mechanism"], plain.get("parameters", []), plain.get("inner")
-        if not isinstance(name, str):
-            raise SettingError(f"{name!r:.80} is not the name of a mechanism")
-        if not isinstance(numbers, list | tuple) or not all(type(n) in (int, float) for n in numbers):
-            raise SettingError(f"{numbers!r:.80} are not the parameters of {name}: write a list of numbers")
-        try:
-            return cls(name, tuple(map(float, numbers)), None if inner is None else cls.from_json(inner))
-        except OverflowError as error:
-            raise SettingError(f"{numbers!r:.80}: a parameter of {name} is beyond the largest number") from error
 
     @property
     def law(self) -> Mechanism:

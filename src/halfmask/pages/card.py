@@ -90,15 +90,15 @@ def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] 
 
 def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
     """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
-    own = {each.name: each.value for each in like.findings}
-    rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.findings]
-    scored = like.closeness.privacy if like.closeness else None
+    own = {each.name: each.value for each in like.attacks}
+    rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.attacks]
+    scored = like.limit.privacy if like.limit else None
     itself = "–" if scored is None else f"{scored:.2f}"
     told = (
         f"The noise with the highest score of all with the variance of {like.id} scores {best.privacy:.2f} over all "
         f"readings, {like.id} itself {itself}. It has nearly one magnitude."
     )
-    guess = next((each.value for each in best.findings if each.name == "reconstruction"), None)
+    guess = next((each.value for each in best.attacks if each.name == "reconstruction"), None)
     beside = own.get("reconstruction")
     if guess is not None and beside is not None:
         told += (
@@ -116,7 +116,7 @@ def _number(value: float | None) -> str:
 
 
 def _told(each: SettingCard, step: float, name: str) -> Markup:
-    attacks = [[found.name, found.words] for found in each.findings]
+    attacks = [[found.name, found.words] for found in each.attacks]
     lines, head = each.lines(), f"{each.id} {name}".strip()
     return joined(
         [

@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.plain import Share, Size
 from halfmask.profiles.bins import edge
 from halfmask.profiles.profile import Profile
 from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
@@ -36,7 +36,7 @@ HALVINGS = 6  # then so often half way from the worst to its neighbours
 DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
 REPEATS = 5  # of equal draws that rounding may give
 
-Deltas = Mapping[float, float]
+Deltas = Mapping[float, Share]
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Guarantee:
     """
 
     setting: PrivacySetting
-    sensitivity: float
-    epsilon: float | None
+    sensitivity: Size
+    epsilon: Size | None
     delta: Deltas
     composed: Mapping[int, Deltas]
     label: str
@@ -86,19 +86,6 @@ class Guarantee:
             return None
         epsilon = self.losses.composed(_count(reports)).epsilon_at(delta)
         return epsilon if math.isfinite(epsilon) else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers and words; epsilon and step null where there is none, infinity as the key ``"inf"``."""
-        return {
-            "setting": str(self.setting),
-            "sensitivity": self.sensitivity,
-            "step": self.step,
-            "epsilon": self.epsilon,
-            "delta": _plain(self.delta),
-            "composed": {str(reports): _plain(deltas) for reports, deltas in self.composed.items()},
-            "label": self.label,
-            "unit": self.unit,
-        }
 
 
 def guarantee(
@@ -302,7 +289,3 @@ def _label(noise: PrivacySetting, size: str, epsilon: float | None, delta: Delta
     if certain > 0:
         return f"no epsilon guarantee: {upwards(100 * certain)} % of reports rule the other value out for certain, {of}"
     return f"no epsilon at delta 0: delta {upwards(delta[1.0], 2)} at epsilon 1 {of}"
-
-
-def _plain(deltas: Deltas) -> dict[str, float]:
-    return {"inf" if value == math.inf else number_text(value): float(delta) for value, delta in deltas.items()}

@@ -8,12 +8,12 @@ two kinds of error (f-DP), which `trade_off` gives as far as known deltas prove 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.plain import Count, Share, Size
 from halfmask.protection.guarantees.guarantee import Guarantee
 from halfmask.protection.guarantees.lattice import rounded_up
 from halfmask_device.decimals import number_text, upwards
@@ -33,11 +33,11 @@ class Promise:
     right, 1/2 where reports tell nothing. ``unit`` is the change's.
     """
 
-    readings: int
-    change: float
-    epsilon: float | None
-    delta: float
-    odds: float
+    readings: Count
+    change: Size
+    epsilon: Size | None
+    delta: Share
+    odds: Share
     unit: str = ""
 
     @property
@@ -60,9 +60,9 @@ class Promise:
         known = "this reading" if self.readings == 1 else f"these {self.readings:,} readings"
         return f"an attacker who knows all but {known} guesses right {times(self.odds)} ({self.named()})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values and the words."""
-        return {**vars(self), "window": self.window, "words": self.words()}
+    def derived(self) -> dict[str, str]:
+        """The words of its file."""
+        return {"window": self.window, "words": self.words()}
 
 
 def times(odds: float) -> str:

@@ -1,0 +1,71 @@
+"""Results as plain JSON values and back.
+
+A dataclass declares its file: `to_plain` writes its fields, `from_plain` reads them and checks their types and the
+ranges in their annotations. A class that `parse` reads and `str` writes, such as a privacy setting, is one text. What
+a class's ``derived`` returns, such as words that follow from numbers, is written for other readers and not read back.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, TypeVar, get_origin
+
+import msgspec
+import numpy as np
+
+from halfmask.errors import HalfmaskError
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Size = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+DIGITS = 6  # of a number in an array
+
+T = TypeVar("T")
+
+
+def to_plain(value: Any) -> Any:
+    """Return what JSON can hold of a value: infinity and NaN become null, keys become texts."""
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if hasattr(value, "parse"):
+        return str(value)
+    if is_dataclass(value):
+        held = {each.name: to_plain(getattr(value, each.name)) for each in fields(value) if each.compare}
+        return {**held, **to_plain(value.derived())} if hasattr(value, "derived") else held
+    if isinstance(value, Mapping):
+        return {key_text(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return [float(f"{each:.{DIGITS}g}") for each in value]
+    if isinstance(value, list | tuple):
+        return [to_plain(each) for each in value]
+    return float(value) if math.isfinite(value) else None
+
+
+def key_text(key: Any) -> str:
+    """Return a key as a file has it: 0.5 as "0.5", infinity as "inf"."""
+    return f"{key:g}" if isinstance(key, float) else str(key)
+
+
+def from_plain(plain: Any, kind: type[T]) -> T:
+    """Return the value that `to_plain` wrote.
+
+    A missing field, a wrong type or a number out of range is a ``msgspec.ValidationError`` that names the place. What
+    the class does not declare is ignored.
+    """
+    return msgspec.convert(plain, kind, dec_hook=_decode, str_keys=True)
+
+
+def _decode(kind: Any, plain: Any) -> Any:
+    if get_origin(kind) is np.ndarray:
+        try:
+            return np.array(msgspec.convert(plain, list[float]))
+        except msgspec.ValidationError as error:
+            raise TypeError(str(error)) from error  # msgspec adds the place to it
+    if isinstance(plain, kind):
+        return plain
+    if not isinstance(plain, str):
+        raise TypeError(f"Expected `str`, got `{type(plain).__name__}`")
+    try:
+        return kind.parse(plain)
+    except HalfmaskError as error:
+        raise ValueError(str(error)) from error
