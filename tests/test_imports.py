@@ -15,6 +15,7 @@ FLOW = [
         "results",
         "streams",
         "merging",
+        "plain",
         "data",
         "profiles",
         "mechanisms",

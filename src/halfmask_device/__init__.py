@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from halfmask_device.lattice import Lattice
-    from halfmask_device.laws import law_of
     from halfmask_device.ledger import Ledger, read_ledger
     from halfmask_device.limit import Limit
     from halfmask_device.producer import Producer, noise, outputs
-    from halfmask_device.setting import DeviceSetting
+    from halfmask_device.setting import DeviceSetting, law_of
     from halfmask_device.state import State
     from halfmask_device.stream import mask_csv
     from halfmask_device.terms import Asked, Terms, agree
@@ -48,7 +47,7 @@ _HOMES = {
     "State": "state",
     "Terms": "terms",
     "agree": "terms",
-    "law_of": "laws",
+    "law_of": "setting",
     "mask_csv": "stream",
     "noise": "producer",
     "outputs": "producer",

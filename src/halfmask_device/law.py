@@ -1,12 +1,27 @@
-"""What every law of lattice noise k offers: draws, chances, moments; and exact inversion by a table."""
+"""What a law of lattice noise k offers: draws, chances, moments. Exact inversion by a table; rounding to the lattice.
 
+A mechanism of the device is one file of `halfmask_device.laws`, which defines its law and a `DeviceMechanism`.
+"""
+
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from halfmask_device.certain import CHUNK
 from halfmask_device.prf import Bits
 
+Parameters = tuple[Fraction, ...]
+TAIL = Fraction(32)
+"""A reach is what |psi| exceeds with a chance of about exp(-TAIL), or never."""
+WIDE = 1 << 12
+"""Scale in steps up to which draws invert a table; beyond it the table would be too long."""
+FAR = 40
+"""Bits of the tail that a table leaves to slower ways: 2^(FAR - 64) of all draws."""
+PANELS = 1 << 16
 GAP = 1 << 12
 """How far, in 2^-64, a table's entries may stay below the chances they stand for."""
 
@@ -113,3 +128,51 @@ def quick(table: list[int], u: int) -> int | None:
     if size == len(table) or (size and u - table[size - 1] < GAP):
         return None
     return size
+
+
+class Rounded(Law):
+    """|k| >= n where |psi/step| >= n - 1/2."""
+
+    @abstractmethod
+    def beyond(self, y: float) -> float:
+        """P(|psi/step| >= y)."""
+
+    @abstractmethod
+    def _reach(self) -> float:
+        """What |psi/step| exceeds never, or with a chance below 1e-30."""
+
+    def tail(self, n: int) -> float:
+        return self.beyond(n - 0.5) if n > 0 else 1.0
+
+    def _moment(self, power: int) -> float:
+        """sum (n^p - (n-1)^p) P(|k| >= n); beyond `PANELS` cells the integral of p y^(p-1) P(|psi| >= y), to 1e-6."""
+        most = math.floor(self._reach() + 0.5)
+        if most <= PANELS:
+            return math.fsum((n**power - (n - 1) ** power) * self.tail(n) for n in range(1, most + 1))
+        width = self._reach() / PANELS
+        middles = ((j + 0.5) * width for j in range(PANELS))
+        return math.fsum(power * y ** (power - 1) * self.beyond(y) * width for y in middles)
+
+
+@dataclass(frozen=True)
+class DeviceMechanism:
+    """One mechanism of the device: how its settings are checked and built, and what the ledger knows of them.
+
+    ``name``        as settings write it
+    ``parameters``  their names; a last ``...`` allows more of the kind
+    ``build``       (parameters, step) -> the law in steps of the lattice
+    ``reach``       parameters -> what |psi| exceeds with a chance of about exp(-TAIL), or never
+    ``check``       raises a SettingError for parameters that do not fit; none is negative
+    ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if it grows evenly; none of them is 0
+    ``stairs``      (parameters, change) -> pure epsilon of a change, if it grows in steps
+    ``divergence``  (parameters, change, step, order) -> an upper bound on the Renyi divergence of one report
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    build: Callable[[Parameters, Fraction], Law]
+    reach: Callable[[Parameters], Fraction]
+    check: Callable[[Parameters], None] | None = None
+    per_unit: Callable[[Parameters], Fraction] | None = None
+    stairs: Callable[[Parameters, Fraction], float] | None = None
+    divergence: Callable[[Parameters, Fraction, Fraction, float], float] | None = None

@@ -22,7 +22,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from halfmask_device.lattice import exact_decimal
-from halfmask_device.laws import DIVERGENCE, PER_UNIT, STAIRS
 from halfmask_device.setting import DeviceSetting
 
 ORDERS = (
@@ -41,16 +40,15 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
-    stairs = STAIRS.get(setting.mechanism)
-    if stairs is not None:
-        return stairs(setting.parameters, moved)
+    if setting.known.stairs:
+        return setting.known.stairs(setting.parameters, moved)
     rate = _rate(setting)
     return math.inf if rate is None else float(moved * rate)
 
 
 def _rate(setting: DeviceSetting) -> Fraction | None:
     """Pure epsilon per unit of a reading's change, where it grows evenly with it."""
-    per_unit = PER_UNIT.get(setting.mechanism)
+    per_unit = setting.known.per_unit
     return per_unit(setting.parameters) if per_unit and all(setting.parameters) else None
 
 
@@ -60,7 +58,7 @@ def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> 
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
-    own = DIVERGENCE.get(setting.mechanism)
+    own = setting.known.divergence
     exact = own(setting.parameters, moved, exact_decimal(step, "step"), order) if own else math.inf
     epsilon = pure(setting, change, step)
     if epsilon == math.inf:

@@ -22,10 +22,9 @@ from struct import Struct
 from typing import NamedTuple, Protocol
 
 from halfmask_device.lattice import Lattice
-from halfmask_device.law import GAP
-from halfmask_device.laws import Law, law
+from halfmask_device.law import GAP, Law
 from halfmask_device.prf import Bits
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law
 from halfmask_device.state import State, add_counts, known_tags
 
 HASH = 47

@@ -7,11 +7,10 @@ from typing import Any
 
 from halfmask_device.errors import ReadingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
-from halfmask_device.laws import law, unmasked_warning
 from halfmask_device.ledger import Guard
 from halfmask_device.masking import PREPARE, Channel, mask
 from halfmask_device.prf import Bits
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law, unmasked_warning
 from halfmask_device.state import State
 from halfmask_device.terms import Terms, hold_to
 from halfmask_device.times import UNDATED, moment

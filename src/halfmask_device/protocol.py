@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple
 from halfmask_device.errors import HalfmaskError, InputError
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
-from halfmask_device.laws import law
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law
 
 MOST_SETTINGS = 100
 MOST_WRITTEN = 10_000

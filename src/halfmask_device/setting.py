@@ -1,33 +1,23 @@
-"""A privacy setting as a device reads it: parameters are the exact decimals that are written, not floats."""
+"""A privacy setting as a device reads it, and the law of its noise on a lattice.
+
+Parameters are the exact decimals that are written, not floats: 0.1 is one tenth.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 
 from halfmask_device.decimals import number_text, parse_number
 from halfmask_device.errors import SettingError
-from halfmask_device.more import found
+from halfmask_device.law import DeviceMechanism, Law
+from halfmask_device.laws import MECHANISMS
+from halfmask_device.laws.none import Silence
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "none": (),
-    "laplace": ("b",),
-    "gaussian": ("sigma",),
-    "geometric": ("b", "step"),
-    "uniform": ("a",),
-    "staircase": ("epsilon", "delta", "gamma"),
-    "sine": ("theta_0", "theta_1", "..."),
-    "tabulated": ("y1", "c1", "y2", "c2", "..."),
-    **{name: each.parameters for name, each in found().items()},
-}
-"""Mechanisms of a device and their parameters; `...` stands for more of the kind."""
-UNFIT = {
-    "relative-laplace": "its noise grows with the reading, so the size of a report tells the reading",
-    "relative-gaussian": "its noise grows with the reading, so the size of a report tells the reading",
-    "round": "it adds no noise, so that every report rules out all other readings",
-    "microaggregate": "it needs all readings together, and adds no noise",
-    "clip": "the published range clips every reading already; name the setting inside alone",
-}
+FURTHEST = 2**63
+MOST_UNMASKED = 0.9
+"""Noise that leaves the reading as it is with a larger chance is refused."""
+WARN_UNMASKED = 0.5
+"""Noise that leaves the reading as it is with a larger chance is warned of."""
 
 
 @dataclass(frozen=True)
@@ -40,50 +30,80 @@ class DeviceSetting:
 
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
-        """Read ``mechanism:p1,p2,...``; 0.1 is one tenth here, and not the float nearest to it."""
+        """Read ``mechanism:p1,p2,...``."""
         return _parsed(text)
+
+    @property
+    def known(self) -> DeviceMechanism:
+        """All that the device knows of the mechanism."""
+        return MECHANISMS[self.mechanism]
 
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DeviceSetting:
     name, colon, numbers = (part.strip() for part in text.strip().partition(":"))
-    if name in UNFIT:
-        raise SettingError(f"{text[:80]!r} is not for devices: {UNFIT[name]}; a device masks by {_known()}")
-    if name not in NAMES:
-        raise SettingError(f"a device has no exact sampler for {text[:80]!r}; it masks by {_known()}")
+    if name not in MECHANISMS:
+        raise SettingError(f"a device has no exact sampler for {text[:80]!r}; it masks by {', '.join(MECHANISMS)}")
     if colon and not numbers:
         raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
     written = [number_text(parse_number(number, text) + 0.0) for number in numbers.split(",")] if colon else []
     parameters = tuple(map(Fraction, written))
-    _check(name, parameters, written)
+    _check(MECHANISMS[name], parameters, written)
     return DeviceSetting(name, parameters, f"{name}:{','.join(written)}" if written else name)
 
 
-def _known() -> str:
-    return ", ".join(NAMES)
-
-
-def _check(name: str, parameters: tuple[Fraction, ...], written: list[str]) -> None:
-    names, count = NAMES[name], len(parameters)
-    fits = {"sine": count > 0, "tabulated": count > 0 and count % 2 == 0}.get(name, count == len(names))
+def _check(known: DeviceMechanism, parameters: tuple[Fraction, ...], written: list[str]) -> None:
+    names = known.parameters
+    fits = parameters if names[-1:] == ("...",) else len(parameters) == len(names)
     if not fits:
-        form = f"{name}:{','.join(names)}".removesuffix(":")
-        raise SettingError(f"{name} does not take {count} parameter(s): write {form}")
+        form = f"{known.name}:{','.join(names)}".removesuffix(":")
+        raise SettingError(f"{known.name} does not take {len(parameters)} parameter(s): write {form}")
     for value, shown in zip(parameters, written, strict=True):
         if value < 0:
-            raise SettingError(f"{name}: a parameter is {shown}; it must be 0 or above")
-    if name == "geometric" and parameters[1] == 0:
-        raise SettingError("geometric: step is 0, but its noise needs a step above 0; for none write laplace:b")
-    if name == "staircase" and (parameters[0] == 0 or parameters[2] > 1):
-        raise SettingError(f"staircase:{','.join(written)}: epsilon must be above 0, and gamma between 0 and 1")
-    if name == "tabulated":
-        _check_table(parameters[::2], parameters[1::2])
+            raise SettingError(f"{known.name}: a parameter is {shown}; it must be 0 or above")
+    if known.check:
+        known.check(parameters)
 
 
-def _check_table(y: tuple[Fraction, ...], c: tuple[Fraction, ...]) -> None:
-    if any(above <= below for below, above in pairwise((Fraction(0), *y))):
-        raise SettingError("tabulated: the y must rise from 0")
-    if any(above < below for below, above in pairwise((Fraction(0), *c))):
-        raise SettingError("tabulated: the c must not fall")
-    if c[-1] != 1:
-        raise SettingError(f"tabulated: the last c is {float(c[-1]):g}; a distribution function ends at 1")
+@lru_cache(maxsize=64)
+def law(setting: DeviceSetting, step: Fraction) -> Law:
+    """The exact law of a setting's noise in steps of the lattice.
+
+    Refused is noise that leaves the reading as it is, P(k = 0), with a chance above `MOST_UNMASKED`: only ``none`` may
+    do that. So is noise beyond 64-bit integers, which no consumer could add up.
+    """
+    reach = setting.known.reach(setting.parameters) / step
+    if reach >= FURTHEST:
+        raise SettingError(
+            f"{setting.text[:80]} reaches beyond {FURTHEST} steps of {float(step):g}: take a coarser step or less noise"
+        )
+    found = setting.known.build(setting.parameters, step) if reach > Fraction(1, 2) else Silence()
+    if found.unmasked > MOST_UNMASKED and setting.parameters:  # without parameters, none is meant
+        raise SettingError(
+            f"{setting.text[:80]} leaves {_share(found.unmasked)} of all readings as they are on a lattice of step "
+            f"{float(step):g}, and at most {_share(MOST_UNMASKED)} are accepted: take a finer step or more noise, "
+            "or say none if that is meant"
+        )
+    return found
+
+
+def _share(chance: float) -> str:
+    """In percent, and never all where it is not quite."""
+    return "over 99.9 %" if 0.999 < chance < 1 else f"{100 * chance:.3g} %"
+
+
+def law_of(setting: str, step: str | Fraction) -> Law:
+    """`law` of texts: ``law_of("laplace:0.5", "0.001")``."""
+    return law(DeviceSetting.parse(setting), Fraction(step))
+
+
+def unmasked_warning(setting: str, step: str | Fraction) -> str | None:
+    """What to say where more than half of all readings stay as they are; None where fewer do."""
+    chance = law_of(setting, step).unmasked
+    if not DeviceSetting.parse(setting).parameters or chance <= WARN_UNMASKED:
+        return None
+    size = f"{float(Fraction(step)):g}"
+    return (
+        f"{setting} leaves {_share(chance)} of all readings as they are on a lattice of step {size}: take a finer step "
+        "or more noise"
+    )

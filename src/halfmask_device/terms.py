@@ -9,11 +9,10 @@ from typing import Any
 
 from halfmask_device.errors import FileFormatError, OptionError, RunError, SourceError
 from halfmask_device.lattice import Lattice
-from halfmask_device.laws import law
 from halfmask_device.private import create_once
 from halfmask_device.private import replace as replace_file
 from halfmask_device.seals import sealed, unsealed
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law
 from halfmask_device.state import TERMS as FILE
 from halfmask_device.state import State
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask_device.certain import GUARD, chance, decay_bounds, pi, quarter_sine
+from halfmask_device.laws.sine import RoundedSine
+from halfmask_device.laws.staircase import RoundedStaircase
 from halfmask_device.prf import Bits
-from halfmask_device.rounded import RoundedSine, RoundedStaircase
 from tests.device.laws import TESTS
 from tests.statistics import share
 

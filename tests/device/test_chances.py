@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask_device.discrete import DiscreteGaussian, DiscreteLaplace
-from halfmask_device.law import GAP, Inverted
-from halfmask_device.laws import Law, law, law_of
+from halfmask_device.law import GAP, Inverted, Law
+from halfmask_device.laws.gaussian import DiscreteGaussian
+from halfmask_device.laws.laplace import DiscreteLaplace
 from halfmask_device.prf import Bits
+from halfmask_device.setting import law, law_of
 
 STEP = "0.01"
 SETTINGS = (

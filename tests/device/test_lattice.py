@@ -138,7 +138,7 @@ def test_what_the_simulation_refuses_a_device_refuses(text: str) -> None:
 )
 def test_what_depends_on_the_value_is_not_for_devices(text: str) -> None:
     PrivacySetting.parse(text)
-    with pytest.raises(SettingError, match="not for devices"):
+    with pytest.raises(SettingError, match="no exact sampler"):
         DeviceSetting.parse(text)
 
 

@@ -137,7 +137,7 @@ def test_first_use_needs_a_setting_and_both_ends_of_a_range(tmp_path: Path) -> N
     assert "--setting" in asked()
     assert "--low and --high" in asked("--setting", "laplace:0.5", "--low", "0")
     assert "--menu" in asked("--setting", "C", "--low", "0", "--high", "1")
-    assert "not for devices" in asked("--setting", "relative-laplace:1", "--low", "0", "--high", "1")
+    assert "no exact sampler" in asked("--setting", "relative-laplace:1", "--low", "0", "--high", "1")
     assert "lattice's" in asked("--setting", "geometric:1,0.3", "--low", "0", "--high", "1")
     (tmp_path / "menu.json").write_text('{"settings": 3}')
     wrong = ("--setting", "C", "--low", "0", "--high", "1", "--menu")

@@ -138,9 +138,9 @@ def test_nobody_asks_for_a_mechanisms_name(room: str) -> None:
 
 
 def test_nor_does_the_device_outside_of_its_registry() -> None:
-    """`setting` has the mechanisms' parameters, `laws` what is known of them; those in `more` stand in a file each."""
+    """`laws` has all that is known of each mechanism."""
     device = SOURCE.parent / "halfmask_device"
-    modules = [p for p in device.rglob("*.py") if p.name not in ("setting.py", "laws.py") and p.parent.name != "more"]
+    modules = [p for p in device.rglob("*.py") if p.parent.name != "laws"]
     assert len(modules) > 20
     found = {p.name: names for p in modules if (names := exact_names(ast.parse(p.read_text())))}
     assert found == {}

@@ -10,8 +10,8 @@ import pytest
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask_device.laws import law_of
-from halfmask_device.more.logistic import WIDE, RoundedLogistic
+from halfmask_device.laws.logistic import WIDE, RoundedLogistic
+from halfmask_device.setting import law_of
 from tests.statistics import ks_one_sample, share
 
 LAW = mechanism("logistic")

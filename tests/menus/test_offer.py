@@ -23,7 +23,7 @@ from halfmask.profiles.build import build_profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guess import guess_error
 from halfmask_device import law_of
-from halfmask_device.laws import MOST_UNMASKED
+from halfmask_device.setting import MOST_UNMASKED
 from tests.evaluation.direct_cases import household
 from tests.menus.cases import QUESTION, street, studied
 

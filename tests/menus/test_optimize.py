@@ -21,7 +21,7 @@ from halfmask.menus.optimize import optimize, pareto_front
 from halfmask.menus.promise import typical_reading
 from halfmask.menus.words import InWords, menu_rows, menu_words, noise_quantile, shown, total_error
 from halfmask_device.decimals import number_text
-from halfmask_device.laws import law_of
+from halfmask_device.setting import law_of
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
 from tests.real_data import SWISS, needs_data

@@ -8,7 +8,7 @@ from halfmask.audits.empirical import EmpiricalAudit, audit_setting_sampler
 from halfmask.errors import HalfmaskError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device.decimals import number_text
-from halfmask_device.laws import unmasked_warning
+from halfmask_device.setting import unmasked_warning
 
 DRAWS = 10_000
 """Draws of the device's sampler for each of two readings: enough for a scale 20 % too small to be caught each time."""

@@ -8,8 +8,7 @@ import numpy as np
 from halfmask.errors import HalfmaskError, OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device.decimals import number_text
-from halfmask_device.laws import law_of
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law_of
 from halfmask_device.terms import STEP
 
 Takes = Callable[[PrivacySetting], bool]

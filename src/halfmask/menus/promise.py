@@ -16,7 +16,7 @@ from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, drawn_g
 from halfmask.protection.guarantees.units import per_unit
 from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import number_text
-from halfmask_device.laws import unmasked_warning
+from halfmask_device.setting import unmasked_warning
 from halfmask_device.terms import STEP
 
 DELTA = 1e-6

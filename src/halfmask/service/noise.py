@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from halfmask.errors import SettingError
-from halfmask_device.laws import FURTHEST, law
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import FURTHEST, DeviceSetting, law
 
 if TYPE_CHECKING:  # a service starts without numpy, and loads it when a period closes
     from halfmask.arrays import FloatArray

@@ -22,8 +22,7 @@ from halfmask.simulation.producers import STAY_OUT, Behaviour, ProducerAgent, Wi
 from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
-from halfmask_device.laws import law
-from halfmask_device.setting import DeviceSetting
+from halfmask_device.setting import DeviceSetting, law
 
 THREADS = 8
 FEWEST = 100

@@ -5,14 +5,8 @@ from fractions import Fraction
 
 from halfmask_device.certain import decay_bounds
 from halfmask_device.exact import bernoulli_exp, discrete_laplace
-from halfmask_device.law import Inverted
-from halfmask_device.more import DeviceMechanism
+from halfmask_device.law import FAR, WIDE, DeviceMechanism, Inverted, Rounded
 from halfmask_device.prf import Bits
-from halfmask_device.rounded import Rounded
-
-WIDE = 1 << 12
-FAR = 40
-"""Bits of the tail that the table leaves to slower ways: 2^(FAR - 64) of all draws."""
 
 
 class RoundedLogistic(Rounded, Inverted):

@@ -3,11 +3,7 @@
 from fractions import Fraction
 from math import ceil, floor
 
-from halfmask_device.law import Inverted
-from halfmask_device.more import DeviceMechanism
-from halfmask_device.rounded import Rounded
-
-WIDE = 1 << 12
+from halfmask_device.law import WIDE, DeviceMechanism, Inverted, Rounded
 
 
 class RoundedTriangular(Rounded, Inverted):

@@ -1,73 +1,13 @@
-"""Discrete Laplace and Gaussian noise: exact inversion at scales up to `WIDE` steps, rejection in integers beyond."""
+"""Discrete Gaussian noise: exact inversion at scales up to `WIDE` steps, rejection in integers beyond."""
 
 import math
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from halfmask_device.certain import decay_bounds
-from halfmask_device.exact import discrete_gaussian, discrete_laplace
-from halfmask_device.law import Inverted
+from halfmask_device.exact import discrete_gaussian
+from halfmask_device.law import FAR, TAIL, WIDE, DeviceMechanism, Inverted
 from halfmask_device.prf import Bits
-
-WIDE = 1 << 12
-FAR = 40
-"""Bits of the tail that the table leaves to slower ways: 2^(FAR - 64) of all draws."""
-
-
-class DiscreteLaplace(Inverted):
-    """P(k) = tanh(x/2) exp(-|k| x), x = 1/scale.
-
-    For readings d steps apart chances differ by exp(d x) at most, and by just that far out: epsilon is sensitivity/b
-    exactly. Rounding the continuous law would give the same epsilon and nearly the same law: it weighs 0 by
-    1 - exp(-x/2) in place of tanh(x/2), a total variation below x^2/8.
-    """
-
-    def __init__(self, scale: Fraction) -> None:
-        self.scale = scale
-
-    def draw(self, source: Bits) -> int:
-        return super().draw(source) if self.scale <= WIDE else discrete_laplace(source, self.scale)
-
-    def prepare(self) -> None:
-        if self.scale <= WIDE:
-            super().prepare()
-
-    def below(self, n: int, bits: int) -> tuple[int, int]:
-        """1 - 2 q^n / (1 + q), q = exp(-1/scale)."""
-        low, high = decay_bounds(n / self.scale, bits + 8)
-        least, most = decay_bounds(1 / self.scale, bits + 8)
-        one = 1 << bits
-        return max(one - math.ceil(2 * high / (1 + least) * one), 0), one - math.floor(2 * low / (1 + most) * one)
-
-    def _tabulate(self) -> list[int]:
-        """Powers of q in integers of 2^-192, rounded up: the error of n of them stays below n units."""
-        width = 192
-        least, most = decay_bounds(1 / self.scale, width + 8)
-        q, term = math.ceil(most * (1 << width)), math.ceil(2 * most / (1 + least) * (1 << width))
-        found: list[int] = []
-        while term >> (width - 64 + FAR):
-            found.append(((1 << width) - term) >> (width - 64))
-            term = (term * q >> width) + 1
-        return found
-
-    @cached_property
-    def _x(self) -> float:
-        return float(1 / self.scale)
-
-    def tail(self, n: int) -> float:
-        return 2 * math.exp(-n * self._x) / (1 + math.exp(-self._x)) if n > 0 else 1.0
-
-    @property
-    def unmasked(self) -> float:
-        return math.tanh(self._x / 2)
-
-    def mass(self, k: int) -> float:
-        return math.tanh(self._x / 2) * math.exp(-abs(k) * self._x)
-
-    def _moment(self, power: int) -> float:
-        """E k^2 = 1/(2 s^2) and E k^4 = (10 + 2 cosh x)/(8 s^4), s = sinh(x/2)."""
-        s = math.sinh(self._x / 2)
-        return 1 / (2 * s * s) if power == 2 else (10 + 2 * math.cosh(self._x)) / (8 * s**4)
 
 
 class DiscreteGaussian(Inverted):
@@ -157,13 +97,10 @@ class DiscreteGaussian(Inverted):
         return math.fsum(2 * n**power * self.mass(n) for n in range(1, len(self._tails)))
 
 
-def laplace_divergence(x: float, epsilon: float, order: float) -> float:
-    """Of the discrete Laplace with p(k) ~ exp(-x |k|), moved by epsilon/x steps.
-
-    The sum is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q): the k before both centres,
-    beyond both, and between them, with r = exp(-(2a - 1) x) and q = exp(-x).
-    """
-    q, r, high = math.exp(-x), -(2 * order - 1) * x, (order - 1) * epsilon
-    between = (math.exp(r) - math.exp((2 * order - 1) * -epsilon)) / -math.expm1(r)
-    inside = (1 + math.exp(-order * epsilon - high) + (1 - q) * between) / (1 + q)
-    return (high + math.log(inside)) / (order - 1)
+MECHANISM = DeviceMechanism(
+    "gaussian",
+    ("sigma",),
+    build=lambda p, step: DiscreteGaussian(p[0] / step),
+    reach=lambda p: TAIL * p[0] / 4,  # exp(-8^2/2) is exp(-32)
+    divergence=lambda p, change, _, order: order * float(change / p[0]) ** 2 / 2,  # exact for whole steps
+)

@@ -1,0 +1,128 @@
+"""Sine noise rounded to the lattice, drawn exactly."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from math import floor, lcm
+
+from halfmask_device.certain import CHUNK, GUARD, quarter_sine
+from halfmask_device.law import GAP, PANELS, DeviceMechanism, Inverted, Parameters, Rounded
+
+CELLS = 1 << 12
+"""Cells of the sine's table at most."""
+
+
+class RoundedSine(Rounded, Inverted):
+    """round(P(x)), x = sin(2 pi U), P(x) = sum_k c_k x^(2k+1) with c_k = theta_k^(2k+1)/step >= 0.
+
+    P is odd and rises, so |x| = sin(pi U/2) with a coin for the sign, |k| >= n where U >= (2/pi) arcsin(P^-1(n - 1/2)).
+    """
+
+    def __init__(self, coefficients: list[Fraction]) -> None:
+        self.denominator = lcm(*(each.denominator for each in coefficients))
+        self.numerators = [int(each * self.denominator) for each in coefficients]
+        self.most = float(sum(coefficients))
+        self.floats = [float(each) for each in coefficients]
+
+    def _steps(self, x: int, width: int) -> int:
+        """floor(P(x/2^width) + 1/2), in integers: the numerator over denominator 2^((2K-1) width), K terms."""
+        square, total = x * x, 0
+        for shift, numerator in enumerate(reversed(self.numerators)):
+            total = total * square + (numerator << (2 * width * shift))
+        whole = self.denominator << ((2 * len(self.numerators) - 1) * width)
+        return (2 * total * x + whole) // (2 * whole)
+
+    def _sizes(self, u: int, bits: int) -> tuple[int, int]:
+        """The least and the largest |k| that U in [u, u + 1) / 2^bits may give: the sine rises by less than 2 there."""
+        width = bits + GUARD
+        sine = quarter_sine(u, bits)
+        return (
+            self._steps(max(sine - width, 0), width),
+            self._steps(min(sine + width + (2 << GUARD), 1 << width), width),
+        )
+
+    def _size(self, u: int, bits: int) -> int | None:
+        low, high = self._sizes(u, bits)
+        return low if low == high else None
+
+    def below(self, n: int, bits: int) -> tuple[int, int]:
+        """By bisection of `_sizes`, from a float's guess outwards."""
+        one = 1 << bits
+        if n > self.most + 1:
+            return one, one
+        guess = min(int((1.0 - self.tail(n)) * 2**53) << (bits - 53), one - 1)
+        return self._edge(guess, bits, lambda u: self._sizes(u, bits)[1] >= n), self._edge(
+            guess, bits, lambda u: self._sizes(u, bits)[0] >= n
+        )
+
+    @staticmethod
+    def _edge(guess: int, bits: int, reached: Callable[[int], bool]) -> int:
+        """The least u of 0 .. 2^bits at which ``reached`` holds, which does not fall with u."""
+        stride, one = 1 << (bits - 52), 1 << bits
+        low, high = guess - stride, guess + stride
+        while low > 0 and reached(low):
+            high, low, stride = low, low - 2 * stride, 2 * stride
+        while high < one and not reached(high):
+            low, high, stride = high, high + 2 * stride, 2 * stride
+        low, high = max(low, -1), min(high, one)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return high
+
+    def prepare(self) -> None:
+        if self.most < CELLS:
+            super().prepare()
+
+    def _tabulate(self) -> list[int]:
+        """A float's guess where `_sizes` confirms it, bisection where it does not: near the end arcsin is steep."""
+        found: list[int] = []
+        for n in range(1, floor(self.most + 0.5) + 1):
+            t = max(int((1.0 - self.tail(n)) * 2**53) * 2**11 - GAP // 2, 0)
+            if t and (self._sizes(t, CHUNK)[1] >= n or self._sizes(t + GAP - 1, CHUNK)[0] < n):
+                t = max(self.below(n, CHUNK)[0] - 1, 0)
+                if self._sizes(min(t + GAP - 1, (1 << CHUNK) - 1), CHUNK)[0] < n:
+                    return found
+            found.append(t)
+        found.append((1 << CHUNK) - 1)  # no size is beyond
+        return found
+
+    def beyond(self, y: float) -> float:
+        """1 - (2/pi) arcsin x, x the root of P(x) = y by Newton within brackets."""
+        if y >= self.most:
+            return 0.0
+        low, high, x = 0.0, 1.0, min(y / self.most, 1.0)
+        for _ in range(100):
+            value = math.fsum(c * x ** (2 * k + 1) for k, c in enumerate(self.floats)) - y
+            low, high = (x, high) if value < 0 else (low, x)
+            slope = math.fsum((2 * k + 1) * c * x ** (2 * k) for k, c in enumerate(self.floats))
+            following = x - value / slope if slope else low
+            following = following if low <= following <= high else (low + high) / 2
+            if abs(following - x) <= 1e-17 + 4e-16 * x:
+                break
+            x = following
+        return 2 / math.pi * math.acos(x)
+
+    def _reach(self) -> float:
+        return self.most
+
+    def _moment(self, power: int) -> float:
+        """Beyond `PANELS` steps that of P(x), a trigonometric polynomial: its mean over 256 even angles is exact."""
+        if self.most <= PANELS:
+            return super()._moment(power)
+        angles = (2 * math.pi * (j + 0.5) / 256 for j in range(256))
+        values = (math.fsum(c * math.sin(a) ** (2 * k + 1) for k, c in enumerate(self.floats)) for a in angles)
+        return math.fsum(value**power for value in values) / 256
+
+
+def _powers(parameters: Parameters) -> list[Fraction]:
+    """theta_k^(2k+1)."""
+    return [theta ** (2 * k + 1) for k, theta in enumerate(parameters)]
+
+
+MECHANISM = DeviceMechanism(
+    "sine",
+    ("theta_0", "theta_1", "..."),
+    build=lambda p, step: RoundedSine([each / step for each in _powers(p)]),
+    reach=lambda p: sum(_powers(p), Fraction(0)),
+)

@@ -1,0 +1,61 @@
+"""Noise of a tabulated law rounded to the lattice, drawn exactly."""
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import lcm
+
+from halfmask_device.errors import SettingError
+from halfmask_device.law import DeviceMechanism, Parameters, Rounded
+from halfmask_device.prf import Bits
+
+
+class RoundedTable(Rounded):
+    """round(X), |X| uniform within each piece of the table, pieces of their stated mass, the sign a coin.
+
+    All ends of pieces and all borders of the lattice are whole numbers of cells, so a piece is a range of cells.
+    """
+
+    def __init__(self, y: tuple[Fraction, ...], c: tuple[Fraction, ...]) -> None:
+        self.y, self.c = (Fraction(0), *y), (Fraction(0), *c)
+        self.cells = 2 * lcm(*(each.denominator for each in y))  # of a step
+        self.ends = [int(each * self.cells) for each in self.y]
+        whole = lcm(*(each.denominator for each in c))
+        self.masses = list(accumulate(int((high - low) * whole) for low, high in pairwise(self.c)))
+
+    def draw(self, source: Bits) -> int:
+        piece = bisect_right(self.masses, source.below(self.masses[-1]))
+        low, high = self.ends[piece : piece + 2]
+        size = (low + source.below(high - low) + self.cells // 2) // self.cells
+        return -size if source.bits(1) else size
+
+    def beyond(self, y: float) -> float:
+        piece = bisect_right(self.y, y)
+        if piece == len(self.y):
+            return 0.0
+        (low, high), (c, d) = self.y[piece - 1 : piece + 1], self.c[piece - 1 : piece + 1]
+        return float(1 - c - (d - c) * (Fraction(y) - low) / (high - low))
+
+    def _reach(self) -> float:
+        return float(self.y[-1])
+
+
+def _check(parameters: Parameters) -> None:
+    y, c = parameters[::2], parameters[1::2]
+    if len(y) != len(c):
+        raise SettingError("tabulated does not take an odd number of parameters: write tabulated:y1,c1,y2,c2,...")
+    if any(above <= below for below, above in pairwise((Fraction(0), *y))):
+        raise SettingError("tabulated: the y must rise from 0")
+    if any(above < below for below, above in pairwise((Fraction(0), *c))):
+        raise SettingError("tabulated: the c must not fall")
+    if c[-1] != 1:
+        raise SettingError(f"tabulated: the last c is {float(c[-1]):g}; a distribution function ends at 1")
+
+
+MECHANISM = DeviceMechanism(
+    "tabulated",
+    ("y1", "c1", "y2", "c2", "..."),
+    build=lambda p, step: RoundedTable(tuple(y / step for y in p[::2]), p[1::2]),
+    reach=lambda p: next(y for y, c in zip(p[::2], p[1::2], strict=True) if c == 1),
+    check=_check,
+)
