@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from halfmask_device.laws import MECHANISMS
 from tests.browser import launched
-from tests.device.vectors import CHANNELS, FILE, reported, vectors
+from tests.device.vectors import EVERY, FILE, reported, vectors
 
 MODULE = files("halfmask").joinpath("pages", "device.js").read_text(encoding="utf-8")
 CHECK = """async ([module, vectors]) => {
@@ -51,13 +52,18 @@ def test_the_stored_vectors_are_pythons() -> None:
     assert json.loads(FILE.read_text(encoding="utf-8")) == vectors()
 
 
+def test_the_vectors_try_every_mechanism_of_the_device() -> None:
+    """A mechanism that is added in Python alone fails here; add it to ``device.js`` and to the vectors."""
+    assert {setting.partition(":")[0] for setting, *_ in EVERY} == set(MECHANISMS)
+
+
 def test_the_browser_gives_pythons_reports(page: Any) -> None:
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert page.evaluate(CHECK, [address(), stored]) == [vector["report"] for vector in stored]
 
 
 def test_python_gives_the_browsers_reports(page: Any) -> None:
-    made = page.evaluate(MAKE, [address(), [list(each) for each in CHANNELS * 4]])
+    made = page.evaluate(MAKE, [address(), [list(each) for each in EVERY]])
     assert [str(reported(vector)) for vector in made] == [vector["report"] for vector in made]
     assert len({vector["chain"] for vector in made}) == len(made)
 

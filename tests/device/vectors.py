@@ -19,6 +19,12 @@ CHANNELS = [
     *(("uniform:0.237", "0.01", "0", "9"), ("staircase:1,0.15,0.3", "0.01", "0", "9"), ("none", "0.25", "-1", "1")),
     *(("sine:0.9,0.3,0.6,0.6,0.3", "0.001", "0", "20"), ("tabulated:0.05,0.25,0.1,0.25,0.333,1", "0.01", "0", "9")),
 ]
+LATER = [
+    *(("logistic:0.4", "0.001", "0", "20"), ("logistic:80", "0.01", "0", "20"), ("logistic:0.6", "1", "-5", "5")),
+    *(("triangular:0.7", "0.001", "0", "20"), ("triangular:90.5", "0.01", "0", "20")),
+]
+"""Channels that came after the first vectors were stored: theirs follow, so that the first stay as they are."""
+EVERY = [*CHANNELS * 4, *LATER * 8]
 
 
 def reported(vector: dict[str, Any]) -> int:
@@ -35,7 +41,7 @@ def reported(vector: dict[str, Any]) -> int:
 def vectors() -> list[dict[str, Any]]:
     """Inputs over all mechanisms, with Python's reports."""
     found = []
-    for number, (setting, step, low, high) in enumerate(CHANNELS * 4):
+    for number, (setting, step, low, high) in enumerate(EVERY):
         vector: dict[str, Any] = {
             "chain": f"{number * 7919 + 1:064x}", "from": 20_000, "day": 20_000 + number % 3, "setting": setting,
             "step": step, "low": low, "high": high, "sensor": ("", "kitchen", "küche", "a:1")[number % 4],

@@ -351,6 +351,44 @@ function sine(source, coefficients) {
   }
 }
 
+/** P(|k| < n) = 1 - (1 - (n - 1/2)/a)^2, a = p/q. */
+function triangularBelow([p, q]) {
+  return (n, bits) => {
+    const rest = 2n * p - (2n * n - 1n) * q;
+    const one = 1n << BigInt(bits);
+    if (rest <= 0n) return [one, one];
+    const [part, whole] = [4n * p * p - rest * rest, 4n * p * p];
+    return [(part * one) / whole, (part * one + whole - 1n) / whole];
+  };
+}
+
+/** P(|k| < n) = (1 - e)/(1 + e), e = exp(-(n - 1/2)/scale). */
+function logisticBelow([a, b]) {
+  return (n, bits) => {
+    const [one, wide] = [1n << BigInt(bits), 1n << BigInt(bits + 16)];
+    const [least, most] = decay([(2n * n - 1n) * b, 2n * a], bits + 16);
+    const low = most > wide ? 0n : ((wide - most) * one) / (wide + most);
+    return [low, ((wide - least) * one) / (wide + least) + 1n];
+  };
+}
+
+/** True with probability 1/(1 + exp(-n/d)). */
+function sigmoid(source, [n, d]) {
+  for (;;) {
+    if (source.bits(1)) return n >= 0n;
+    if (bernoulliExp(source, n < 0n ? -n : n, d)) return n < 0n;
+  }
+}
+
+function wideLogistic(source, scale) {
+  for (;;) {
+    const k = wideLaplace(source, scale);
+    const size = k < 0n ? -k : k;
+    const coins = [-1n, 1n].map((side) => sigmoid(source, reduced((2n * size + side) * scale[1], 2n * scale[0])));
+    if (coins.every(Boolean)) return k;
+  }
+}
+
 // ---- settings ----
 const WIDE = 4096n;
 const laws = new Map();
@@ -372,6 +410,15 @@ export function law(setting, step) {
     if (wide) return (source) => wideGaussian(source, times(scale, scale));
     const [below, s] = [gaussianBelow(scale), real(scale)];
     return (source) => invert(source, below, gaussianGuess(below, s));
+  }
+  if (name === "triangular") {
+    const [below, a] = [triangularBelow(scale), real(scale)];
+    return (source) => invert(source, below, (u) => BigInt(Math.floor(a * (1 - Math.sqrt(1 - u)) + 0.5)));
+  }
+  if (name === "logistic") {
+    if (wide) return (source) => wideLogistic(source, scale);
+    const [below, s] = [logisticBelow(scale), real(scale)];
+    return (source) => invert(source, below, (u) => BigInt(Math.floor(2 * s * Math.atanh(Math.min(u, 1 - 1e-16)) + 0.5)));
   }
   if (name === "uniform") return (source) => uniform(source, scale);
   if (name === "staircase") return (source) => staircase(source, p[0], divided(p[1], step), p[2]);
