@@ -64,7 +64,7 @@ def _decode(kind: Any, plain: Any) -> Any:
     if isinstance(plain, kind):
         return plain
     if not isinstance(plain, str):
-        raise TypeError(f"Expected `str`, got `{type(plain).__name__}`")
+        raise TypeError(f"expected text, got {type(plain).__name__}")
     try:
         return kind.parse(plain)
     except HalfmaskError as error:

@@ -114,39 +114,13 @@ def test_an_output_without_a_folder_is_refused_before_the_work(tmp_path: Path) -
         halfmask.synth(tmp_path / "nowhere" / "x.parquet")
 
 
-OLD = "halfmask evaluate x.profile -o s.parquet --engine direct --engine-direct spark --panel p.csv"
 NEW = "halfmask evaluate x.profile -o s.parquet --method direct --panel p.csv --engine spark"
 
 
 def test_a_method_is_analytic_or_direct_and_an_engine_is_duckdb_or_spark() -> None:
     now = Evaluate(Path("x.profile"), output=Path("s.parquet"), method="direct", engine="spark", panel="p.csv")
-    assert now.in_new_words() is now
     assert now.command_line() == NEW
-    assert parsed(OLD).in_new_words() == parsed(NEW) == now
-    assert parsed("halfmask evaluate x.profile -o s --engine analytic").in_new_words() == parsed(
-        "halfmask evaluate x.profile -o s"
-    )
-    asked_of_old = {"engine": "direct", "panel": "p.csv", "repeats": 2}
-    assert Evaluate.again(asked_of_old, "x.profile").asked() == {"method": "direct", "panel": "p.csv", "repeats": 2}
+    assert parsed(NEW) == now
     shown = program("evaluate", "--help").stdout
-    assert "--method" in shown
-    assert "--engine-direct" not in shown
     (engine,) = [line for line in shown.splitlines() if "--engine" in line and "runs" in line]
     assert "analytic" not in engine
-
-
-def test_the_former_words_still_work_and_say_the_new_ones(tmp_path: Path) -> None:
-    halfmask.synth(tmp_path / "p.parquet", users=5, days=2)
-    made = halfmask.profile(tmp_path / "p.parquet", tmp_path / "x.profile")
-    few = ("--setting", "laplace:0.5", "--sizes", "all", "--repeats", "1", "--panel", "p.parquet")
-    for word, file in (("--engine", "old.parquet"), ("--method", "new.parquet")):
-        ended = program("evaluate", "x.profile", "-o", file, word, "direct", *few, cwd=tmp_path)
-        assert ended.returncode == 0, ended.stderr
-        assert ("options have new names" in ended.stderr) == (word == "--engine")
-        assert ("--method direct" in ended.stderr) == (word == "--engine")
-    assert (tmp_path / "old.parquet").read_bytes() == (tmp_path / "new.parquet").read_bytes()
-    study = halfmask.Study.read(tmp_path / "new.parquet")
-    assert (study.about["engine"], study.experiment.method) == ("direct", "direct")
-    with pytest.warns(FutureWarning, match="--method direct"):
-        old = halfmask.evaluate(made, engine="direct", panel=tmp_path / "p.parquet", settings=["none"], sizes="all")
-    assert old.experiment.method == "direct"

@@ -1,4 +1,4 @@
-"""What every command says beside its result: new names of its options, and the warnings of its menu."""
+"""Warnings of a menu, repeated after every command that reads it."""
 
 import functools
 from collections.abc import Callable
@@ -15,11 +15,10 @@ MARK = '"unfit_for_relative": "'
 
 
 def warned(run: Callable[..., None]) -> Callable[..., None]:
-    """The command, which says what its options are called now, and then repeats the warnings of its menu."""
+    """Return the command, followed by the warnings of its menu."""
 
     @functools.wraps(run)
     def called(*args: Any, **kwargs: Any) -> None:
-        args, kwargs = tuple(map(_current, args)), {name: _current(each) for name, each in kwargs.items()}
         run(*args, **kwargs)
         options = next((each for each in (*args, *kwargs.values()) if isinstance(each, Options)), None)
         menu = getattr(options, "menu", None)
@@ -32,11 +31,3 @@ def warned(run: Callable[..., None]) -> Callable[..., None]:
                 note(told)
 
     return called
-
-
-def _current(given: Any) -> Any:
-    """Options in the words of this version; where they were given in older ones, it is said."""
-    now = given.in_new_words() if isinstance(given, Options) else given
-    if now is not given:
-        note(f"options have new names; this is now: {now.command_line()}")
-    return now

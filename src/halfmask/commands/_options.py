@@ -5,7 +5,6 @@ import functools
 import inspect
 import os
 import shlex
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -126,10 +125,6 @@ class Options:
         module = type(self).__module__
         return getattr(import_module(module), module.rpartition(".")[2])(self)
 
-    def in_new_words(self) -> Self:
-        """These options in the words of this version: former names of options become those of now."""
-        return self
-
     def asked(self) -> dict[str, Any]:
         """What was asked for beyond the defaults, as plain values: results keep it, so that they can be repeated.
 
@@ -150,7 +145,7 @@ class Options:
         known = {field.name: field for field in dataclasses.fields(cls)}
         kept = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
         given = {name: files.get(name, value) for name, value in kept.items() if name in known}
-        return cls(*arguments, **given, **{name: files[name] for name in ("output",) if name in files}).in_new_words()
+        return cls(*arguments, **given, **{name: files[name] for name in ("output",) if name in files})
 
     def command_line(self) -> str:
         """The command that does the same, ready to paste; what differs from the defaults is written out.
@@ -277,11 +272,8 @@ def command(make: Callable[P, Given]) -> Callable[[Callable[[Given], R]], Comman
                 options: Any = args[0]
             else:
                 options = make(**signature.bind(*args, **kwargs).arguments)  # type: ignore[call-arg]
-            now = options.in_new_words()
-            if now is not options:
-                warnings.warn(f"options have new names; this is now: {now.command_line()}", FutureWarning, stacklevel=2)
-            now.check()
-            return run(now)
+            options.check()
+            return run(options)
 
         called.__signature__ = signature  # type: ignore[attr-defined]
         fields = inspect.cleandoc(make.__doc__ or "").partition("\n")[2]

@@ -94,13 +94,14 @@ def _of_study(inputs: "Inputs") -> Mapping[str, Any]:
     about = inputs.samples.about
     if "asked" in about:
         return about["asked"]  # type: ignore[no-any-return]
-    names = ("grid", "repeats", "seed", "aggregate", "error", "engine")
+    names = ("grid", "repeats", "seed", "aggregate", "error")
     sizes = {"sizes": ",".join(map(str, about["sizes"]))} if "sizes" in about else {}
     asked = {name: about[name] for name in names if name in about} | sizes
+    asked |= {"method": about["engine"]} if "engine" in about else {}
     if asked.get("grid") == "settings":
         asked["settings"] = inputs.samples.settings
         del asked["grid"]
-    if asked.get("engine") == "direct":
+    if asked.get("method") == "direct":
         asked["panel"] = "PANEL"
     return asked | ({"summary": True} if about.get("form") == "summary" else {})
 

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
@@ -63,8 +63,6 @@ class Evaluate(Options):
         The readings, for --method direct.
     engine
         Where --method direct runs: duckdb on one machine, spark beyond it.
-    engine_direct
-        Former name of engine, which was the name of method.
     master
         Spark's address, for --engine spark.
     summary
@@ -79,7 +77,7 @@ class Evaluate(Options):
         Hears of settings (analytic) or readings (direct) that are done, and of all.
     """
 
-    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "engine_direct", "master", "threads", "checkpoint", "resume")
+    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "master", "threads", "checkpoint", "resume")
 
     profile: AnyProfile
     _: KW_ONLY
@@ -94,22 +92,13 @@ class Evaluate(Options):
     error: Literal["auto", "relative", "scaled"] = "auto"
     method: Literal["analytic", "direct"] = "analytic"
     panel: AnySource | None = None
-    engine: Annotated[Literal["duckdb", "spark", "analytic", "direct"], Parameter(show_choices=False)] = "duckdb"
-    engine_direct: Annotated[Literal["duckdb", "spark"] | None, Parameter(show=False)] = None
+    engine: Literal["duckdb", "spark"] = "duckdb"
     master: str | None = None
     summary: Flag = False
     threads: int | None = None
     checkpoint: AnyPath | None = None
     resume: Flag = False
     advance: Progress = None
-
-    def in_new_words(self) -> Self:
-        """Until version 0.3, ``engine`` was the name of the method, and ``engine_direct`` that of the engine."""
-        if self.engine == "analytic" or self.engine == "direct":
-            return replace(self, method=self.engine, engine=self.engine_direct or "duckdb", engine_direct=None)
-        if self.engine_direct is not None:
-            return replace(self, engine=self.engine_direct, engine_direct=None)
-        return self
 
 
 @command(Evaluate)
