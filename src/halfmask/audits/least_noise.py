@@ -23,6 +23,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.reconstruction import share_left
 from halfmask.protection.best_law import inside, newton
 from halfmask.protection.evidence import Population, population_of
+from halfmask.protection.guess import check_varies
 
 FINENESS = 24  # lattice steps in the smaller of the noise's deviation and a typical reading,
 MOST_STEPS = 4096  # or as many as there may be
@@ -192,6 +193,7 @@ def reconstruction_floor(profile: Profile, menu: Menu, least: float) -> Floor:
 
     0: reports can be undone; 1: a report tells nothing of its reading. Settings are held to it as devices draw them.
     """
+    check_varies(population_of(profile))
     quietest, step = Quietest(profile, menu), menu.question.step if menu.question else None
 
     def error(setting: PrivacySetting) -> float:

@@ -21,7 +21,7 @@ from halfmask.menus.scored import Scored
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
-from halfmask.protection.guess import guess_error, guess_errors
+from halfmask.protection.guess import check_varies, guess_error, guess_errors
 
 NODES = 24
 
@@ -69,6 +69,7 @@ class Facts:
     @cached_property
     def guess(self) -> FloatArray:
         """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
+        check_varies(self.population)
         found = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks(self.able):
             if all(self.settings[row].silent for row in rows):

@@ -104,7 +104,8 @@ def check_window(window: float) -> None:
 class Protection:
     """What one setting protects on the data of its menu.
 
-    ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1
+    ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1; None if
+                    that is not known: no noise law, or readings that do not vary
     ``recognised``  share of producers named from a masked day; None where no readings were at hand
     ``reading``     epsilon of one report: pure where there is one, else at the question's delta; None: none is finite
     ``window``      epsilon of the question's window at its delta; None where none is finite
@@ -146,16 +147,22 @@ class Protection:
 def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:
     """Guess and epsilons of one setting; the error of totals and the share recognised are the caller's to add."""
     if setting.silent:
-        return Protection(guess=0.0)
+        return Protection(guess=0.0 if population.varies else None)
     found = question.asked(setting)
     reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
     return Protection(
-        guess=None if math.isnan(guess := guess_error(setting, population, question.step)) else guess,
+        guess=known_guess(setting, population, question.step),
         reading=reading,
         window=found.epsilon_at(question.delta, question.window),
         pure=found.epsilon is not None,
         per_unit=per_unit(setting, found.step) if setting.inner is None else None,
     )
+
+
+def known_guess(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
+    """`guess_error`; None if it is not known."""
+    found = guess_error(setting, population, step)
+    return None if math.isnan(found) else found
 
 
 def default_question(profile: Profile) -> Question:

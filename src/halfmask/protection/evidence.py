@@ -68,6 +68,11 @@ class Population:
         return np.asarray(low[piece] + np.clip(np.nan_to_num(within), 0, 1) * (high - low)[piece])
 
     @property
+    def varies(self) -> bool:
+        """Whether readings are seen to differ. If all are in one piece, the best guess without a report is exact."""
+        return len(self.share) + (self.zero > 0) > 1
+
+    @property
     def mean(self) -> float:
         return float(self.share @ (self.low + self.high) / 2)
 

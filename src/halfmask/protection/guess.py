@@ -9,6 +9,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.reconstruction import coarse_step, lattice_errors
@@ -24,16 +25,28 @@ WIDE = 12.0
 """Deviations at which a table of unbounded noise ends."""
 
 
-def guess_error(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
-    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN without a law of additive noise.
+def check_varies(population: Population) -> None:
+    """Refuse readings that all have one size: without a report they are guessed as well as from one."""
+    if not population.varies:
+        raise OptionError(
+            "all readings have the same size, to within 1 %, so that they are guessed as well without a report: by the "
+            "error of a guess no noise is better than another",
+            hint="choose noise by a promise, with `epsilon` of halfmask solve",
+            field="profile",
+        )
 
-    With a ``step`` the report is one that a device draws on this lattice.
+
+def guess_error(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
+    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN if that is not known.
+
+    It is not known without a law of additive noise, and of readings that do not vary, where it is 0/0. With a ``step``
+    the report is one that a device draws on this lattice.
     """
-    if setting.kind != "additive" or setting.inner is not None:
+    if setting.kind != "additive" or setting.inner is not None or not population.varies:
         return nan
     prior = population.prior_absolute
     first, second = setting.law.moments(np.array([setting.parameters]))[0, :2]
-    if not prior or not first:
+    if not first:
         return 0.0
     if not isfinite(second):
         return 1.0
@@ -45,16 +58,14 @@ def guess_error(setting: PrivacySetting, population: Population, step: float | N
 def guess_errors(name: str, parameters: FloatArray, population: Population) -> FloatArray:
     """`guess_error` of many settings of one mechanism, rows of ``parameters``, to within about 0.03, on no lattice.
 
-    NaN where the mechanism has no law of additive noise.
+    NaN if the mechanism has no law of additive noise, or readings do not vary.
     """
     law = mechanism(name)
     found = np.full(len(parameters), np.nan)
-    if law.kind != "additive":
+    if law.kind != "additive" or not population.varies:
         return found
     moments = law.moments(parameters)
     sigma, prior = np.sqrt(moments[:, 1]), population.prior_absolute
-    if not prior:
-        return np.zeros(len(parameters))
     edges, share = _pieces(population)
     middle = (edges[1:] + edges[:-1]) / 2
     median = population.quantiles(np.array([0.5]))[0]

@@ -61,7 +61,7 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
         "rmse": found.best,
         "rmse_report": found.naive,
         "rmse_prior": found.prior,
-        "share_of_prior_variance": (found.best / found.prior) ** 2 if found.prior else None,
+        "share_of_prior_variance": (found.best / found.prior) ** 2 if evidence.population.varies else None,
         "method": "quadrature" if law else "simulation",
     }
     return Finding(
