@@ -26,13 +26,14 @@ from halfmask_device.decimals import number_text
 Words = NDArray[np.uint64]
 Kind = Literal["additive", "relative", "direct"]
 Parameters = tuple[float, ...]
+Shape = tuple[float, ...]
 
 LAW = ("sample", "cdf", "unit_sample", "unit_cdf", "mask")
 """What makes a law; a class that defines one of these has a law of its own."""
 FACTS = (
     *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
-    *("lattice_variance", "deterministic", "unit_parameters", "shaped", "essential", "fisher"),
+    *("lattice_variance", "deterministic", "unit_parameters", "shapes", "shaped", "essential", "fisher"),
 )
 MOST_POINTS = 2**20  # of a lattice that are added up one by one
 MOST_STEPS = 2**53
@@ -66,6 +67,7 @@ class Mechanism(ABC):
                          how much better than averaging the best use of many reports is. Infinite where the density
                          has edges, and where it is not known
     ``unit_parameters``  parameters of ordinary noise of size about 1, for `grown` to start from; None: no such choice
+    ``shapes``           where a search for the best shape of noise starts; empty if all noise of the law has one shape
     """
 
     name: str
@@ -81,6 +83,7 @@ class Mechanism(ABC):
     exact_sums: bool = False
     fisher: float = math.inf
     unit_parameters: Parameters | None = None
+    shapes: tuple[Shape, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -191,12 +194,9 @@ class Mechanism(ABC):
         """
         return parameters
 
-    def shaped(self, deviation: float, change: float) -> Parameters | None:
-        """Parameters of noise of that standard deviation, of the shape that protects a reading best against a change.
-
-        None where no shape is better than that of `unit_parameters`.
-        """
-        return None
+    def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
+        """Parameters of noise of that standard deviation and shape, for a change of a reading to be hidden by."""
+        return self.unit_parameters or ()
 
     def lattice(self, parameters: Parameters) -> float | None:
         """The step of the lattice on which psi lies, and readings have to; None for continuous noise."""

@@ -3,27 +3,29 @@
 `least_noise` gives, for each mechanism that can promise an epsilon, its setting of the least noise that keeps the
 promise; `strongest` gives, for an error that a period's total may have, the smallest epsilon that can be promised.
 Both go through one family a mechanism, a setting for each deviation of the noise, along which epsilon falls as noise
-grows. On a lattice of steps as wide as the noise it need not: there less noise is tried too (`_quieter`). What is
-returned keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
+grows. On a lattice of steps as wide as the noise it need not: there less noise is tried too (`_quieter`). A mechanism
+whose noise has several shapes, as the staircase, is searched for its best shape too (`_shaped`). What is returned
+keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.mechanisms.base import Shape
 from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
 from halfmask.menus.placed import Placed, place
-from halfmask.menus.promise import NO_PROMISE, Question
+from halfmask.menus.promise import NO_PROMISE, Question, known_guess
 from halfmask.menus.words import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice import rounded_up
-from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import upwards
 
 CROWDS = (100, 1_000, 10_000)
@@ -33,6 +35,8 @@ MOST_TRIES = 60
 COARSE = 2.0
 """Steps of the lattice in a deviation below which epsilon may rise with the noise: of all laws tried, up to 1.5."""
 DEEP, TRIED = 3.0, 48
+FIRST_STEP, LAST_STEP = 1 / 8, 1 / 128
+"""Of the search for a shape."""
 Measure = Callable[[float], float | None]
 """Of a size of the noise; None where it is without end."""
 BOUNDED = "bounded noise: some reports rule the other reading out for certain"
@@ -45,19 +49,22 @@ def promising() -> list[str]:
     return [name for name in mechanisms() if _family(name, 1.0, Question(1.0, 1)) is not None]
 
 
-def _family(name: str, deviation: float, question: Question) -> PrivacySetting | None:
-    """The mechanism's setting of that deviation for the question's change; None where it can promise nothing."""
+def _family(name: str, deviation: float, question: Question, shape: Shape | None = None) -> PrivacySetting | None:
+    """The mechanism's setting of that deviation and shape for the question's change; None if it can promise nothing."""
     law = mechanism(name)
     if law.kind != "additive" or law.estimated or not law.proven or law.unit_parameters is None:
         return None
     change = question.change if question.step is None else rounded_up(question.change, question.step)
-    found = law.shaped(deviation, change) or PrivacySetting.of_deviation(name, deviation).parameters
+    if law.shapes:
+        found = law.shaped(deviation, change, law.shapes[0] if shape is None else shape)
+    else:
+        found = PrivacySetting.of_deviation(name, deviation).parameters
     if law.lattice(found) is not None or not np.isinf(law.support(np.array([found]))[0]):
         return None
     if len(found) == 1:
         return PrivacySetting(name, tuple(map(_up, found)))
-    width = law.epsilon_width(found)  # stays as it is: of a width below the change epsilon would be twice as large
-    return PrivacySetting(name, tuple(each if each == width else _digits(each) for each in found))
+    # a width as wide as the change stays as it is: of one just below, epsilon would be twice as large
+    return PrivacySetting(name, tuple(each if each == change else _digits(each) for each in found))
 
 
 def _without() -> dict[str, str]:
@@ -177,15 +184,15 @@ def strongest(
     if not unit:
         raise OptionError("every period's total is zero: its error cannot be measured")
 
-    def inverse(name: str) -> float | None:
+    def largest(name: str, shape: Shape | None) -> float | None:
         def error_of(inverse: float) -> float | None:
-            setting = _family(name, 1 / inverse, question)
+            setting = _family(name, 1 / inverse, question, shape)
             return None if setting is None else total_error(profile, setting, producers, step=question.step)
 
-        return _first(error_of, error, unit / error)
+        inverse = _first(error_of, error, unit / error)
+        return None if inverse is None else 1 / inverse
 
-    places = {name: place for name in promising() if (place := inverse(name)) is not None}
-    found = [setting for name, place in places.items() if (setting := _family(name, 1 / place, question)) is not None]
+    found = [setting for name in promising() if (setting := _shaped(name, question, largest)) is not None]
     solved = _solved(question, found, profile, menu, (producers, *CROWDS))
     return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.window, each.noise_std))))
 
@@ -193,16 +200,65 @@ def strongest(
 def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
     """The setting of the least deviation that keeps epsilon."""
 
-    def epsilon_of(deviation: float) -> float | None:
-        setting = _family(name, deviation, question)
-        return None if setting is None else question.epsilon(setting)
+    def least(name: str, shape: Shape | None) -> float | None:
+        def epsilon_of(deviation: float) -> float | None:
+            setting = _family(name, deviation, question, shape)
+            return None if setting is None else question.epsilon(setting)
 
-    found = _first(epsilon_of, epsilon, question.change * math.sqrt(question.window) / epsilon)
-    if found is not None and question.step is not None and found < COARSE * question.step:
-        found = _quieter(epsilon_of, epsilon, found)
-    best = None if found is None else _family(name, found, question)
+        found = _first(epsilon_of, epsilon, question.change * math.sqrt(question.window) / epsilon)
+        if found is not None and question.step is not None and found < COARSE * question.step:
+            found = _quieter(epsilon_of, epsilon, found)
+        return found
+
+    best = _shaped(name, question, least)
     if best is None:
         raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}")
+    return best
+
+
+def _shaped(name: str, question: Question, size: Callable[[str, Shape | None], float | None]) -> PrivacySetting | None:
+    """The mechanism's setting of the best shape, and of the deviation that ``size`` finds for it.
+
+    By turns: for one deviation the shape with the least epsilon, as devices draw it, and for that shape its deviation.
+    Epsilon falls nearly with 1/deviation, so that shapes are compared by their product.
+    """
+
+    def cost(setting: PrivacySetting | None) -> float:
+        kept = None if setting is None else question.epsilon(setting)
+        drawn = None if setting is None else noise_std(setting, question.step)
+        return math.inf if kept is None or drawn is None else kept * drawn
+
+    def costs(deviation: float, shape: Shape) -> float:
+        return cost(_family(name, deviation, question, shape))
+
+    starts, deviation = mechanism(name).shapes, size(name, None)
+    best = None if deviation is None else _family(name, deviation, question)
+    before, least = math.inf, cost(best)
+    while starts and deviation is not None and least < before * (1 - CLOSE):
+        before = least
+        shape = _best_shape(partial(costs, deviation), starts)
+        deviation = size(name, shape)
+        better = None if deviation is None else _family(name, deviation, question, shape)
+        if (found := cost(better)) < least:
+            best, least, starts = better, found, (shape,)
+    return best
+
+
+def _best_shape(of: Callable[[Shape], float], starts: Sequence[Shape]) -> Shape:
+    """The shape of the least epsilon: the best of the starts, then steps from it along each axis, ever shorter."""
+    best = min(starts, key=of)
+    least, length = of(best), FIRST_STEP
+    while length >= LAST_STEP:
+        around = [
+            tuple(each + sign * length * (axis == moved) for axis, each in enumerate(best))
+            for moved in range(len(best))
+            for sign in (-1, 1)
+        ]
+        tried = min(around, key=of)
+        if (found := of(tried)) < least:
+            best, least = tried, found
+        else:
+            length /= 2
     return best
 
 
@@ -273,7 +329,7 @@ def _solved(
                 pure=asked.epsilon is not None,
                 window=window,
                 errors={users: error for users, error in errors.items() if error is not None},
-                guess=None if people is None else guess_error(setting, people, question.step),
+                guess=None if people is None else known_guess(setting, people, question.step),
                 placed=scored.get(setting),
             )
         )

@@ -6,11 +6,15 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_steps
+from halfmask.mechanisms.base import Noise, Parameters, Shape, in_scales, signs, whole_steps
 from halfmask.mechanisms.stepped import geometric_moments
 
 STAIRS = 2**13
-LEAST_EPSILON, MOST_EPSILON, CLOSE = 1e-9, 700.0, 1e-6
+LEAST_EPSILON, MOST_EPSILON, CLOSE, TRIED = 1e-9, 700.0, 1e-6, 500
+OCTAVES = (0.0, -0.15, -1.0, 1.0, 2.0, 3.5, 5.0, 6.5)
+"""Widths of steps to try first, over the change: one change is best if delta is small, many if it exceeds epsilon."""
+SHARES = (0.4, 0.1, 0.7, 1.0)
+LEAST_SHARE = 1e-3
 
 
 def _mean_steps(step: FloatArray, rate: FloatArray) -> FloatArray:
@@ -33,6 +37,7 @@ class Staircase(Noise):
     proven = True
     falling = True
     unit_parameters = (1.0, 1.0, 0.3775406687981454)
+    shapes = tuple((octaves, share) for octaves in OCTAVES for share in SHARES)
 
     def check(self, parameters: Parameters) -> None:
         super().check(parameters)
@@ -96,14 +101,21 @@ class Staircase(Noise):
     def epsilon_width(self, parameters: Parameters) -> float | None:
         return parameters[1]
 
-    def shaped(self, deviation: float, change: float) -> Parameters:
-        """Steps as wide as the change, of the shape that is best for E|psi|; epsilon by bisection of E psi^2."""
+    def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
+        """Epsilon by E psi^2, which falls with it, for steps of 2^octaves changes and a share of the largest gamma.
+
+        gamma = sqrt(3) deviation / width is the largest: there noise on first parts alone has all of the deviation.
+        """
+        octaves, share = shape
+        width = change * 2**octaves
+        gamma = min(max(share, LEAST_SHARE), 1.0) * min(1.0, math.sqrt(3) * deviation / width)
         low, high = LEAST_EPSILON, MOST_EPSILON
         while high - low > CLOSE * low:
-            middle = math.sqrt(low * high)
-            variance = float(self.moments(np.array([_best(middle, change)]))[0, 1])
-            low, high = (middle, high) if variance > deviation**2 else (low, middle)
-        return _best(low, change)
+            tried = np.geomspace(low, high, TRIED)
+            rows = np.column_stack([tried, np.full(TRIED, width), np.full(TRIED, gamma)])
+            loud = np.count_nonzero(self.moments(rows)[1:-1, 1] > deviation**2)
+            low, high = tried[loud : loud + 2].tolist()
+        return low, width, gamma
 
     def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
         """Both ends of each step's first part; beyond `STAIRS` steps nothing is told apart."""
@@ -113,11 +125,6 @@ class Staircase(Noise):
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return np.asarray(parameters * np.array([1.0, factor, 1.0]))
-
-
-def _best(epsilon: float, width: float) -> Parameters:
-    """Parameters of the shape that is best for E|psi|."""
-    return epsilon, width, 1 / (1 + math.exp(min(epsilon / 2, MOST_EPSILON)))
 
 
 def _decay(epsilon: FloatArray) -> FloatArray:
