@@ -118,11 +118,12 @@ class AuditBench:
         counts = tuple(self.reports.values())
         whole, typical = (self.guarantee(entry.setting, change, counts) for change in (self.range, self.typical))
         instead = None if typical.epsilon is not None else self.instead(near)
+        score = None if entry.outside else entry.privacy
         attacks = tuple(attack(entry.setting, self.evidence, self.seed, advance))
         return SettingCard(
             id=entry.id,
-            privacy=entry.privacy,
-            utility=entry.utility,
+            privacy=score,
+            utility=None if entry.outside else entry.utility,
             guarantee=whole,
             typical=typical,
             sampler=audit_device(entry.setting, self.step),
@@ -131,8 +132,7 @@ class AuditBench:
             instead=instead,
             curve=self.curve(typical),
             sentence=sentence(typical, attacks, self.reports),
-            warnings=warnings(entry.privacy, typical, attacks, self.reports, instead)
-            + refused(entry.setting, self.step),
+            warnings=warnings(score, typical, attacks, self.reports, instead) + refused(entry.setting, self.step),
             promises=all_promises(typical, self.windows),
             whole=promise(whole),
             told=odds_by_readings(typical),

@@ -46,6 +46,7 @@ CALIBRATION = (
 class SettingCard:
     """One setting: its score in the study, its guarantees, what attacks found, and what that amounts to.
 
+    ``privacy`` and ``utility`` are None if the setting lies outside the study's range: it has no score there.
     ``guarantee`` is for a change as large as a reading's whole range, ``typical`` for one of a typical reading's size.
     ``sampler`` is the empirical audit of the device's own noise; None where devices do not offer the setting.
     ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
@@ -164,8 +165,8 @@ class ReportCard(Result):
         return self.about.reports["day"]
 
     def masking(self) -> list[SettingCard]:
-        """The settings that add noise and have a score, as the menu orders them."""
-        return [each for each in self.cards if each.privacy and not each.setting.silent]
+        """The settings that add noise, as the menu orders them."""
+        return [each for each in self.cards if not each.setting.silent]
 
     def __getitem__(self, id: str) -> SettingCard:
         return next(each for each in self.cards if each.id == id)

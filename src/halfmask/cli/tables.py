@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from halfmask.menus.placed import OUTSIDE, score_words
+
 if TYPE_CHECKING:
     from halfmask.choice.held_out import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
@@ -27,7 +29,8 @@ def choice_rows(found: "Choice") -> Rows:
 def _cells(each: "MenuSetting | None") -> list[str]:
     if each is None:  # not a dash and "none", which is the setting that masks nothing
         return ["", "no setting fits", "", ""]
-    return [each.id, str(each.setting), f"{each.privacy.median:.3f}", f"{each.utility.median:.3f}"]
+    scores = [OUTSIDE if each.outside else f"{score.median:.3f}" for score in (each.privacy, each.utility)]
+    return [each.id, str(each.setting), *scores]
 
 
 def assignment_rows(found: "Assignment") -> Rows:
@@ -68,7 +71,8 @@ def advice_rows(found: "Recommendation") -> Rows:
             f"{each.low:.2f} to {each.high:.2f}",
             "-" if each.once is None else f"{each.once:.2f}",
         ]
-        row += [f"{each.entry.privacy.median:.2f}", f"{each.entry.utility.median:.2f}"]
+        scores = (each.entry.privacy, each.entry.utility)
+        row += [score_words(score.median, known=each.entry.outside) for score in scores]
         row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
         row += ["-" if each.reward is None else f"{each.reward:g}"] * rewards
         table.append(row)

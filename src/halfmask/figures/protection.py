@@ -55,7 +55,7 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
     shown = sorted(card.masking(), key=_score)
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
-        measures["privacy score"].append(_score(each))
+        measures["privacy score"].append(each.privacy.median if each.privacy else None)
         measures["reconstruction"].append(ratio(each.found("reconstruction")))
         measures["smoothing"].append(smoothed(each.found("smoothing")))
         measures["re-identification"].append(_unnamed(each.found("re-identification")))

@@ -92,6 +92,5 @@ def place(
 
 def _placed(q: FloatArray, u: FloatArray, passes: bool) -> Placed:
     found = [np.percentile(each, (50, 10)) for each in (q, u)]
-    outside = not all(0 <= value <= 1 for each in found for value in each)
     of_privacy, of_utility = (Score(*(float(value) for value in np.clip(each, 0, 1))) for each in found)
-    return Placed(of_privacy, of_utility, outside, passes)
+    return Placed(of_privacy, of_utility, outside(found), passes)

@@ -9,6 +9,7 @@ from halfmask.figures.noise import NoiseCurve, total_label
 from halfmask.figures.style import look, looks
 from halfmask.figures.trajectories import Band
 from halfmask.menus.menu import Menu
+from halfmask.menus.placed import score_words
 
 MOMENTS = {"mean": "mean", "std": "standard deviation", "entropy": "entropy"}
 
@@ -61,7 +62,10 @@ def users_figure(data: dict[str, Band], menu: Menu | None, caption: str) -> Inte
     traces = []
     for place, (name, found) in enumerate(data.items()):
         style = look(place)
-        about = f", {menu[name].setting}, privacy {menu[name].privacy.median:.2f}" if menu else ""
+        about = ""
+        if menu:
+            score = score_words(menu[name].privacy.median, known=menu[name].outside)
+            about = f", {menu[name].setting}, privacy {score}"
         hover = (
             f"<b>{name}</b>{about}<br>%{{x:,}} users: utility %{{y:.3f}}"
             "<br>from %{customdata[0]:.3f} to %{customdata[1]:.3f}"
