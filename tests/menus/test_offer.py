@@ -9,22 +9,37 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
+from halfmask.audits.audit import audit_menu
+from halfmask.audits.least_noise import reconstruction_floor
+from halfmask.audits.verdict import HIGH_SCORE
 from halfmask.choice.mix import mix
 from halfmask.choice.personal import population_prior
 from halfmask.errors import OptionError
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
+from halfmask.figures.inputs import Inputs
+from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.demands import Demand
 from halfmask.menus.menu import Menu, menu_json, read_menu, write_menu
 from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
+from halfmask.menus.optimize import optimize
 from halfmask.menus.placed import OUTSIDE
 from halfmask.menus.promise import Question
 from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
-from halfmask.menus.words import protection_cells, total_error
+from halfmask.menus.scored import AnyStudy
+from halfmask.menus.solve import least_noise
+from halfmask.menus.words import producers_needed, protection_cells, total_error, usual_error
+from halfmask.pages.first_page import danger, offer_section
 from halfmask.profiles.build import build_profile
+from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
-from halfmask.protection.guess import guess_error
+from halfmask.protection.guess import guess_error, guess_errors
 from halfmask_device import law_of
 from halfmask_device.setting import MOST_UNMASKED
-from tests.evaluation.direct_cases import household
+from tests.audits.cards import few_attacks
+from tests.choice.cases import as_read
+from tests.evaluation.direct_cases import Case, household
 from tests.menus.cases import QUESTION, street, studied
 
 
@@ -154,6 +169,86 @@ def test_scores_outside_the_study_are_said_to_be_and_never_shown() -> None:
     table = {row[0]: row for row in offer_rows(found)[1:]}
     assert all(OUTSIDE in table[each.id] for each in outside)
     assert not any(OUTSIDE in table[each.id] for each in found.settings if not each.outside)
+    with few_attacks():
+        card = audit_menu(found, street().profile, seed=3, window=4)
+    for each in found.settings:
+        scores = (card[each.id].privacy, card[each.id].utility)
+        assert scores == ((None, None) if each.outside else (each.privacy, each.utility))
+        assert not each.outside or not any("High score" in told for told in card[each.id].warnings)
+    assert any(each.outside and each.privacy.median > HIGH_SCORE for each in found.settings), "the check can fail"
+
+
+@cache
+def still() -> tuple[Profile, AnyStudy]:
+    """Readings that all have one size, and a study of them."""
+    homes = Case([name for name in "abcd" for _ in range(24)], 4 * list(range(24)), [2.5] * 96).profile
+    return homes, as_read(evaluate_grid(homes, grid("laplace:b=0.01|0.05|0.5"), Experiment.on(homes, sizes="all")))
+
+
+def test_of_readings_that_do_not_vary_the_guess_is_not_known() -> None:
+    """Without a report they are guessed exactly: the ratio of errors is 0/0, and null in a file."""
+    homes, study = still()
+    found = optimize(study, profile=homes, question=QUESTION, max_mean=1, max_std=1).menu
+    assert [each.protection.guess for each in found.settings if each.protection] == [None] * len(found.settings)
+    assert [each["protection"]["guess"] for each in menu_json(found)["settings"]] == [None] * len(found.settings)
+    assert all(protection_cells(found, each)[0] == "-" for each in found.settings)
+    assert not any("next to nothing" in danger(each) for each in found.settings)
+    people = population_of(homes)
+    assert np.isnan(guess_errors("laplace", np.array([[0.05], [0.5]]), people)).all()
+    solved = least_noise(1.0, QUESTION, profile=homes)
+    assert [each.guess for each in solved.solutions] == [None] * len(solved.solutions)
+    assert population_of(street().profile).varies
+
+
+def test_no_noise_is_chosen_by_the_guess_of_readings_that_do_not_vary() -> None:
+    homes, study = still()
+    for ask in (
+        lambda: offer(homes, study, question=QUESTION),
+        lambda: optimize(study, profile=homes, question=QUESTION, by="guess"),
+        lambda: optimize(study, profile=homes, question=QUESTION, require=(Demand("guess", 0.2),)),
+        lambda: reconstruction_floor(homes, made().menu, 0.2),
+    ):
+        with pytest.raises(OptionError, match="same size") as refused:
+            ask()
+        assert (refused.value.code, refused.value.fields) == ("option", ("profile",))
+        assert "epsilon" in refused.value.hint
+
+
+@cache
+def trial() -> Profile:
+    """Fifty homes over nine days, of which two begin a day earlier and stay a day longer, with next to no readings."""
+    rng = np.random.default_rng(4)
+    rows = [(f"home-{n}", hour, float(rng.lognormal())) for n in range(50) for hour in range(24, 240, 2)]
+    ends = [*range(0, 24, 2), *range(240, 264, 2)]
+    rows += [(f"home-{n}", hour, float(rng.uniform(0, 0.002))) for n in range(2) for hour in ends]
+    return Case(*zip(*sorted(rows), strict=True)).profile
+
+
+def test_where_a_few_empty_periods_decide_the_mean_the_median_says_how_many_producers() -> None:
+    """By the mean no level could be offered to these fifty; half of their days err by far less."""
+    homes = trial()
+    quiet = grid("laplace:b=0.0001|0.0005|0.001|0.01")
+    study = as_read(evaluate_grid(homes, quiet, Experiment.on(homes, sizes="all")))
+    found = offer(homes, study, question=QUESTION, within=0.1).menu
+    assert found.provenance["offer"]["decides"] == "median"
+    for each in found.settings[:-1]:
+        told = each.protection
+        assert told is not None
+        assert told.usual is not None
+        assert told.errors[50] > 10 * told.usual
+        assert each.needed == pytest.approx(50 * (told.usual / 0.1) ** 2, abs=1.5)
+        assert usual_error(homes, each.setting, each.needed, step=QUESTION.step) <= 0.1  # type: ignore[arg-type,operator]
+        by_mean = producers_needed(homes, each.setting, 0.1, step=QUESTION.step)
+        assert by_mean is not None
+        assert by_mean > 50, "the check can fail"
+    enough = [each.id for each in found.settings[:-1] if each.needed is not None and each.needed <= 50]
+    assert enough
+    page = offer_section(Inputs(Path("trial"), "trial", homes, None, None, None, None, None, found))
+    assert f"offer {', '.join(enough)} of the table" in page
+    assert "so the median decides" in page
+    assert any("so the median decides" in told for told in offer_notes(found))
+    assert made().menu.provenance["offer"]["decides"] == "mean"
+    assert not any("median" in told for told in offer_notes(made().menu))
 
 
 def test_the_cost_of_the_guarantee_is_said_in_one_sentence() -> None:

@@ -244,6 +244,18 @@ def test_figures_of_few_steps_are_written_in_full() -> None:
     assert "10.3 to 10.6," in InWords("A", 10.4, 10.25001, 10.6, {}).sentence()
 
 
+@pytest.mark.parametrize("reading", [14.7499, 14.75, 0.099951])
+def test_a_figure_is_rounded_once(reading: float) -> None:
+    """On a lattice finer than three digits the place is the reading; rounded again, 14.7499 became 14.8."""
+    low, high = shown(PrivacySetting.parse("none"), reading, 1e-5 if reading < 1 else 0.001) or (0, 0)
+    words = InWords("A", reading, low, high, {}, 1e-5 if reading < 1 else 0.001)
+    assert "lattice" not in words.sentence()
+    assert words.range() is None
+    near = InWords("A", reading, reading - 0.0011, reading + 0.0011, {}, 1e-6)
+    assert (near.range() is None) == (reading > 1), "a digit apart in print, and next to none in truth"
+    assert InWords("A", 14.7, 14.6, 14.8, {}, 0.001).range() == ("14.6", "14.8")
+
+
 def test_the_expected_error_of_a_total_is_the_studys_mean_global_error() -> None:
     study, setting = evaluated(), PrivacySetting.parse("laplace:0.5")
     of_setting = study.metrics[study.grid.texts().index(str(setting))][..., 3]

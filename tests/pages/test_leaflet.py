@@ -15,11 +15,12 @@ import pytest
 
 import halfmask
 from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, write_menu
 from halfmask.menus.offer import offer
 from halfmask.menus.promise import Protection
 from halfmask.menus.words import shown
-from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _times, example_day, leaflet
+from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
 from tests.browser import PATIENCE, launched
 from tests.cli.program import halfmask as program
 from tests.cli.program import refused
@@ -70,6 +71,17 @@ def test_each_level_says_what_the_menu_says(language: str) -> None:
             assert f"{end:.3g}".replace(".", comma).replace("-", "\u2212") in section
         b, steps = entry.setting.parameters[0], round(QUESTION.change / 0.001)
         assert TEXTS[language]["times"].format(right=laplace_odds(b / 0.001, steps), of=100) in section
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(14.75, "14.8 kWh shows as it is"), (0.4, "0.4 kWh shows as 0.397 to 0.403")]
+)
+def test_a_range_below_three_digits_is_none(size: float, said: str) -> None:
+    """14.747 to 14.753, each rounded for itself, looked as wide as 14.7 to 14.8; 0.397 has all of its digits."""
+    menu = offered()
+    words = json.loads(resources.files("halfmask.pages").joinpath("leaflet_texts.json").read_text("utf-8"))["en"]
+    quiet = replace(menu.settings[0], setting=PrivacySetting.parse("laplace:0.0018"))
+    assert any(f"A reading of {said}" in each.words for each in _sentences(quiet, menu, words, "kWh", size, None))
 
 
 def laplace_odds(b: float, steps: int) -> int:

@@ -26,10 +26,10 @@ from halfmask.menus.promise import NO_PROMISE, Question, default_question, prote
 from halfmask.menus.public import EPSILON, public_summary
 from halfmask.menus.recognised import recognised_shares
 from halfmask.menus.scored import AnyStudy
-from halfmask.menus.words import producers_needed, total_errors, usual_error
+from halfmask.menus.words import producers_needed, total_errors, uneven, usual_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
-from halfmask.protection.guess import guess_error
+from halfmask.protection.guess import check_varies, guess_error
 from halfmask_device.decimals import number_text, upwards
 
 NAMES: Mapping[int, tuple[str, ...]] = {
@@ -46,8 +46,9 @@ LEVELS = 4
 WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
-UNEVEN = 1.5
-"""From this ratio of the mean to the median of periods' errors on, a few periods decide the mean, and that is said."""
+MEAN, MEDIAN = "mean", "median"
+"""Which of the periods' errors says how many producers a level needs."""
+FEW_PERIODS = "the mean is decided by a few periods with next to nothing in them, so the median decides"
 
 
 @dataclass(frozen=True)
@@ -87,24 +88,35 @@ def offer(
         raise OptionError(f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart")
     if not 0 < within < 1:
         raise OptionError(f"an error of {within:g} is not between 0 and 1: give one like 0.01, or 1%")
+    people = population_of(profile)
+    check_varies(people)
     asked = question or default_question(profile)
     guarded = _guarded(study, profile, asked)
     paper = guarded.menu
     paper.check_data(profile)
-    people = population_of(profile)
     targets = [(number + 1) / (levels + 1) for number in range(levels)]
     settings = [least_laplace(target, people, asked) for target in targets]
     _check_apart(settings, people, asked)
     placed = place(settings, profile, paper)
     *named, unmasked = _recognised(evidence, [*settings, PrivacySetting("none")], asked.step)
+    scaled = paper.provenance.get("error") == "scaled"
+    decides = MEDIAN if uneven(profile, settings[0], scaled=scaled, step=asked.step) else MEAN
     entries = [
-        _level(number, targets, setting, placed[setting], named[number], (profile, people, asked, within, paper))
+        _level(
+            number, targets, setting, placed[setting], named[number], (profile, people, asked, within, scaled, decides)
+        )
         for number, setting in enumerate(settings)
     ]
     shown = replace(protection_of(PrivacySetting("none"), people, asked), recognised=unmasked)
     open_ = replace(none_setting(), name=OPEN, protection=shown)
     cost = guarded.costs.largest if guarded.costs else None
-    made = {"step": 1 / (levels + 1), "within": within, "producers": population(profile), "guarantee_costs": cost}
+    made = {
+        "step": 1 / (levels + 1),
+        "within": within,
+        "producers": population(profile),
+        "guarantee_costs": cost,
+        "decides": decides,
+    }
     kept = {name: value for name, value in paper.provenance.items() if name not in ("require", "bins")}
     menu = Menu(
         settings=(*entries, open_),
@@ -179,10 +191,9 @@ def _level(
     setting: PrivacySetting,
     placed: Placed,
     recognised: float | None,
-    of: tuple[Profile, Population, Question, float, Menu],
+    of: tuple[Profile, Population, Question, float, bool, str],
 ) -> MenuSetting:
-    profile, people, question, within, paper = of
-    scaled = paper.provenance.get("error") == "scaled"
+    profile, people, question, within, scaled, decides = of
     protection = replace(
         protection_of(setting, people, question),
         errors=total_errors(profile, setting, scaled=scaled, step=question.step),
@@ -200,7 +211,7 @@ def _level(
         name=NAMES[len(targets)][number],
         outside=placed.outside,
         protection=protection,
-        needed=producers_needed(profile, setting, within, scaled=scaled, step=question.step),
+        needed=producers_needed(profile, setting, within, usual=decides == MEDIAN, scaled=scaled, step=question.step),
     )
 
 
@@ -248,14 +259,14 @@ def offer_notes(menu: Menu) -> list[str]:
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
             "100 and so on: mean error of a period's total of so many producers, as devices draw; needs: producers for "
-            f"a mean error of {made['within']:.2%}"
+            f"a {decider(menu)} error of {made['within']:.2%}"
         )
         if usual := _usual(menu):
             notes.append(usual)
         short = [each for each in menu.settings if each.needed is not None and each.needed > made["producers"]]
         notes += [
-            f"{each.id} ({each.name}) needs {each.needed:,} producers for a mean error of {made['within']:.2%}: "
-            f"there are {made['producers']:,}"
+            f"{each.id} ({each.name}) needs {each.needed:,} producers for a {decider(menu)} error of "
+            f"{made['within']:.2%}: there are {made['producers']:,}"
             for each in short
         ]
     return notes
@@ -264,14 +275,23 @@ def offer_notes(menu: Menu) -> list[str]:
 def _usual(menu: Menu) -> str:
     """The error of the middle period beside the mean, which a period that is nearly empty can decide alone."""
     users = menu.provenance["offer"]["producers"]
-    known = {each.id: each.protection for each in menu.settings if each.protection}
-    usual = {name: found.usual for name, found in known.items() if found.usual is not None}
+    usual = usual_errors(menu)
     if not usual:
         return ""
-    uneven = any(known[name].errors.get(users, 0.0) > UNEVEN * error for name, error in usual.items())
-    why = "; the mean is decided by a few periods with next to nothing in them" if uneven else ""
+    why = f"; {FEW_PERIODS}" if decider(menu) == MEDIAN else ""
     told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
     return f"of {users:,} producers, half of the periods' totals are expected to err by less than: {told}{why}"
+
+
+def usual_errors(menu: Menu) -> dict[str, float]:
+    """The median over periods of a total's error, of all producers, by id."""
+    known = {each.id: each.protection for each in menu.settings if each.protection}
+    return {name: found.usual for name, found in known.items() if found.usual is not None}
+
+
+def decider(menu: Menu) -> str:
+    """Which error says how many producers a level needs, `MEAN` or `MEDIAN`."""
+    return str(menu.provenance.get("offer", {}).get("decides", MEAN))
 
 
 def _epsilon(value: float | None) -> str:

@@ -17,6 +17,8 @@ from halfmask_device.decimals import number_text, upwards
 
 CROWDS = (100, 1000)
 TIMES_OUT_OF_TEN = 8
+UNEVEN = 1.5
+"""Ratio of the mean to the median of periods' errors from which a few periods decide the mean."""
 FINE = 1000
 """Steps from which on a lattice is too fine to make a difference in a quantile of the noise."""
 
@@ -47,17 +49,36 @@ class InWords:
         value = f"{self.reading:.3g} {unit}".strip()
         if self.low is None or self.high is None:
             return f"{value} is masked by a rule without a noise law"
-        low, high = self._figure(self.low), self._figure(self.high)
-        if low != high:
-            return f"{value} shows as {low} to {high}, {TIMES_OUT_OF_TEN} times out of 10"
-        if self.low == self.high and low != f"{self.reading:.3g}":
-            return f"{value} shows as {low}, its place on the lattice, {TIMES_OUT_OF_TEN} times out of 10 or more"
-        return f"{value} shows as it is" + ("" if self.low == self.high else ", to three digits")
+        if (ends := self.range()) is not None:
+            return f"{value} shows as {ends[0]} to {ends[1]}, {TIMES_OUT_OF_TEN} times out of 10"
+        if few_steps(self.low, self.step) and (place := number_text(self.low)) != f"{self.reading:.3g}":
+            return f"{value} shows as {place}, its place on the lattice, {TIMES_OUT_OF_TEN} times out of 10 or more"
+        return f"{value} shows as it is" + ("" if self.low == self.high == self.reading else ", to three digits")
+
+    def range(self) -> tuple[str, str] | None:
+        """Both ends in print; None without a noise law, or if they are one in print."""
+        if self.low is None or self.high is None or one_in_print(self.low, self.high, self.step):
+            return None
+        return self._figure(self.low), self._figure(self.high)
 
     def _figure(self, value: float) -> str:
-        """Three digits, or all of a value of fewer than 1,000 steps, so that it lies on the lattice."""
-        exact = self.step is not None and abs(value) < 1000 * self.step
-        return number_text(value) if exact else f"{value:.3g}"
+        return number_text(value) if few_steps(value, self.step) else f"{value:.3g}"
+
+
+def few_steps(value: float, step: float | None) -> bool:
+    """Whether a value has fewer than 1,000 steps: all of its digits are then written, so that it lies on the lattice.
+
+    Any other is written in three digits.
+    """
+    return step is not None and abs(value) < 1000 * step
+
+
+def one_in_print(low: float, high: float, step: float | None) -> bool:
+    """Whether both ends are the same to three digits. Rounded each for itself they may look a whole digit apart."""
+    if low == high:
+        return True
+    largest = max(abs(low), abs(high))
+    return not few_steps(largest, step) and high - low < 10.0 ** (math.floor(math.log10(largest)) - 2)
 
 
 def noise_quantile(setting: PrivacySetting, probability: float) -> float:
@@ -164,6 +185,12 @@ def usual_error(
     return None if found is None else float(np.median(found))
 
 
+def uneven(profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None) -> bool:
+    """Whether a few periods decide the mean error of a total: the median is then what is usual, and decides."""
+    found = period_errors(profile, setting, population(profile), scaled=scaled, step=step)
+    return found is not None and bool(found.mean() > UNEVEN * np.median(found))
+
+
 def crowds_of(profile: Profile) -> list[int]:
     """100, 1,000 and all users, where there are so many."""
     people = population(profile)
@@ -179,12 +206,21 @@ def total_errors(
 
 
 def producers_needed(
-    profile: Profile, setting: PrivacySetting, within: float, *, scaled: bool = False, step: float | None = None
+    profile: Profile,
+    setting: PrivacySetting,
+    within: float,
+    *,
+    usual: bool = False,
+    scaled: bool = False,
+    step: float | None = None,
 ) -> int | None:
-    """How many producers the mean error of a total takes; it falls with the root of their number, or very nearly so."""
-    users = population(profile)
+    """How many producers the mean error of a total takes, or the ``usual`` one, the median.
+
+    It falls with the root of their number, or very nearly so.
+    """
+    users, error_of = population(profile), usual_error if usual else total_error
     for _ in range(2):
-        error = total_error(profile, setting, users, scaled=scaled, step=step)
+        error = error_of(profile, setting, users, scaled=scaled, step=step)
         if error is None:
             return None
         users = math.ceil(users * (error / within) ** 2)

@@ -10,6 +10,7 @@ from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.paper import PAPER
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
+from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors
 from halfmask.menus.placed import score_words
 from halfmask.menus.promise import HIDES, NO_PROMISE, Question
 from halfmask.menus.words import brief
@@ -193,11 +194,17 @@ def costs(menu: Menu) -> list[str]:
         f"Error: of a {period}'s total of so many producers, on average, in % of the total, if all take that level."
     ]
     if made:
-        told[0] += f" Producers needed: for an error of {percent(made['within'])}."
+        told[0] += f" Producers needed: for {_error(menu)} of {percent(made['within'])}."
+        if decider(menu) == MEDIAN:
+            usual = [f"{percent(error)} under {id}" for id, error in usual_errors(menu).items()]
+            told.append(
+                f"{FEW_PERIODS[:1].upper()}{FEW_PERIODS[1:]}. Of {made['producers']:,} producers, half of the totals "
+                f"are expected to err by less than {listed(usual)}."
+            )
         short = [e for e in menu.settings if e.needed is not None and e.needed > made["producers"]]
         told += [
-            f"{each.id} ({each.name}) needs {each.needed:,} producers for an error of {percent(made['within'])}; there "
-            f"are {made['producers']:,}."
+            f"{each.id} ({each.name}) needs {each.needed:,} producers for {_error(menu)} of {percent(made['within'])}; "
+            f"there are {made['producers']:,}."
             for each in short
         ]
         if made.get("guarantee_costs") is not None:
@@ -207,6 +214,11 @@ def costs(menu: Menu) -> list[str]:
                 "score promises nothing."
             )
     return told
+
+
+def _error(menu: Menu) -> str:
+    """The error that decides how many producers a level needs."""
+    return "a median error" if decider(menu) == MEDIAN else "an error"
 
 
 def _decision(inputs: Inputs, menu: Menu) -> Markup:

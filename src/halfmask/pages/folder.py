@@ -39,8 +39,8 @@ def shown_as(words: InWords) -> str:
     """What a typical reading shows as, with a true minus."""
     if words.low is None or words.high is None:
         return "masked by a rule without a noise law"
-    low, high = f"{words.low:.3g}", f"{words.high:.3g}"
-    return "as it is" if low == high else f"{low} to {high}".replace("-", "−")
+    ends = words.range()
+    return "as it is" if ends is None else " to ".join(ends).replace("-", "−")
 
 
 def errors_of(words: InWords) -> list[str]:

@@ -17,7 +17,7 @@ from halfmask import __version__
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
-from halfmask.menus.words import noise_quantile, shown
+from halfmask.menus.words import few_steps, noise_quantile, one_in_print, shown
 from halfmask.pages.first_page import LARGE
 from halfmask.pages.page import Markup, allowed, page_file, render
 from halfmask.protection.guarantees.units import odds
@@ -163,10 +163,11 @@ def _sentences(
     told, found, asked = [], entry.protection, menu.question
     if found and found.hides_next_to_nothing:
         told.append(Told(words["nothing"], "nothing"))
-    range_ = shown(entry.setting, size, asked.step if asked else None)
+    step = asked.step if asked else None
+    range_ = shown(entry.setting, size, step)
     if range_:
-        low, high = (_number(each, words) for each in range_)
-        key = "shows_as_is" if low == high else "shows"
+        low, high = ((_exact if few_steps(each, step) else _number)(each, words) for each in range_)
+        key = "shows_as_is" if one_in_print(*range_, step) else "shows"
         told.append(Told(words[key].format(reading=reading, low=low, high=high)))
     if found and found.guess is not None:
         told.append(Told(words["guess"].format(guess=_percent(found.guess, 0, words))))
@@ -215,7 +216,7 @@ def _number(value: float, words: Mapping[str, Any]) -> str:
 
 def _exact(value: float, words: Mapping[str, Any]) -> str:
     """All digits: no promise holds for a larger change than it was computed for."""
-    return number_text(value).replace(".", words["decimal"])
+    return number_text(value).translate({ord("."): words["decimal"], ord("-"): MINUS})
 
 
 def _whole(value: int, words: Mapping[str, Any]) -> str:

@@ -184,7 +184,7 @@ class Explorer:
                 errors.append({"users": users, "error": error})
         period = profile.period.text
         return {
-            "sentence": InWords("", reading, low, high, {}).sentence(self.inputs.unit),
+            "sentence": InWords("", reading, low, high, {}, asked.step if asked else None).sentence(self.inputs.unit),
             "errors": errors,
             "period": period,
         }
