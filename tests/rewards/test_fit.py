@@ -1,15 +1,17 @@
 """The model of producers is found again from choices made by it, and agrees with another program's fit."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from halfmask.errors import OptionError
 from halfmask.rewards.design import designed
-from halfmask.rewards.fit import OUT, Choices, Fit, _Likelihood, _scale, fit, grouped
+from halfmask.rewards.fit import OUT, REACH, Choices, Fit, _Likelihood, _scale, fit, grouped
 from halfmask.rewards.model import ChoiceModel
-from tests.statistics import mean_within
+from tests.statistics import FALSE_ALARM, mean_within
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 TRUE = {"take": -2.0, "worth": 3.0, "money": 0.8}
@@ -100,6 +102,47 @@ def test_the_price_of_privacy_has_an_interval_that_holds_the_truth_and_not_anoth
     held = [sum(low < factor * truth < high for _, low, high in prices) for factor in (1.0, 1.3)]
     assert held[0] >= 49  # 57 of 60 are meant; below 49 has a chance of 3e-5
     assert held[1] < 36
+
+
+def price_error(model: ChoiceModel, price: float) -> float:
+    """How many standard errors worth - price money is from 0."""
+    off = np.array([1.0, -price])
+    return float((model.worth - price * model.money) / np.sqrt(off @ np.array(model.covariance)[1:3, 1:3] @ off))
+
+
+def test_the_interval_of_the_price_holds_the_prices_that_the_choices_allow(studies: list[Fit]) -> None:
+    """By the delta method it would be symmetric around the price: too short where money is uncertain."""
+    for each in studies:
+        price, low, high = each.model.price_of_privacy()
+        assert low < price < high
+        assert [price_error(each.model, end) for end in (low, high)] == pytest.approx([REACH, -REACH], rel=1e-6)
+        assert high - price > price - low
+
+
+def test_a_price_in_money_that_may_do_nothing_may_be_any_amount() -> None:
+    covariance = np.diag([0.01, 0.01, 0.04, 0.0])
+    sure, unsure = (ChoiceModel(-1.0, 3.0, m, 0.0, tuple(map(tuple, covariance.tolist()))) for m in (0.8, 0.3))
+    assert np.isfinite(sure.price_of_privacy()).all()
+    assert unsure.price_of_privacy() == (pytest.approx(10.0), -np.inf, np.inf)
+    assert np.isnan(ChoiceModel(-1.0, 3.0, 0.3).price_of_privacy()[1:]).all()
+
+
+def test_the_interval_of_the_price_keeps_its_word_where_little_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRUE, "money", 0.15)
+    truth, found = TRUE["worth"] / TRUE["money"], list[ChoiceModel]()
+    for seed in range(200):
+        with suppress(OptionError):  # money seems to do harm, or cannot be told from privacy
+            found.append(fit(chosen(60, 1, seed=seed)).model)
+    least = binom.ppf(FALSE_ALARM, len(found), 0.95)
+    held = [low <= truth <= high for _, low, high in (each.price_of_privacy() for each in found)]
+    symmetric = [abs(each.worth / each.money - truth) <= reach_by_delta_method(each) for each in found]
+    assert sum(symmetric) < least <= sum(held)
+
+
+def reach_by_delta_method(model: ChoiceModel) -> float:
+    """Half of the interval that takes worth / money for normal around its estimate."""
+    slope = np.array([1 / model.money, -model.worth / model.money**2])
+    return float(REACH * np.sqrt(slope @ np.array(model.covariance)[1:3, 1:3] @ slope))
 
 
 def test_rewards_that_move_with_privacy_are_refused() -> None:

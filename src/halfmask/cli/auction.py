@@ -13,16 +13,19 @@ def auction(options: Auction) -> None:
     people, bought = buy(options)
     if isinstance(bought, Purchase):
         asked = int((bought.lottery[:, 0] < 1).sum())
-        rows = [["producers asked", f"{asked:,} of {len(people):,}"], ["total variance", f"{bought.variance:.6g}"]]
-        rows += [["payments", f"{bought.spent:.6g}"], ["stated costs", f"{bought.costs.sum():.6g}"]]
         drawn = [who for who, shown in zip(people, bought.lottery, strict=True) if (shown > 0).sum() > 1]
+        sums = {"total variance": bought.variance, "payments": bought.spent, "stated costs": bought.costs.sum()}
+        rows = [["producers asked", f"{asked:,} of {len(people):,}"]]
+        rows += [[name + ", expected" * bool(drawn), f"{each:.6g}"] for name, each in sums.items()]
         rows += [["has a lottery of two settings", each] for each in drawn]
     else:
-        rows = [
-            ["producers bought", f"{len(bought.bought):,} of {len(people):,}"],
-            ["epsilon of one count, for another answer of one producer, delta 0", upwards(bought.epsilon, 4)],
-        ]
-        rows += [["payment to each", f"{bought.payment:.6g}"], ["in all", f"{bought.payment * len(bought.bought):.6g}"]]
+        rows = [["producers bought", f"{len(bought.bought):,} of {len(people):,}"]]
+        if len(bought.bought):
+            rows += [
+                ["epsilon of one count, for another answer of one producer, delta 0", upwards(bought.epsilon, 4)],
+                ["payment to each", f"{bought.payment:.6g}"],
+                ["in all", f"{bought.payment * len(bought.bought):.6g}"],
+            ]
     print_rows([["", ""], *rows])
     print("No bidder gains by stating another cost. Nothing here proves that readings are true, or names people.")
     if options.output is not None:

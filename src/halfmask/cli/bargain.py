@@ -11,7 +11,8 @@ def bargain(options: BargainOptions) -> None:
     rows = [["round", "producers ask for", "consumer asks for", "reward", "consumer offers", "would accept", "answer"]]
     for each in found.rounds:
         asked = [f"privacy {each.delta:+.3f}", f"utility {each.c:+.3f}", f"{each.reward:.3g}"]
-        rows.append([str(each.number), *asked, each.offered or "-", f"{each.accepted_by:.0%}", each.answered or "-"])
+        offered = ["-", "-"] if each.offered is None else [each.offered, f"{each.accepted_by:.2%}"]
+        rows.append([str(each.number), *asked, *offered, each.answered or "-"])
     print_rows(rows)
     if found.deal is None:
         print(f"No deal: {found.reason}.")

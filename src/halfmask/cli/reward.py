@@ -32,7 +32,7 @@ def reward(options: Reward) -> None:
     for told in found.splitting:
         print(f"Splitting: {told}; the service allows one report per producer and time, and cannot tell one from many.")
     for told in found.dominated:
-        print(f"Nobody would choose {told}.")
+        print(f"{told}.")
     curve = [["budget a period", "total within", "utility", "take part", "price of utility"]]
     for at in found.curve:
         price = "" if at.price is None else f"{at.price:,.4g}"
@@ -40,7 +40,7 @@ def reward(options: Reward) -> None:
     print_rows(curve, "What money buys, up to where more buys next to nothing")
     lines = [["utility", "total within", *found.honest.rewards]]
     for equal in found.equal:
-        needed = (f"{max(each, 1):,.0f}" for each in equal.producers.values())
+        needed = (f"{each:,}" for each in equal.whole.values())
         lines.append([f"{equal.utility:.3f}", f"{equal.within:.2%}", *needed])
     print_rows(lines, "Lines of equal utility: how many producers reach it, if all of them show that setting")
     if options.output is not None:

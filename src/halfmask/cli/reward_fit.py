@@ -22,15 +22,15 @@ def reward_fit(options: RewardFit = DEFAULTS) -> None:
     print_rows(rows, f"{found.occasions:,} choices of {found.producers:,} producers; errors {errors}")
     if found.spread_range is not None:
         print(_differ(model.spread, *found.spread_range))
-    price, low, high = model.price_of_privacy()
-    print(f"A unit of privacy is worth {price:.4g} in money, from {low:.4g} to {high:.4g} in 95 of 100 such studies.")
+    print(f"What a unit of privacy is worth in money: {model.price_told()}.")
     if options.output is not None:
         note(f"wrote {options.output}")
 
 
 def _differ(spread: float, low: float, high: float) -> str:
     """How much what privacy is worth differs between producers, and what is known of that."""
-    told = f"What a unit of privacy is worth differs between producers by {spread:.4g} (standard deviation): "
-    if low > 0:
-        return f"{told}from {low:.4g} to {high:.4g} in 95 of 100 such studies."
-    return f"{told}at most {high:.4g} in 95 of 100 such studies, and they may as well all be alike."
+    alike = "" if low > 0 else ", so they may as well all be alike"
+    return (
+        f"The value of a unit of privacy differs between producers by {spread:.4g} (standard deviation; 95 % interval "
+        f"{low:.4g} to {high:.4g}{alike})."
+    )

@@ -52,8 +52,8 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
             f"{np.median(mixes):.3f}, {mixes.min():.3f} to {mixes.max():.3f} in 95 of 100 draws."
         )
     if result.learned is not None:
-        learned, own = result.learned.worth / result.learned.money, options.worth / options.money
-        print(f"A unit of privacy is worth {own:.2f} in money to producers; the consumer learned {learned:.2f}.")
+        own, learned = options.worth / options.money, result.learned.price_told()
+        print(f"A unit of privacy is worth {own:.4g} in money to producers; the consumer learned {learned}.")
     if lies and found.suspects is not None:
         caught, wrongly = len(found.suspects & result.liars.keys()), len(found.suspects - result.liars.keys())
         bare = len(found.unmasked_liars - found.suspects)

@@ -99,7 +99,7 @@ def _offers(found: "Schedule") -> Markup:
 def _equal(found: "Schedule") -> Markup:
     """More producers against less noise."""
     rows = [
-        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{max(each, 1):,.0f}" for each in at.producers.values())]
+        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,}" for each in at.whole.values())]
         for at in found.equal
     ]
     caption = (
@@ -120,5 +120,5 @@ def _honesty(found: "Schedule") -> list[str]:
         "are one person."
         for each in found.splitting
     ]
-    told += [f"Nobody would choose {each}." for each in found.dominated]
+    told += [f"{each}." for each in found.dominated]
     return told

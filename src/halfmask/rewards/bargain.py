@@ -160,8 +160,8 @@ def _reason(last: BargainRound, now: MenuSetting) -> str:
     if last.offered is None:
         return f"no setting is useful enough ({asked}); producers would take {last.answered}"
     if last.answered is None:
-        return f"no setting is private enough ({asked}); {last.accepted_by:.0%} of producers accept {last.offered}"
+        return f"no setting is private enough ({asked}); {last.accepted_by:.2%} of producers accept {last.offered}"
     return (
-        f"{last.accepted_by:.0%} of producers accept {last.offered} for {last.reward:.3g} a report, half are needed, "
+        f"{last.accepted_by:.2%} of producers accept {last.offered} for {last.reward:.3g} a report, half are needed, "
         f"and {last.answered}, which they ask for, is not useful enough ({asked})"
     )

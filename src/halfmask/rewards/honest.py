@@ -201,7 +201,10 @@ def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
 
 
 def dominated(rewards: FloatArray, privacy: FloatArray) -> list[tuple[int, int]]:
-    """Pairs (k, better): an offer that nobody would choose, as another has no less privacy and no less reward."""
+    """Pairs (k, better): an offer to which another is better in privacy or reward and worse in neither.
+
+    By the choice model some producers take it all the same: not all that they value is privacy and reward.
+    """
     pairs = []
     for k in range(len(rewards)):
         for other in range(len(rewards)):

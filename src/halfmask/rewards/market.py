@@ -31,6 +31,7 @@ BIN = 0.001
 CURVE = 16
 DRAWS = 40
 """Draws of an uncertain model over which rewards are optimised."""
+CLOSE = 1e-9
 UTILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 
 End = Literal["budget", "within", "utility"]
@@ -75,6 +76,11 @@ class Isoline:
     utility: float
     within: float
     producers: Mapping[str, float]
+
+    @property
+    def whole(self) -> dict[str, int]:
+        """The least whole numbers of producers that reach it."""
+        return {id: max(math.ceil(each * (1 - CLOSE)), 1) for id, each in self.producers.items()}
 
 
 class Market:

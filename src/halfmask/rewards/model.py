@@ -97,17 +97,28 @@ class ChoiceModel:
         )
 
     def price_of_privacy(self) -> tuple[float, float, float]:
-        """What a unit of privacy is worth in money, worth / money, with its 95 % interval (delta method).
+        """What a unit of privacy is worth in money, worth / money, with its 95 % interval (Fieller's theorem).
 
-        Without a covariance the interval is (nan, nan).
+        The interval holds every price p at which worth - p money is within 1.96 of its standard errors of 0:
+        (worth - p money)^2 <= 1.96^2 (V_ww - 2 p V_wm + p^2 V_mm). If money itself may be 0, any price may be true, and
+        the interval is (-inf, inf). Without a covariance it is (nan, nan).
         """
         price = self.worth / self.money
         if self.covariance is None:
             return price, np.nan, np.nan
-        slope = np.array([1 / self.money, -self.worth / self.money**2])
-        error = float(np.sqrt(slope @ np.array(self.covariance)[1:3, 1:3] @ slope))
-        reach = float(norm.ppf(0.975)) * error
-        return price, price - reach, price + reach
+        (v_ww, v_wm), (_, v_mm) = float(norm.ppf(0.975)) ** 2 * np.array(self.covariance)[1:3, 1:3]
+        a, b, c = self.money**2 - v_mm, self.worth * self.money - v_wm, self.worth**2 - v_ww
+        if a <= 0:
+            return price, -np.inf, np.inf
+        reach = np.sqrt(b**2 - a * c)
+        return price, float((b - reach) / a), float((b + reach) / a)
+
+    def price_told(self) -> str:
+        """The price of privacy and its interval in words."""
+        price, low, high = self.price_of_privacy()
+        if np.isinf(high):
+            return f"{price:.4g} (it may be any amount: what money does is too uncertain)"
+        return f"{price:.4g} (95 % interval {low:.4g} to {high:.4g})"
 
 
 @dataclass(frozen=True, eq=False)

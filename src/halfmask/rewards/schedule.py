@@ -125,7 +125,8 @@ def schedule(
             for each in splits(honest.rewards, market.information)
         ),
         dominated=tuple(
-            f"{ids[worse]}: {ids[better]} is as private and pays as much"
+            f"Privacy and pay alone are no reason to choose {ids[worse]}, since {ids[better]} is at least as private and "
+            f"pays at least as much; by the model {honest.shares[worse]:.1%} of producers choose it all the same"
             for worse, better in dominated(honest.rewards, market.privacy)
         ),
         producers=market.panel.producers,
@@ -158,6 +159,6 @@ def honesty_told(found: Schedule) -> str:
 
 def bound_told(found: Schedule) -> str:
     """How far the rewards without that demand can be from the best there are, at most."""
-    told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.3%}"
+    told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.2%}"
     gap = found.free.within / found.bound - 1 if found.bound else 0.0
-    return f"{told}: they are the best." if gap < 1e-4 else f"{told}: at most {gap:.2%} of its error is missed."
+    return f"{told}: they are the best." if gap < 1e-4 else f"{told}: theirs is at most {gap:.2%} wider."

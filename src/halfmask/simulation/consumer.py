@@ -49,7 +49,7 @@ class ConsumerAgent:
             return None
         paid, seen = (np.array(each) for each in zip(*rows, strict=True))
         try:
-            found = fit(grouped(paid, seen, self.privacy, self.panel.producers))
+            found = fit(grouped(paid, seen, self.privacy, self.panel.producers), mixed=True)
         except OptionError as error:
             self.tell(f"the consumer learns nothing yet: {error}")
             return None

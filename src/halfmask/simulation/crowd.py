@@ -18,7 +18,7 @@ from typing import Any
 
 from halfmask.errors import HalfmaskError, RunError
 from halfmask.simulation.host import no_script
-from halfmask.simulation.producers import STAY_OUT, Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.producers import Behaviour, ProducerAgent, Wishes
 from halfmask.simulation.transport import Connections
 from halfmask.streams import stream
 from halfmask_device.lattice import Lattice
@@ -98,7 +98,7 @@ class Crowd:
 
     def truth(self, day: int) -> tuple[int, int]:
         """In steps, the sum of the readings of those who reported that day and did not leave, and how lies moved it."""
-        stay = [agent for agent in self.agents if agent.setting != STAY_OUT]
+        stay = [agent for agent in self.agents if not agent.gone]
         return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
 
     def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:

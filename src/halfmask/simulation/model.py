@@ -150,6 +150,8 @@ class Simulation:
             self.spent[-1] = self._spent()
             for day in range(len(self.rows), self.days):
                 await self._close(day)
+            if self.learns:
+                self.consumer.learn()  # from the last days too
             ballots = await self._each("ballots", self._paid(self.days - 1))
             lied = await self._each("lied")
         self.connections.close()

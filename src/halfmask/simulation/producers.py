@@ -67,7 +67,7 @@ class ProducerAgent:
         self.stays_out = float(rng.gumbel())
         self.money = wishes.money
         self.address, self.folder = address, folder
-        self.setting, self.gone = STAY_OUT, False
+        self.setting, self.joined, self.gone = STAY_OUT, STAY_OUT, False
         self.truth: dict[int, int] = {}
         self.moved: dict[int, int] = {}
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
@@ -94,40 +94,49 @@ class ProducerAgent:
         return [id for id in sorted(value, key=lambda each: -value[each]) if value[id] > self.stays_out]
 
     def decide(self, rewards: Mapping[str, float]) -> None:
-        """Join, change or leave, as the day's rewards make it; whoever leaves for good stays away."""
+        """Join or change as the day's rewards make it, share nothing that day, or leave for good.
+
+        One whom the day's rewards do not move stays a member, and what it sent before stays. Were it to leave, the
+        service would take back its reports of the day before, which is still open, and the consumer would count it as
+        one who had not taken part at that day's rewards either.
+        """
         if not self.gone and self.rng.random() < self.behaviour.leaves:
             self.gone = True
-        wanted = STAY_OUT if self.gone else next(iter(self.ballot(rewards)), STAY_OUT)
-        if wanted == self.setting:
+            self._leave()
+        self.setting = STAY_OUT if self.gone else next(iter(self.ballot(rewards)), STAY_OUT)
+        if self.setting in (STAY_OUT, self.joined):
             return
-        if self.setting == STAY_OUT:
-            self.sharer.join(self.address, self.campaign, wanted)
-        elif wanted == STAY_OUT:
-            self.sharer.send()  # nothing that it promised is kept back
-            self.sharer.leave(self.campaign)  # which takes back what it sent for the last day, still open
-            self.kept_back.clear()
-            self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
+        if self.joined == STAY_OUT:
+            self.sharer.join(self.address, self.campaign, self.setting)
         else:
-            self.sharer.change(self.campaign, wanted)
-        self.setting = wanted
+            self.sharer.change(self.campaign, self.setting)
+        self.joined = self.setting
+
+    def _leave(self) -> None:
+        if self.joined == STAY_OUT:
+            return
+        self.sharer.send()  # nothing that it promised is kept back
+        self.sharer.leave(self.campaign)  # which takes back what it sent for the last day, still open
+        self.kept_back.clear()
+        self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
 
     def share(self, day: int) -> None:
-        """Mask and queue the day's readings, and send all that is queued unless offline."""
-        if self.setting == STAY_OUT:
-            return
-        readings, self.last = self.readings[day], day
-        if self.behaviour.lies:
-            self._lie(day, readings)
-            return
-        self.kept_back[day] = self._in_steps(readings)
-        self.sharer.put(readings)
-        if self.rng.random() >= self.behaviour.offline:
+        """Mask and queue the day's readings if it takes part, and send all that is queued unless offline."""
+        self.last = day
+        if self.setting != STAY_OUT:
+            readings = self.readings[day]
+            if self.behaviour.lies:
+                self._lie(day, readings)
+                return
+            self.kept_back[day] = self._in_steps(readings)
+            self.sharer.put(readings)
+        if self.kept_back and self.rng.random() >= self.behaviour.offline:
             self.catch_up()
 
     def catch_up(self) -> None:
         """Send what is queued. A reading counts once its report is taken, and never where it is refused, as too late;
         while there is no receipt it is kept back, for the next time."""
-        if self.setting == STAY_OUT or self.behaviour.lies:
+        if not self.kept_back:
             return
         sent = self.sharer.send()
         whole = not sent.waiting and sent.outcomes.keys() <= TAKEN
