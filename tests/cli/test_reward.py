@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 import halfmask
 from halfmask.errors import OptionError, SourceError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.rewards.market import Isoline
 from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.schedule import honesty_told
+from halfmask.rewards.schedule import bound_told, honesty_told
 from tests.choice.cases import homes, menu
 from tests.cli.program import halfmask as run
 
@@ -44,7 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_from_choices_to_a_schedule(folder: Path) -> None:
     learned = run("reward", "fit", "choices.csv", "-o", "model.json", cwd=folder)
     assert learned.returncode == 0, learned.stderr
-    assert "A unit of privacy is worth" in learned.stdout
+    (price,) = re.findall(r"in money: (\S+) \(95 % interval (\S+) to (\S+)\)", learned.stdout)
+    estimate, low, high = map(float, price)
+    assert low < MODEL.worth / MODEL.money < high
+    assert low < estimate < high < 2 * low
     told = run(
         *("reward", "menu.json", "--profile", "homes.profile", "--model", "model.json", "--budget", "300"),
         *("-o", "schedule.json"),
@@ -77,6 +82,36 @@ def test_a_list_with_noise_that_has_edges_is_not_called_honest(folder: Path) -> 
     assert "The noise of C has edges" in told
     assert "against averaging" in told
     assert "honest" not in told.replace("not honest", "").replace("have honest ones", "")
+
+
+def test_a_setting_that_another_outdoes_is_named_with_the_share_that_takes_it(folder: Path) -> None:
+    """By the model of choice some take it all the same, so no sentence may say that nobody would."""
+    unequal = replace(MODEL, spread=1.0)
+    found = halfmask.reward(menu(), profile=folder / "homes.profile", model=unequal, budget=300)
+    assert found.dominated
+    (folder / "unequal.json").write_text(json.dumps(unequal.to_json()))
+    options = ("--profile", "homes.profile", "--model", "unequal.json", "--budget", "300")
+    told = run("reward", "menu.json", *options, cwd=folder).stdout.splitlines()
+    for sentence in found.dominated:
+        worse, better = re.findall(r"\b([A-Z])\b", sentence)
+        assert found.honest.rewards[better] >= found.honest.rewards[worse]
+        assert menu()[better].privacy.median >= menu()[worse].privacy.median
+        assert found.honest.shares[worse] > 0.01
+        assert f" {found.honest.shares[worse]:.1%} " in sentence
+        assert f"{sentence}." in told
+
+
+def test_the_bound_and_the_rewards_it_is_for_are_printed_alike(folder: Path) -> None:
+    """To another number of digits the bound could be printed above the error that it bounds."""
+    found = halfmask.reward(menu(), profile=folder / "homes.profile", model=MODEL, budget=300)
+    assert f" {found.bound:.2%}: they are the best." in bound_told(found)
+    wider = replace(found, bound=found.free.within / 1.05)
+    assert f" {wider.bound:.2%}: theirs is at most 5.00% wider." in bound_told(wider)
+
+
+def test_lines_of_equal_utility_count_whole_producers_who_reach_it() -> None:
+    line = Isoline(0.8, 0.01, {"A": 2.2, "B": 3.0, "C": 3.0000000001, "N": 0.0})
+    assert line.whole == {"A": 3, "B": 3, "C": 3, "N": 1}
 
 
 def test_one_end_is_named(folder: Path) -> None:
@@ -147,6 +182,7 @@ def test_an_auction_writes_what_each_is_paid(folder: Path, tmp_path: Path) -> No
     assert sum(float(row["payment"]) for row in rows) > 0
     assert all(float(row["surplus"]) >= 0 for row in rows)
     assert "has a lottery" in told.stdout
+    assert re.search(r"payments, expected +\d", told.stdout)  # what is paid depends on the draw
 
 
 def test_bids_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
@@ -167,3 +203,19 @@ def test_an_auction_within_a_budget_keeps_it(tmp_path: Path) -> None:
     people, bought = halfmask.auction(tmp_path / "bids.csv", budget=3.0)
     assert len(people) == 20
     assert 0 < len(bought.bought) * bought.payment <= 3.0 * (1 + 1e-12)
+
+
+def test_an_auction_that_buys_nobody_has_no_payment_to_each(tmp_path: Path) -> None:
+    (tmp_path / "bids.csv").write_text("producer,cost\np1,1000\np2,1000\np3,1000\n")
+    told = run("auction", tmp_path / "bids.csv", "--budget", 3)
+    assert "0 of 3" in told.stdout
+    assert "epsilon" not in told.stdout
+    assert "payment to each" not in told.stdout
+
+
+def test_nothing_is_accepted_in_a_round_without_an_offer(folder: Path) -> None:
+    (folder / "known.json").write_text(json.dumps(MODEL.to_json()))
+    asked = ("--from", "C", "--delta", 0.3, "--c", 0.9, "--least-c", 0.9, "--rounds", 2, "--model", "known.json")
+    told = run("bargain", "menu.json", *asked, cwd=folder)
+    rounds = [line.split() for line in told.stdout.splitlines() if line[:1] in ("1", "2")]
+    assert [row[-3:-1] for row in rounds] == [["-", "-"], ["-", "-"]]

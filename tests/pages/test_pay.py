@@ -61,6 +61,8 @@ def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: Inputs, sche
     assert all(f"{at.utility:.3f}" in told for at in schedule.equal)
     assert all(f"Without that demand, {each}." in told for each in schedule.arbitrage)
     assert pay_section(replace(inputs, schedule=None)) == ""
+    named = replace(schedule, dominated=("A is outdone",))
+    assert "<li>A is outdone.</li>" in pay_section(replace(inputs, schedule=named))
 
 
 def test_the_section_says_of_which_menu_its_letters_are(inputs: Inputs, schedule: Schedule) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halfmask.errors import OptionError
-from halfmask.rewards.bargain import Bargain, bargain
+from halfmask.rewards.bargain import Bargain, BargainRound, _reason, bargain
 from halfmask.rewards.model import ChoiceModel
 from tests.choice.cases import menu
 
@@ -39,6 +39,11 @@ def test_money_buys_a_deal_that_there_was_none_for() -> None:
 def test_no_deal_says_why() -> None:
     assert "useful enough" in settled(delta=0.0, c=0.9, least_c=0.9).reason
     assert "private enough" in settled(delta=0.9, least_delta=0.9, c=0.1, least_c=0.1).reason
+
+
+def test_a_share_just_below_half_is_not_printed_as_half() -> None:
+    last = BargainRound(2, 0.0, 0.0, 1.0, "A", 500 / 1001, "E")
+    assert "49.95% of producers accept A" in _reason(last, menu()["C"])
 
 
 def test_demands_can_only_fall() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halfmask.simulation.producers import LIE, Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.producers import LIE, STAY_OUT, Behaviour, ProducerAgent, Wishes
 from halfmask_device.lattice import Lattice
 from tests.service.links import link
 from tests.service.world import CAMPAIGN, World, sqlite_url
@@ -88,3 +88,38 @@ def test_a_network_that_loses_most_messages_ends_no_simulation(tmp_path: Path) -
         agent.share(0)
         world.clock.set("2026-11-17T01:00:00Z")
         assert published(world, campaign, consumer) == sum(round(1000 * float(value)) for _, value in READINGS)
+
+
+def moved_by_money(world: World, campaign: str, folder: Path, leaves: float) -> ProducerAgent:
+    """A producer who shares when a report pays 10, and not when it pays nothing."""
+    agent = producer(world, campaign, folder, Behaviour(leaves=leaves))
+    agent.appeal, agent.stays_out, agent.money = {"N": 0.0}, 5.0, 1.0
+    agent.readings = [READINGS, READINGS]
+    return agent
+
+
+def test_one_whom_a_day_does_not_pay_enough_keeps_what_it_shared_before_and_one_who_leaves_does_not(
+    tmp_path: Path,
+) -> None:
+    """Else the consumer would count it as not taking part at the rewards at which it did."""
+    with running_service(sqlite_url(tmp_path)) as world:
+        consumer = world.consumer()
+        campaign = world.campaign(consumer, least_producers=1)
+        agent = moved_by_money(world, campaign, tmp_path / "device", leaves=0.0)
+        gone = moved_by_money(world, campaign, tmp_path / "other", leaves=0.0)
+        world.clock.set("2026-11-17T00:30:00Z")
+        for each in (agent, gone):
+            each.decide({"N": 10})
+            each.share(0)
+        gone.behaviour = Behaviour(leaves=1.0)
+        for each in (agent, gone):
+            each.decide({"N": 0})
+        assert (agent.setting, agent.gone) == (STAY_OUT, False)
+        assert gone.gone
+        world.clock.set("2026-11-17T01:00:00Z")
+        told = world.periods(campaign, consumer)[DAY]
+        assert told["settings"]["N"]["producers"] == 1
+        assert round(told["sum"]["estimate"] * 1000) == agent.truth[0]
+        agent.decide({"N": 10})
+        gone.decide({"N": 10})
+        assert (agent.setting, gone.setting) == ("N", STAY_OUT)

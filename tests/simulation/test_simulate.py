@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ import pytest
 from scipy.stats import t as student_t
 
 import halfmask
-from halfmask.commands.simulate import Simulate, panel, suspected, world_of
+from halfmask.cli.simulate import _outcome
+from halfmask.commands.simulate import Simulate, Simulated, panel, suspected, world_of
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
 from halfmask.rewards.model import ChoiceModel
@@ -31,7 +33,7 @@ from tests.choice.cases import menu
 from tests.cli.program import halfmask as run
 from tests.statistics import FALSE_ALARM
 
-ASKED = Simulate(producers=60, days=8, liars=0.1, offline=0.2, loses=0.1, budget=400_000, leaves=0.0, seed=3)
+ASKED = Simulate(producers=60, days=8, liars=0.1, offline=0.2, loses=0.1, budget=400_000, leaves=0.01, seed=3)
 
 
 @dataclass
@@ -109,6 +111,13 @@ def test_rewards_are_paid_within_the_budget_and_move_producers(ran: Ran) -> None
     assert any(one.producers != other.producers for one, other in pairwise(ran.result.rows))
     assert ran.result.learned is not None
     assert ran.result.learned.money > 0
+
+
+def test_what_the_consumer_learned_is_printed_with_its_interval(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran.result.learned is not None
+    _outcome(ASKED, Simulated(ran.result, menu(), 0.5, np.array([0.4, 0.6]), None, {}))
+    (told,) = re.findall(r"learned (\S+) \(95 % interval (\S+) to (\S+)\)", capsys.readouterr().out)
+    assert [float(each) for each in told] == pytest.approx(ran.result.learned.price_of_privacy(), rel=1e-3)
 
 
 def test_those_who_lie_under_a_masked_setting_are_found_and_nobody_else(ran: Ran) -> None:

@@ -99,8 +99,7 @@ def _offers(found: "Schedule") -> Markup:
 def _equal(found: "Schedule") -> Markup:
     """More producers against less noise."""
     rows = [
-        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,}" for each in at.whole.values())]
-        for at in found.equal
+        [f"{at.utility:.3f}", f"{at.within:.2%}", *(f"{each:,}" for each in at.whole.values())] for at in found.equal
     ]
     caption = (
         "Lines of equal utility: how many producers reach it if all of them show the same setting. "

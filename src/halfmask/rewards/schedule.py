@@ -125,8 +125,8 @@ def schedule(
             for each in splits(honest.rewards, market.information)
         ),
         dominated=tuple(
-            f"Privacy and pay alone are no reason to choose {ids[worse]}, since {ids[better]} is at least as private and "
-            f"pays at least as much; by the model {honest.shares[worse]:.1%} of producers choose it all the same"
+            f"Privacy and pay alone are no reason to choose {ids[worse]}, since {ids[better]} is at least as private "
+            f"and pays at least as much; by the model {honest.shares[worse]:.1%} of producers choose it all the same"
             for worse, better in dominated(honest.rewards, market.privacy)
         ),
         producers=market.panel.producers,
