@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,7 @@ def an_interface_with_lists_in_lists(folder: Path) -> Export:
         for t, v in single()
     ]
     page = {"data": {"viewer": {"homes": [{"consumption": {"nodes": nodes}}]}}}
-    hour = timedelta(hours=1)
-    truth = {(user, moment - hour): value for (user, moment), value in named("home").items()}
-    return Export(write(folder / "home.json", json.dumps(page)), truth, unit="kWh", notes="in the list nodes")
+    return Export(write(folder / "home.json", json.dumps(page)), named("home"), unit="kWh", notes="in the list nodes")
 
 
 @export
@@ -152,11 +150,7 @@ def hours_without_minutes(folder: Path) -> Export:
 def a_time_whose_name_says_nothing(folder: Path) -> Export:
     rows = [f"{m},{t}-06,{v},{v / 2}" for (m, t), v in TRUTH.items()]
     text = "\n".join(["dataid,local_15min,grid,solar", *rows])
-    return Export(
-        write(folder / "x.csv", text),
-        {(m, t + timedelta(hours=6)): v for (m, t), v in TRUTH.items()},
-        {"value": "grid"},
-    )
+    return Export(write(folder / "x.csv", text), options={"value": "grid"})
 
 
 @export

@@ -145,7 +145,8 @@ def clocks_go_back(folder: Path) -> Export:
         offset = timedelta(hours=2 if moment.hour < 1 else 1)
         shown = (moment + offset).replace(tzinfo=None)
         rows.append(f"M1001,{shown.isoformat()}+0{offset.seconds // 3600}:00,{i / 4}")
-        truth["M1001", moment.replace(tzinfo=None)] = i / 4
+        again = timedelta(microseconds=2 <= i < 4)
+        truth["M1001", shown + again] = i / 4
     return Export(write(folder / "x.csv", "\n".join(rows)), truth)
 
 

@@ -21,6 +21,8 @@ from tests.data.panels import write
 
 ZONES = ("Europe/Dublin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca", "UTC")
 MOMENTS = np.arange("2026-10-24T20:00", "2026-10-25T06:00", 1800, "M8[s]")
+CHANGE = np.concatenate([MOMENTS[:14], MOMENTS[12:-2]])
+"""What a clock shows that goes back from 03:00 to 02:00."""
 
 
 def quickly(panel: Panel) -> list[tuple[Any, ...]]:
@@ -48,7 +50,8 @@ FORMS = {
     "with fractions": [f"{moment}.{i:03}" for i, moment in enumerate(MOMENTS)],
     "days": [f"{moment}"[:10] for moment in MOMENTS],
     "in UTC": [f"{moment}Z" for moment in MOMENTS],
-    "with offsets": [f"{moment}{'+05:30' if i % 2 else '-0100'}" for i, moment in enumerate(MOMENTS)],
+    "with one offset": [f"{moment}+05:30" for moment in MOMENTS],
+    "with offsets of a zone": [f"{moment}+0{2 if i < 14 else 1}:00" for i, moment in enumerate(CHANGE)],
     "seconds": [str(moment.astype(int)) for moment in MOMENTS],
     "milliseconds": [f"{moment.astype(int)}250" for moment in MOMENTS],
 }

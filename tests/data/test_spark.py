@@ -44,6 +44,19 @@ def test_csv(tmp_path: Path) -> None:
     assert found[1][1] == us("2026-03-29T02:30")
 
 
+def test_offsets_of_a_clock_change(tmp_path: Path) -> None:
+    """Without a zone, both engines find the clock that the offsets show, or ask for it."""
+    clocks = [("01:30:00+02:00", 0), ("02:30+02", 0), ("02:30:00+0100", 1), ("03:30:00.25 +01:00", 250_000)]
+    lines = [f"u{i % 2},2026-10-25T{clock},{i}" for i, (clock, _) in enumerate(clocks)]
+    found = both(write(tmp_path / "x.csv", "\n".join(["user,time,value", *lines])))
+    assert [row[1] for row in found] == [us(f"2026-10-25T{clock[:5]}") + more for clock, more in clocks]
+    path = write(tmp_path / "y.csv", AWKWARD)
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(ReadingError) as refused:
+            open_panel(path, engine=engine)
+        assert refused.value.fields == ("tz",)
+
+
 @pytest.mark.slow
 def test_csv_of_epochs_and_of_blanks(tmp_path: Path) -> None:
     epochs = "".join(f"u,{1_700_000_000_000 + 1800_000 * i},{i}\n" for i in range(9))

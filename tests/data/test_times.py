@@ -1,17 +1,24 @@
 """Every way of writing a time gives the same wall clock."""
 
+import gzip
+import json
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halfmask.data.options import ReadOptions
 from halfmask.data.sources import open_panel
 from halfmask.errors import ColumnError, HalfmaskError, ReadingError
+from halfmask.profiles.build import build_profile
+from halfmask.profiles.first_look import ways_out
 from tests.data.panels import rows, us, write
 from tests.generated import cases
 
@@ -66,9 +73,7 @@ def test_iso_text_without_zone_is_taken_as_it_is(text: str) -> None:
 )
 def test_iso_text_with_zone_is_an_instant(text: str) -> None:
     expected = JULY - 1 if "999" in text else JULY
-    panel = open_panel(frame(pa.array([text])))
-    assert [row[1] for row in rows(panel)] == [expected]
-    assert "`tz` names another zone" in panel.notes[-1]
+    assert times(frame(pa.array([text])), tz="UTC") == [expected]
     assert times(frame(pa.array([text])), tz="America/New_York") == [expected - 4 * 3_600_000_000]
 
 
@@ -142,9 +147,92 @@ def test_a_time_is_the_same_however_it_is_written(moments: list[datetime]) -> No
     zone = ZoneInfo("Australia/Lord_Howe")
     abroad = [moment.replace(tzinfo=UTC).astimezone(zone) for moment in moments]
     texts = [moment.isoformat() for moment in abroad]
-    assert times(frame(pa.array(texts))) == micros
+    assert times(frame(pa.array(texts)), tz="UTC") == micros
 
 
 def test_an_unknown_zone_is_refused_even_where_it_has_no_effect() -> None:
     with pytest.raises(HalfmaskError, match="`tz` 'Europe/Dublinn' is not a time zone"):
         open_panel(frame(pa.array([datetime(2026, 1, 1)])), tz="Europe/Dublinn")
+
+
+def stamps(first: str, zone: str, hours: int) -> tuple[list[str], list[int]]:
+    """Times with the offsets of a zone, an hour apart, and its wall clock, a microsecond later the second time."""
+    begin = datetime.fromisoformat(first).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    local = [(begin + timedelta(hours=i)).astimezone(ZoneInfo(zone)) for i in range(hours)]
+    texts = [moment.isoformat() for moment in local]
+    return texts, [us(text[:19]) + moment.fold for text, moment in zip(texts, local, strict=True)]
+
+
+def as_files(folder: Path, texts: list[str]) -> dict[str, object]:
+    """The same readings for every reader: Arrow's of CSV, DuckDB's of CSV, Parquet, JSON, SQLite, a column a sensor."""
+    table = frame(pa.array(texts))
+    lines = [f"a,{text},1.0" for text in texts]
+    pq.write_table(table, folder / "x.parquet")
+    with sqlite3.connect(folder / "x.db") as database:
+        database.execute("create table r (user text, time text, value real)")
+        database.executemany("insert into r values ('a', ?, 1.0)", [[text] for text in texts])
+    with gzip.open(folder / "packed.csv.gz", "wt") as packed:
+        packed.write("\n".join(["user,time,value", *lines]))
+    return {
+        "csv": write(folder / "x.csv", "\n".join(["user,time,value", *lines])),
+        "csv by duckdb": str(folder / "packed.csv.gz"),
+        "parquet": str(folder / "x.parquet"),
+        "json": write(folder / "x.json", "\n".join(map(json.dumps, table.to_pylist()))),
+        "sqlite": str(folder / "x.db"),
+        "frame": table,
+        "sensors": write(folder / "w.csv", "\n".join(["time,s1,s2", *(f"{text},1.5,2.5" for text in texts)])),
+        "names": write(
+            folder / "n.csv", "\n".join([",".join(["user", *texts]), ",".join(["a", *["1.5"] * len(texts)])])
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "zone"),
+    [
+        ("2026-02-01T00:00", "Europe/Paris"),
+        ("2026-02-01T00:00", "Asia/Kathmandu"),
+        ("2026-10-10T00:00", "Europe/Berlin"),
+        ("2026-03-20T00:00", "Europe/London"),
+    ],
+    ids=["one offset", "45 minutes", "clocks go back", "clocks go on"],
+)
+def test_offsets_are_cut_by_the_clock_they_show_in_every_reader(first: str, zone: str, tmp_path: Path) -> None:
+    days = 28
+    last = datetime.fromisoformat(first).replace(tzinfo=ZoneInfo(zone)) + timedelta(days=days)
+    hours = (last.astimezone(UTC) - datetime.fromisoformat(first).replace(tzinfo=ZoneInfo(zone))) // timedelta(hours=1)
+    texts, expected = stamps(first, zone, hours)
+    for name, source in as_files(tmp_path, texts).items():
+        panel = open_panel(source)
+        assert sorted({row[1] for row in rows(panel)}) == expected, name
+        profile = build_profile(panel)
+        assert (len(profile.periods), profile.about["duplicates"]) == (days, 0), name
+
+
+def test_offsets_far_below_the_first_rows_count(tmp_path: Path) -> None:
+    texts, expected = stamps("2026-01-01T00:00", "Europe/Berlin", 5000)
+    path = write(tmp_path / "x.csv", "\n".join(["user,time,value", *(f"a,{text},1" for text in texts)]))
+    assert times(path) == expected
+    assert {"+01:00", "+02:00"} == {text[-6:] for text in texts}
+    assert {text[-6:] for text in texts[:1000]} == {"+01:00"}
+
+
+@pytest.mark.parametrize("other", ["+05:30", "+02:00", "Z"])
+def test_offsets_that_no_clock_shows_are_asked_about(other: str, tmp_path: Path) -> None:
+    """Two offsets at one instant, or that of summer in winter: one clock cannot have shown both."""
+    lines = [f"{user},2026-01-{1 + i // 24:02}T{i % 24:02}:00:00{offset},1" for i in range(72)
+             for user, offset in (("a", "+01:00"), ("b", "+01:00"), ("c", other))]  # fmt: skip
+    path = write(tmp_path / "x.csv", "\n".join(["user,time,value", *lines]))
+    with pytest.raises(ReadingError) as refused:
+        open_panel(path)
+    assert refused.value.fields == ("tz",)
+    ways = [way["tz"] for way in ways_out(str(refused.value), ReadOptions())]
+    assert ways == ["Europe/Berlin", "UTC"]
+    berlin, utc = (sorted(times(path, tz=zone)) for zone in ways)
+    assert [time + 3_600_000_000 for time in utc] == berlin
+
+
+def test_a_named_zone_wins_over_the_offsets(tmp_path: Path) -> None:
+    texts, expected = stamps("2026-02-01T00:00", "Europe/Paris", 48)
+    path = write(tmp_path / "x.csv", "\n".join(["user,time,value", *(f"a,{text},1" for text in texts)]))
+    assert times(path, tz="UTC") == [time - 3_600_000_000 for time in expected]

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from halfmask.data import clocks
 from halfmask.data.bystanders import beside_time
@@ -22,7 +21,8 @@ from halfmask.data.columns import (
     words,
 )
 from halfmask.data.dates import date_format
-from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_iso, is_time
+from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_iso, is_time, is_zoned
+from halfmask.data.offsets import clock_of, instant
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.queries import Queries
@@ -30,6 +30,7 @@ from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.users import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
+from halfmask.data.zones import zone_of
 from halfmask.errors import ColumnError, OptionError
 
 _VALUES = NUMBERS | {Kind.EMPTY}
@@ -86,7 +87,8 @@ def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Momen
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
     written = None if all(map(is_iso, named)) else date_format("a name", named, options.date_format, lambda: (0, 0))
-    times = {name: _local(name, written.formats) if written else _instant(name, options.tz) for name in named}
+    tz = options.tz or _own_clock(named)
+    times = {name: _local(name, written.formats) if written else _instant(name, tz) for name in named}
     user, guess = user_of(raw, {name: kind for name, kind in found.items() if name not in times}, options)
     first, *_, last = times
     evidence = f"{len(times)} columns from {first} to {last} are named by times"
@@ -101,12 +103,18 @@ def _local(text: str, formats: Sequence[str]) -> int:
     raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are")
 
 
-def _instant(text: str, tz: str | None) -> int:
-    """Microseconds of the wall clock of an ISO time, in the zone that is asked for where it names an instant."""
+def _own_clock(names: Sequence[str]) -> str:
+    """The clock that the offsets in names of columns show; UTC if they have none."""
+    return clock_of("a name", [instant(name) for name in names if is_zoned(name)])
+
+
+def _instant(text: str, tz: str) -> int:
+    """Microseconds of the wall clock of an ISO time; of the clock of ``tz`` if it names an instant."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
-        moment = moment.astimezone(ZoneInfo(tz or "UTC")).replace(tzinfo=None)
-    return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+        moment = moment.astimezone(zone_of(tz))
+    local = moment.replace(tzinfo=None, fold=0)
+    return (local - datetime(1970, 1, 1)) // timedelta(microseconds=1) + moment.fold * clocks.SECOND
 
 
 def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors:
@@ -151,7 +159,7 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | N
     if running and options.tz is None:
         raise OptionError(
             f"{parts.evidence}, and {', '.join(parts.beyond)} hold readings, as on the day when clocks go back: name "
-            "the zone whose clock it is with `tz`, such as `tz=Europe/Dublin`"
+            "the zone whose clock it is with `tz`, such as Europe/Dublin"
         )
     odd = _filled(raw, [name for name in rest if clocks.numbered(name) and name != user])
     if odd:

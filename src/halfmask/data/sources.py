@@ -16,6 +16,7 @@ from halfmask.data.diagnosis import guard
 from halfmask.data.formats import cer
 from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso, kinds, texts
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
+from halfmask.data.offsets import own_clock
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
 from halfmask.data.queries import Queries, text_of
@@ -263,6 +264,8 @@ class _Reader:
         running = running or (part is not None and part.running)
         rule, notes = time_rule(name, kind, column, None if running else self.options.tz, written)
         rule = replace(rule, spans=spans)
+        if rule.has_offsets and self.options.tz is None:
+            rule = self._own_clock(name, replace(rule, name=name), texts(column))
         notes += [f"{name} holds both ends of an interval: its start is the time"] if spans else []
         self.notes += notes
         evidence = written.evidence if written else _iso_evidence(kind)
@@ -270,7 +273,8 @@ class _Reader:
         self.guesses.append(Guess("times", shown, evidence, "`date_format`"))
         if rule.zoned:
             zone = f"wall clock of {rule.tz}"
-            self.guesses.append(Guess("zone", zone, "times name an instant", "`tz`"))
+            evidence = "times name an instant" if rule.tz in ("UTC", self.options.tz) else "the offsets of all times"
+            self.guesses.append(Guess("zone", zone, evidence, "`tz`"))
         moment = time_column(self.dialect, name, rule, column)
         stamped = clock or name
         length = (
@@ -286,6 +290,22 @@ class _Reader:
         if part is not None and part.running and self.options.tz:
             both = running_on(self.dialect, moment.sql, sql, self.options.tz)
         return rule, [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
+
+    def _own_clock(self, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
+        """The rule with the clock that the offsets of all times show, and a note of it."""
+        column = self.raw.sample.column(name)
+        with guard(self.raw, [], None)():
+            text = rule.text(self.dialect, operand(self.dialect, name, column))
+            rule = replace(rule, tz=own_clock(self.raw, name, text, sample))
+        if rule.tz == "UTC":
+            self.notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
+        elif rule.tz[0] in "+-":
+            self.notes.append(f"{name} has the offset {rule.tz}: days are cut by that clock; `tz` names a zone")
+        else:
+            self.notes.append(
+                f"{name} has several offsets, those of {rule.tz}: days are cut by that clock; `tz` names another zone"
+            )
+        return rule
 
     def _ends(self, day: str, clock: str) -> int:
         """The microseconds of the intervals whose ends a column of clocks has, with a note; 0 where it has none."""
@@ -315,7 +335,7 @@ class _Reader:
         if running and self.options.tz is None:
             raise OptionError(
                 f"column {name!r} counts beyond {per_day}, as on the day when clocks go back: name the zone whose "
-                "clock it is with `tz`, such as `tz=Europe/Dublin`"
+                "clock it is with `tz`, such as Europe/Dublin"
             )
         what = {24: "hours", 48: "half-hours", 96: "quarters of an hour"}[per_day]
         self.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")

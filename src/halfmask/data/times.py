@@ -1,7 +1,8 @@
 """Any way of writing a time, as microseconds of the local wall clock.
 
 A zone-less time is the wall clock already. A time with a zone (a zoned timestamp, ISO text with an offset or Z,
-an epoch number) is an instant, and becomes the wall clock of ``tz``, or of UTC where none is given.
+an epoch number) is an instant, and becomes the wall clock of ``tz``. If none is given, texts with an offset keep the
+clock they are written in (`offsets`), and all others become that of UTC.
 """
 
 import re
@@ -32,9 +33,9 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 class TimeRule:
     """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
 
-    ``zoned`` tells instants from wall-clock times; ``tz`` matters for instants alone. ``formats`` are those of
-    strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's days are rounded. ``spans``: two
-    times may stand in a cell, of which the first counts.
+    ``zoned`` tells instants from wall-clock times; ``tz``, a zone or a fixed offset (+05:30), matters for instants
+    alone. ``formats`` are those of strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's
+    days are rounded. ``spans``: two times may stand in a cell, of which the first counts.
     """
 
     kind: Kind
@@ -52,9 +53,7 @@ class TimeRule:
         A header that is there again, in the middle of a file, is no time.
         """
         if self.kind in TEXTS:
-            column = f"nullif(trim({column}), {dialect.literal(self.name)})"
-            if self.spans:
-                column = f"coalesce(nullif({dialect.extract(column, SPAN, 1)}, ''), {column})"
+            column = self.text(dialect, column)
         if self.formats:
             text = self._text(dialect, column)
             ended = dialect.parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
@@ -71,6 +70,16 @@ class TimeRule:
         else:
             micros = _micros_of_text(dialect, column, cast)
         return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether the times are texts that name their zone, which may be an offset from UTC."""
+        return self.zoned and self.kind in TEXTS and self.unit is None
+
+    def text(self, dialect: Dialect, column: str) -> str:
+        """The text of one time: stripped, null for the header, and the first of two."""
+        text = f"nullif(trim({column}), {dialect.literal(self.name)})"
+        return f"coalesce(nullif({dialect.extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
     def quick(self, dialect: Dialect, column: str, found: Sequence[str]) -> str:
         """The same for texts that are all written as the first are; it fails on any other. Empty where there is none.
@@ -248,7 +257,7 @@ def time_rule(
         found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE} else []
         zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
         rule = TimeRule(kind, zoned, tz=tz or "UTC")
-    if rule.zoned and tz is None:
+    if rule.zoned and tz is None and not rule.has_offsets:
         notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
     if not rule.zoned and tz is not None:
         notes.append(f"{name} has no zone: taken as local wall-clock time, `tz` has no effect")

@@ -4,7 +4,7 @@ In an hour that comes twice a reading lies a microsecond later the second time. 
 hour, and are no duplicates of each other.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -31,7 +31,9 @@ def check_zone(tz: str) -> None:
 
 
 def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:
-    """SQL of the microseconds of the wall clock in a zone at an instant of UTC."""
+    """SQL of the microseconds of the wall clock at an instant of UTC, in a zone or at a fixed offset (+05:30)."""
+    if (ahead := _fixed(tz)) is not None:
+        return f"(({instant}) + {ahead})"
     local = dialect.local(instant, tz)
     hours = second_passings(tz)
     if not hours:
@@ -47,6 +49,8 @@ def running_on(dialect: Dialect, midnight: str, offset: str, tz: str) -> str:
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:
     """The same over an array; `pa.ArrowInvalid` for instants before 1970 or after 2099."""
+    if (always := _fixed(tz)) is not None:
+        return instants + always
     edges, ahead = _stretches(tz)
     if len(instants) and not (edges[0] <= instants.min() and instants.max() < edges[-1]):
         raise pa.ArrowInvalid("CSV conversion error: a time before 1970 or after 2099")
@@ -54,10 +58,23 @@ def wall_clocks(instants: IntArray, tz: str) -> IntArray:
     return found
 
 
+def zone_of(tz: str) -> tzinfo:
+    """A zone by its name, or a fixed offset (+05:30)."""
+    ahead = _fixed(tz)
+    return ZoneInfo(tz) if ahead is None else timezone(timedelta(microseconds=ahead))
+
+
+def _fixed(tz: str) -> int | None:
+    """The microseconds by which a fixed offset is ahead of UTC; None for the name of a zone."""
+    if tz[0] not in "+-":
+        return None
+    return int(f"{tz[0]}1") * (60 * int(tz[1:3]) + int(tz[4:6])) * 60_000_000
+
+
 @cache
 def second_passings(tz: str) -> tuple[int, ...]:
     """The hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100."""
-    back = (after for after, before in _changes(tz) if _ahead(tz, after) < before)
+    back = (after for after, before in _changes(tz) if ahead_of_utc(tz, after) < before)
     return tuple(after // 3600 for after in back)
 
 
@@ -66,7 +83,7 @@ def _stretches(tz: str) -> tuple[IntArray, IntArray]:
     """Instants from which on a clock is so many microseconds ahead of UTC, from 1970; the last ends them."""
     again = {hour * 3600 for hour in second_passings(tz)}
     starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
-    ahead = [_ahead(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]
+    ahead = [ahead_of_utc(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]
     return np.array([*starts, _YEARS * 365 * 86_400]) * 1_000_000, np.array([*ahead, 0])
 
 
@@ -76,17 +93,17 @@ def _changes(tz: str) -> tuple[tuple[int, int], ...]:
     found = []
     for begin in range(0, _YEARS * 365 * 86_400, _LOOKS):
         low, high = begin, begin + _LOOKS
-        before = _ahead(tz, low)
-        if before == _ahead(tz, high):
+        before = ahead_of_utc(tz, low)
+        if before == ahead_of_utc(tz, high):
             continue
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if _ahead(tz, middle) == before else (low, middle)
+            low, high = (middle, high) if ahead_of_utc(tz, middle) == before else (low, middle)
         found.append((high, before))
     return tuple(found)
 
 
-def _ahead(tz: str, second: int) -> int:
+def ahead_of_utc(tz: str, second: int) -> int:
     """Seconds that a zone's clock is ahead of UTC."""
     offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
     return round((offset or timedelta(0)).total_seconds())

@@ -31,6 +31,7 @@ _SETTLING = (
     "format",
     "wide",
     "unit",
+    "tz",
     "sql",
 )
 WIDEST = 12

@@ -1,0 +1,134 @@
+"""The clock that offsets in texts show: ``2026-07-01T00:30+02:00`` is of a day that begins at 22:00 UTC.
+
+One offset throughout is a clock by itself. Several are the clock of a zone if that zone has each of them at the times
+that are written with it, as +01:00 and +02:00 are where clocks change. All zones that fit give the same wall clock.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import available_timezones
+
+import narwhals as nw
+
+from halfmask.data.kinds import ZONE, ZONE_GROUP, ZONED_TIME
+from halfmask.data.raw import Raw
+from halfmask.data.zones import ahead_of_utc
+from halfmask.errors import ReadingError
+
+USUAL = (
+    *("Europe/London", "Europe/Berlin", "Europe/Helsinki", "America/New_York", "America/Chicago", "America/Denver"),
+    *("America/Los_Angeles", "Australia/Sydney"),
+)
+"""Zones that are tried before all others, so that a well-known name is shown."""
+_SHORT = re.compile(r"[+-]\d\d:\d\d")
+_BEHIND = rf":[0-9][0-9](?:\.[0-9]+)? ?({ZONE})(?:\[[A-Za-z_/]+\])?$"
+"""The zone behind a clock is group 1. Both engines and Python read it alike."""
+_NAMED = re.compile(r"\[([A-Za-z_/]+)\]$")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The times of one written day that have one offset: seconds ahead of UTC, and the first and last instant."""
+
+    ahead: int
+    first: int
+    last: int
+    rows: int
+
+
+def own_clock(raw: Raw, name: str, text: str, sample: Sequence[str]) -> str:
+    """The zone, or the fixed offset, whose wall clock the times of a column are written in.
+
+    ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is asked; it is an error if
+    no clock shows all of its offsets.
+    """
+    if all(_offset(each) == "Z" for each in sample):
+        return "UTC"
+    short = f"CASE WHEN {text} LIKE '%Z' THEN 'Z' ELSE right({text}, 6) END"
+    found = [each for each in raw.distinct(short) if each]
+    if len(found) == 1 and _SHORT.fullmatch(found[0]):
+        return fixed(_ahead(found[0]))
+    return clock_of(name, list(_stretches(raw, text)), [*filter(None, map(_named, sample))])
+
+
+def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
+    """The clock that has each offset at its times; ``named`` are zones that the texts themselves name."""
+    offsets: Counter[int] = Counter()
+    for each in stretches:
+        offsets[each.ahead] += each.rows
+    if len(offsets) <= 1:
+        return fixed(next(iter(offsets), 0))
+    if zone := _fitting(stretches, named):
+        return zone
+    ((most, _),) = offsets.most_common(1)
+    usual = _fitting([each for each in stretches if each.ahead == most], named)
+    listed = ", ".join(f"{fixed(ahead)} {rows:,} rows" for ahead, rows in offsets.most_common(4))
+    ways = [f"`tz={usual}` by the clock that most rows may be written in"] * (usual not in (None, "UTC"))
+    raise ReadingError(
+        f"column {name!r}: its times have several offsets ({listed}), and no zone has each of them at the times "
+        f"written with it; say in which zone days are cut: {', '.join([*ways, '`tz=UTC` by that of UTC'])}"
+    )
+
+
+def instant(text: str) -> Stretch:
+    """A text with an offset as a stretch of one time."""
+    found = re.fullmatch(ZONED_TIME, text.strip())
+    if found is None:
+        raise ReadingError(f"{text!r} is not an ISO time with an offset")
+    hours, minutes, seconds = (found[1][at : at + 2] or "0" for at in (11, 14, 17))
+    clock = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
+    local = datetime.fromisoformat(found[1][:10]).replace(tzinfo=UTC) + clock
+    ahead = _ahead(found[ZONE_GROUP])
+    second = int(local.timestamp()) - ahead
+    return Stretch(ahead, second, second, 1)
+
+
+def fixed(ahead: int) -> str:
+    """A fixed offset as it is written; UTC for none."""
+    minutes = abs(ahead) // 60
+    return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
+
+
+def _stretches(raw: Raw, text: str) -> Iterator[Stretch]:
+    """The offsets of a whole column, by the days that are written with them."""
+    behind = raw.dialect.extract(text, _BEHIND, 1)
+    columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
+    texts = raw.select(columns, ordered=False).filter(nw.col("offset") != "").group_by("offset", "day")
+    ends = texts.agg(nw.col("text").min().alias("first"), nw.col("text").max().alias("last"), nw.len().alias("rows"))
+    for each in raw.engine.collect(ends).to_pylist():
+        if all(re.fullmatch(ZONED_TIME, each[end].strip()) for end in ("first", "last")):
+            first, last = instant(each["first"]), instant(each["last"])
+            yield Stretch(first.ahead, first.first, last.last, int(each["rows"]))
+
+
+def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
+    """The first zone that has every offset at the times written with it."""
+    zones = available_timezones()
+    for zone in dict.fromkeys((*named, *USUAL, *sorted(zones))):
+        if zone in zones and all(
+            ahead_of_utc(zone, each.first) == ahead_of_utc(zone, each.last) == each.ahead for each in stretches
+        ):
+            return zone
+    return None
+
+
+def _offset(text: str) -> str:
+    """The offset of a time; Z for all spellings of UTC, empty for none."""
+    found = re.fullmatch(ZONED_TIME, text)
+    return "" if found is None else "Z" if found[ZONE_GROUP][0] not in "+-" else found[ZONE_GROUP]
+
+
+def _ahead(offset: str) -> int:
+    """Seconds ahead of UTC: of +02:00, +0200, +02 or Z."""
+    if offset[0] not in "+-":
+        return 0
+    digits = f"{offset[1:].replace(':', '')}00"
+    return (-1 if offset[0] == "-" else 1) * (int(digits[:2]) * 3600 + int(digits[2:4]) * 60)
+
+
+def _named(text: str) -> str | None:
+    found = _NAMED.search(text)
+    return found[1] if found else None
