@@ -65,6 +65,21 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["source.parquet"]
 
 
+def test_what_only_the_readings_show_is_said_by_look_and_by_profile(tmp_path: Path) -> None:
+    stamps = [f"2026-10-{day}T{hour:02}:00" for day in (24, 25, 26, 27, 28) for hour in range(24)]
+    readings = [f"a,{stamp},{1 + i * 7 % 13}" for i, stamp in enumerate([*stamps, "2026-10-25T02:00"])]
+    readings += [f"b,{stamp},{-900 if i == 30 else 1 + i * 7 % 11}" for i, stamp in enumerate(stamps)]
+    path = tmp_path / "night.csv"
+    path.write_text("\n".join(["user,time,kwh", *readings]))
+    seen = halfmask("look", path, "--max", "20")
+    made = halfmask("profile", path, "--max", "20", "-o", tmp_path / "x.profile")
+    shown = [line.removeprefix("note: ") for line in seen.stdout.splitlines() if line.startswith("note: ")]
+    said = made.stderr.splitlines()
+    assert said == [*shown, f"wrote {tmp_path / 'x.profile'}"]
+    assert any("2026-10-25" in line for line in said)
+    assert any("--min -20" in line for line in said)
+
+
 def test_the_picture_is_printed_and_drawn(tmp_path: Path) -> None:
     halfmask("synth", "-o", tmp_path / "p.parquet", "--users", 5, "--days", 20)
     halfmask("profile", tmp_path / "p.parquet", "-o", tmp_path / "x.profile")

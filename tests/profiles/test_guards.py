@@ -75,6 +75,37 @@ def test_values_far_outside_stop_unless_a_bound_is_named() -> None:
     assert made(far, Policies(low=-1.0)).readings == usual.readings
 
 
+def offered(profile: Profile) -> list[dict[str, object]]:
+    """The bounds that the notes of a profile offer."""
+    ways = [way for note in profile.about["notes"] for way in ways_out(note, ReadOptions())]
+    return [dict(way) for way in ways if {"low", "high"} & set(way)]
+
+
+def test_values_far_outside_on_the_side_without_a_bound_are_counted_in_a_note() -> None:
+    usual = series("a", [200.0 + 13 * (37 * i % 100) for i in range(2000)])
+    glitches = series("b", [300.0, -248_541.0, 700.0, -9_999.5, 80_000.0, -1_700.0], step=HOUR)
+    one_side = made([*usual, *glitches], Policies(high=1600.0))
+    (note,) = [note for note in one_side.about["notes"] if "`low" in note]
+    assert note.startswith("3 readings")
+    assert "-250,000" in note
+    assert offered(one_side) == [{"low": -1600.0}, {"low": 0.0}]
+    for bound in (-1600.0, 0.0):
+        mended = made([*usual, *glitches], Policies(low=bound, high=1600.0))
+        assert (mended.readings, offered(mended)) == (2002, [])
+    # Without any bound, 100 times the 99 % quantile is counted; 1,000 times still stops the run.
+    neither = made([*usual, *glitches])
+    assert offered(neither) == [{"low": -150_000.0}]
+    assert offered(made([*usual, *series("b", [248_541.0, 1.0])], Policies(low=0.0))) == [{"high": 150_000.0}]
+
+
+def test_what_is_not_far_outside_or_was_said_to_stay_gives_no_note() -> None:
+    usual = series("a", [200.0 + 13 * (37 * i % 100) for i in range(2000)])
+    assert offered(made([*usual, *series("b", [-900.0, 3_000.0, 9_000.0])])) == []
+    assert offered(made([*usual, *series("b", [-248_541.0])], Policies(high=math.inf))) == []
+    net = series("a", [(-5.0 if i % 20 == 0 else 2.0) for i in range(2000)])  # 5 % are fed in, beyond what is drawn
+    assert offered(made(net, Policies(high=3.0))) == []
+
+
 def states(used: list[float], first: float = 5000.0) -> list[float]:
     return [first + float(s) for s in np.cumsum([0.0, *used])]
 

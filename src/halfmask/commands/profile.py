@@ -51,12 +51,14 @@ def profile(options: ProfileOptions) -> "Profile":
     from halfmask.profiles.build import build_profile
 
     panel = open_panel(options.readings, options.read_options())
-    if options.tell:
-        for note in panel.notes:
-            options.tell(note)
+    tell = options.tell or (lambda _: None)
+    for note in panel.notes:
+        tell(note)
     made = build_profile(
         panel, period=options.period, policies=options.policies(), buckets=options.buckets, advance=options.advance
     )
+    for note in made.about["notes"][len(panel.notes) :]:  # what only the readings show, after those of the source
+        tell(note)
     made = replace(made, about={**made.about, "asked": options.asked()})
     if options.output is not None:
         made.write(options.output)

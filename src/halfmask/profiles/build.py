@@ -23,6 +23,7 @@ from halfmask.profiles.doubts import (
     check_total,
     check_unplaced,
     check_user,
+    far_sides,
 )
 from halfmask.profiles.engines import Frame, keep
 from halfmask.profiles.fold import fold
@@ -118,7 +119,8 @@ def build_profile(
                 batches = _mended_batches(panel, mended, suspects, tally, plan)
                 profile = _folded(count(batches, plan, KERNEL_BYTES, advance), plan, cut, buckets, about)
     _check(profile, panel, policies)
-    return profile
+    notes = [*profile.about["notes"], *far_sides(profile, policies.low, policies.high)]
+    return replace(profile, about={**profile.about, "notes": notes})
 
 
 def _pass(

@@ -21,6 +21,8 @@ from halfmask.profiles.tally import Tally
 MOST_DUPLICATES = 0.01
 FAR = 1000.0
 """How many times the 99 % quantile a reading may be before it is doubted."""
+DOUBTFUL, RARE = 100.0, 0.01
+"""How many times the 99 % quantile readings may be before a note counts them, and of what share of all it does."""
 CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 4294967295.0)
 """Sizes of numbers that loggers write where they have no reading."""
 APART = 10.0
@@ -275,6 +277,35 @@ def check_far(profile: Profile, panel: Panel) -> None:
         f"{panel.source}: {number:,} values are {what}, the first {_first_above(panel, float(sizes[far].min()))}: "
         f"{' with '.join(options)} drops them, `high=inf` keeps them"
     )
+
+
+def far_sides(profile: Profile, low: float | None, high: float | None) -> list[str]:
+    """Notes on the few values far outside, on each side that has no bound; none if an infinite bound keeps all.
+
+    Far are 100 times the 99 % quantile of all sizes, and on the lower side all that is larger in size than ``high``.
+    """
+    sizes, negatives = typical_sizes(profile), profile.bin_negatives
+    if not len(sizes) or np.isinf([low or 0.0, high or 0.0]).any():
+        return []
+    below = np.cumsum(profile.bin_counts)
+    limit = float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
+    mirrored = min(limit, high) if high is not None and high > 0 else limit
+    sides = [("low", -1, mirrored, negatives)] * (low is None)
+    sides += [("high", 1, limit, profile.bin_counts - negatives)] * (high is None)
+    notes = []
+    for option, sign, reach, counts in sides:
+        far = (sizes > reach) & (counts > 0)
+        number = int(counts[far].sum())
+        if not number or (number > RARE * profile.readings and not (_codes(sizes) & far).any()):
+            continue
+        extreme, others = sign * float(sizes[far].max()), int(negatives.sum()) - number
+        positive = " (`low=0` if no reading can be negative)" if sign < 0 and not others else ""
+        notes.append(
+            f"{number:,} readings are far outside on a side without a bound: {'below' if sign < 0 else 'above'} "
+            f"{sign * reach:,.6g}, as far as about {float(f'{extreme:.2g}'):,.6g}; `{option}={sign * reach:.6g}` drops "
+            f"them{positive}"
+        )
+    return notes
 
 
 def _codes(sizes: Any) -> Any:
