@@ -2,11 +2,13 @@
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import QUANTILES, advice, quality, quantiles, step_text
 from halfmask.profiles.show import bars, picture_data, print_profile, table_rows
 from tests.profiles.oracle import Reading
@@ -75,3 +77,47 @@ def test_a_fingerprint_tells_signs_apart() -> None:
     assert len({each.fingerprint() for each in profiles}) == len(panels)
     again = profile_of([*series("b", panels[0][1]), *series("a", panels[0][0])])
     assert again.fingerprint() == profiles[0].fingerprint()
+
+
+def of_quantity(readings: list[Reading], quantity: str | None) -> Profile:
+    """A profile that says what its readings are of."""
+    made = profile_of(readings)
+    return replace(made, about={**made.about, "quantity": quantity})
+
+
+def test_means_are_drawn_of_states_and_totals_of_what_adds_up() -> None:
+    readings = [*series("a", [-4.0, 6.0, 10.0]), *series("b", [8.0])]
+    assert picture_data(of_quantity(readings, "temperatures")).totals.tolist() == [5.0]
+    assert picture_data(of_quantity(readings, None)).totals.tolist() == [20.0]
+    assert picture_data(of_quantity(readings, "temperatures"), "sum").totals.tolist() == [20.0]
+    assert picture_data(of_quantity(readings, None), "mean").totals.tolist() == [5.0]
+
+
+def test_states_are_drawn_with_their_signs_on_a_plain_axis() -> None:
+    rng = np.random.default_rng(5)
+    values = np.concatenate([rng.normal(6, 8, 20_000), [3e-17, 41.0], np.zeros(50)])
+    data = picture_data(of_quantity(series("a", values.tolist(), step=60_000_000), "temperatures"))
+    edges = np.append(data.sizes - data.widths / 2, data.sizes[-1] + data.widths[-1] / 2)
+    wanted = np.histogram(values, edges)[0] / len(values)
+    assert -25 < edges[0] < -15
+    assert 27 < edges[-1] < 37
+    assert data.shares.sum() == pytest.approx(0.998, abs=5e-4)
+    # A reading is known to within a bin, 1.1 %, which is at most half a cell here.
+    assert np.abs(np.cumsum(data.shares) - np.cumsum(wanted)).max() < 0.01
+    warmer = np.histogram(values + 1.5, edges)[0] / len(values)
+    assert np.abs(np.cumsum(data.shares) - np.cumsum(warmer)).max() > 0.05
+
+
+def test_what_a_computation_left_of_zero_does_not_take_up_the_axis() -> None:
+    values = [1.0 + i % 40 for i in range(2000)]
+    data = picture_data(profile_of(series("a", [*values, 3e-17])))
+    assert 0.9 < data.sizes[0] < data.sizes[-1] < 50
+    assert data.shares.sum() == pytest.approx(2000 / 2001)
+
+
+def test_the_reader_of_mixed_signs_is_asked_what_they_are() -> None:
+    mixed = series("a", [1.0] * 50 + [-1.0] * 50)
+    assert any("--aggregate mean" in note for note in advice(profile_of(mixed)))
+    net = profile_of(mixed)
+    assert not any("--aggregate" in note for note in advice(replace(net, about={**net.about, "unit": "kWh"})))
+    assert any("--aggregate sum" in note for note in advice(of_quantity(mixed, "temperatures")))

@@ -20,12 +20,12 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_table_of(made: Any) -> None:
+def print_table_of(made: Any, aggregate: Any = "auto") -> None:
     from rich.console import Console
 
     from halfmask.profiles.show import print_profile
 
-    print_profile(made, Console())
+    print_profile(made, Console(), aggregate)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from halfmask.commands.show import show as look_at
 
 
 def show(options: Show, *, json: Flag = False) -> None:
-    """Look at a profile: quality of the data, how large readings are, totals over time.
+    """Look at a profile: quality of the data, how large readings are, totals or means over time.
 
     Parameters
     ----------
@@ -20,6 +20,6 @@ def show(options: Show, *, json: Flag = False) -> None:
     if json:
         print_json({**quality(profile), "fingerprint": profile.fingerprint()})
     else:
-        print_table_of(profile)
+        print_table_of(profile, options.aggregate)
     if options.picture is not None:
         note(f"drew {options.picture}")

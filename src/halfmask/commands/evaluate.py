@@ -53,8 +53,8 @@ class Evaluate(Options):
     seed
         The same seed gives the same study, byte for byte.
     aggregate
-        sum, mean or variance; with --method direct also max, min, median, quantile:0.9, trimmed:0.1 or
-        module:function.
+        auto (the mean of states such as temperatures, else the sum), sum, mean or variance; with --method direct also
+        max, min, median, quantile:0.9, trimmed:0.1 or module:function.
     error
         relative (the paper's), scaled, or auto: scaled where more than 5 % of readings are zero or signs are mixed.
     method
@@ -88,7 +88,7 @@ class Evaluate(Options):
     sizes: Sizes = "default"
     repeats: int = 3
     seed: int = 7
-    aggregate: str = "sum"
+    aggregate: str = "auto"
     error: Literal["auto", "relative", "scaled"] = "auto"
     method: Literal["analytic", "direct"] = "analytic"
     panel: AnySource | None = None
@@ -121,7 +121,8 @@ def evaluate(options: Evaluate) -> "Study":
             raise OptionError("the direct method masks the readings themselves: name them, `panel`")
         readings = reopen(options.panel, made, engine=options.engine, master=options.master)
     tried = Experiment.on(
-        made, sizes=options.sizes, repeats=options.repeats, seed=options.seed, aggregate=options.aggregate,
+        made, sizes=options.sizes, repeats=options.repeats, seed=options.seed,
+        aggregate=None if options.aggregate == "auto" else options.aggregate,
         error=error_function(options.error, made), method=options.method,
     )  # fmt: skip
     study = evaluate_grid(

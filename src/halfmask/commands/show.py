@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
@@ -23,6 +23,8 @@ class Show(Options):
         A file that 'halfmask profile' wrote.
     picture
         Also draw it to this file (.png, .svg or .pdf).
+    aggregate
+        What is drawn of each period: auto (the mean of states such as temperatures, else the sum), sum or mean.
     """
 
     outputs: ClassVar[tuple[str, ...]] = ("picture",)
@@ -30,15 +32,16 @@ class Show(Options):
     profile: AnyProfile
     _: KW_ONLY
     picture: Annotated[AnyPath | None, Parameter(name="--png")] = None
+    aggregate: Literal["auto", "sum", "mean"] = "auto"
 
 
 @command(Show)
 def show(options: Show) -> "Profile":
-    """Look at a profile: quality of the data, how large readings are, totals over time. Gives the profile."""
+    """Look at a profile: quality of the data, how large readings are, totals or means over time. Gives the profile."""
     from halfmask.profiles.profile import Profile
     from halfmask.profiles.show import draw_profile
 
     loaded = held(Profile, options.profile)
     if options.picture is not None:
-        draw_profile(loaded, Path(options.picture))
+        draw_profile(loaded, Path(options.picture), options.aggregate)
     return loaded

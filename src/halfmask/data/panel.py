@@ -61,7 +61,8 @@ class Panel:
 
     ``ordered`` is the same frame with a fourth column ``order`` (Int64) that grows in the order of the
     source; it costs more, and serves only to tell the first of two duplicates from the last.
-    ``unit`` is that of the values, where known. ``register``: whether values were the states of a register, None where
+    ``unit`` is that of the values, where known, ``quantity`` the state they are of (`quantities`), if they are of one.
+    ``register``: whether values were the states of a register, None where
     nobody said; then ``losses`` counts the states that gave no reading, by reason.
     ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.
     ``quick`` streams the same frame by a reader that fails on what is not written as the first rows are, where there is
@@ -77,6 +78,7 @@ class Panel:
     notes: tuple[str, ...] = field(default=())
     guesses: tuple[Guess, ...] = field(default=())
     unit: str | None = None
+    quantity: str | None = None
     register: bool | None = None
     losses: Callable[[], dict[str, int]] | None = None
     quick: Quick | None = None

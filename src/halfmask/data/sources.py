@@ -19,6 +19,7 @@ from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.offsets import own_clock
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
+from halfmask.data.quantities import state_of
 from halfmask.data.queries import Queries, text_of
 from halfmask.data.raw import Raw, RowTimes
 from halfmask.data.reach import open_raw
@@ -60,9 +61,17 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
         panel = reader.moments(shape)
     else:
         panel = reader.long(shape)
+    panel = replace(panel, quantity=state_of(panel.unit, _measured(shape)))
     if not chosen.register:
         return replace(panel, register=chosen.register)
     return differences(panel, steps.step_of(steps.head(panel)))
+
+
+def _measured(shape: shapes.Long | shapes.Sensors | shapes.Days | shapes.Moments) -> Sequence[str]:
+    """The columns whose names may say what the readings are of."""
+    if isinstance(shape, shapes.Long):
+        return [shape.columns.value]
+    return shape.sensors if isinstance(shape, shapes.Sensors) else []
 
 
 def raw_format(source: Any, format: str) -> str:

@@ -7,7 +7,7 @@ the first three, whose error follows from sums of noise; the rest is for the dir
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.profiles.profile import Profile
 
 ANALYTIC = ("sum", "mean", "variance")
 RUNNING = (*ANALYTIC, "max", "min")
@@ -62,6 +63,26 @@ class PeriodSums:
         np.add(self.second, other.second, out=self.second)
         np.minimum(self.least, other.least, out=self.least)
         np.maximum(self.largest, other.largest, out=self.largest)
+
+
+def default_aggregate(profile: Profile) -> str:
+    """The aggregate that suits the readings: the mean of states such as temperatures, the sum of all others."""
+    return "mean" if profile.quantity else "sum"
+
+
+def noun(name: str) -> str:
+    """An aggregate as sentences call it."""
+    return "total" if name == "sum" else name
+
+
+def averaged(about: Mapping[str, Any]) -> list[str]:
+    """What a reader should know of means that were taken because the readings are states; empty for other results."""
+    if about.get("aggregate") != "mean" or not about.get("quantity"):
+        return []
+    return [
+        f"readings are {about['quantity']}, which do not add up: the mean of each period is measured; for totals, "
+        "evaluate with `aggregate=sum`"
+    ]
 
 
 def aggregate(name: str) -> Aggregate:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfmask.errors import OptionError
-from halfmask.evaluation.aggregates import ANALYTIC, own_value
+from halfmask.evaluation.aggregates import ANALYTIC, averaged, noun, own_value
 from halfmask.evaluation.analytic.decimals import reading_steps
 from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
 from halfmask.evaluation.analytic.totals import period_sums
@@ -95,6 +95,7 @@ def evaluate_grid(
         **tried.to_json(),
         "settings": len(grid),
         "scale": grid.scale,
+        **({"quantity": profile.quantity} if profile.quantity else {}),
         "unfit_for_relative": unfit_for_relative(profile),
         "readings": profile.readings,
         "reading_steps": None if steps is None else [list(each) for each in steps],
@@ -116,7 +117,7 @@ def _zero_periods(profile: Profile, subsets: list[Subset], tried: Experiment) ->
 def findings(study: Study) -> list[str]:
     """What a reader should know of a study besides its numbers."""
     choice = taken(study.experiment.error, study.about.get("unfit_for_relative"))
-    told = [] if choice is None else [choice]
+    told = [*averaged(study.about), *([] if choice is None else [choice])]
     decay = decay_of(study.metrics, study.users)
     if decay is not None:
         told.append(verdict(study.experiment.aggregate, decay.exponent))
@@ -127,9 +128,9 @@ def findings(study: Study) -> list[str]:
     elif broken.all():
         told.append("every setting breaks the constraint on the global error: add settings with less noise")
     if study.about.get("excluded_periods"):
-        what = {"sum": "total", "mean": "mean"}.get(study.experiment.aggregate, study.experiment.aggregate)
         told.append(
-            f"{study.about['excluded_periods']} periods of subsets have a {what} of zero: no global error there"
+            f"{study.about['excluded_periods']} periods of subsets have a {noun(study.experiment.aggregate)} of zero: "
+            "no global error there"
         )
     stepped = [block.mechanism for block in study.grid.blocks if block.on_lattice]
     steps = study.about.get("reading_steps", [])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from halfmask.evaluation.aggregates import default_aggregate
 from halfmask.evaluation.metrics import ErrorFunction
 from halfmask.evaluation.sampling import parse_sizes, population
 from halfmask.profiles.profile import Profile
@@ -45,13 +46,14 @@ class Experiment:
         sizes: str | Sequence[int | str] = "default",
         repeats: int = 3,
         seed: int = 7,
-        aggregate: str = "sum",
+        aggregate: str | None = None,
         error: ErrorFunction = "relative",
         method: Method = "analytic",
     ) -> "Experiment":
-        """On the people of this profile; ``sizes`` as `parse_sizes` takes them."""
+        """On the people of this profile; ``sizes`` as `parse_sizes` takes them; None: the aggregate that suits it."""
         return cls(
-            grid, tuple(parse_sizes(sizes, population(profile))), repeats, seed, aggregate, error,
+            grid, tuple(parse_sizes(sizes, population(profile))), repeats, seed,
+            aggregate or default_aggregate(profile), error,
             profile.period.text, method, profile.fingerprint(),
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from halfmask.figures.protection import MEASURES, Curves, ProtectionMeasures
 from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
 from halfmask.menus.placed import OUTSIDE
+from halfmask.profiles.show import ProfilePicture
 
 
 def listed(words: list[str]) -> str:
@@ -178,8 +179,10 @@ def curves_caption(data: Curves) -> str:
     return text.strip()
 
 
-def readings_caption(_: object) -> str:
+def readings_caption(data: ProfilePicture) -> str:
     """The readings."""
+    if data.mean:
+        return "What readings are, from the 0.1 % to the 99.9 % quantile, and the mean of each period over time."
     return (
         "How large readings are, on a logarithmic axis, and the total of each period over time. A total is the plain "
         "sum of all readings of the period: where they are powers, it is no energy."

@@ -84,6 +84,11 @@ class Inputs:
         return next(filter(None, asked), "")
 
     @property
+    def aggregate(self) -> str:
+        """The aggregate whose error is measured, as the menu has it."""
+        return str(self.menu.provenance.get("aggregate", "sum")) if self.menu else "sum"
+
+    @property
     def paid(self) -> Menu | None:
         """The menu that the schedule pays for, which names it by the settings' noise; None where it is not here."""
         noise = self.schedule.noise if self.schedule else {}

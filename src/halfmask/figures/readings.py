@@ -16,21 +16,27 @@ if TYPE_CHECKING:
 
 
 def draw_readings(data: ProfilePicture) -> "Figure":
-    """Two panels: the distribution of |s| on a logarithmic axis, and each period's total."""
+    """Two panels: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total."""
     with np.errstate(over="ignore", invalid="ignore"), panels(2, height=2.8) as (figure, (left, right)):
-        left.bar(data.sizes, data.shares * 100, width=data.sizes * (2**0.25 - 1), color=PALETTE[0])
+        left.bar(data.sizes, data.shares * 100, width=data.widths, color=PALETTE[0])
         left.set(
-            title="How large readings are",
-            xlabel=in_unit("size of a reading, |s|", data.unit),
+            title=data.title,
+            xlabel=in_unit(data.axis, data.unit),
             ylabel="share of readings (%)",
         )
-        if len(data.sizes):
+        if len(data.sizes) and not data.mean:
             plain_log(left)
         right.plot(data.periods, data.totals, color=PALETTE[1], linewidth=1.3 if len(data.periods) < LONG else 0.6)
         right.set_xticks(*_dates(data.periods))
-        right.set(title="Total of each period", ylabel=summed("sum of all readings", data.unit))
+        right.set(title=f"{data.of_a_period} of each period", ylabel=over_time(data))
         right.yaxis.set_major_formatter("{x:,.6g}")
     return figure
+
+
+def over_time(data: ProfilePicture) -> str:
+    """The words of the axis of totals or means."""
+    mean = in_unit("mean of all readings", data.unit)
+    return mean if data.mean else summed("sum of all readings", data.unit)
 
 
 def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:

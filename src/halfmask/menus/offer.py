@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import averaged, noun
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
@@ -242,7 +243,8 @@ def offer_rows(menu: Menu) -> list[list[str]]:
 def offer_notes(menu: Menu) -> list[str]:
     """How to read the offer, and which levels this many producers cannot carry."""
     asked, made = menu.question, menu.provenance.get("offer", {})
-    notes = []
+    what = noun(menu.provenance.get("aggregate", "sum"))
+    notes = averaged(menu.provenance)
     if asked:
         notes.append(
             f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; for another change it is "
@@ -258,8 +260,8 @@ def offer_notes(menu: Menu) -> list[str]:
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
-            "100 and so on: mean error of a period's total of so many producers, as devices draw; needs: producers for "
-            f"a {decider(menu)} error of {made['within']:.2%}"
+            f"100 and so on: mean error of a period's {what} of so many producers, as devices draw; needs: producers "
+            f"for a {decider(menu)} error of {made['within']:.2%}"
         )
         if usual := _usual(menu):
             notes.append(usual)
@@ -274,13 +276,13 @@ def offer_notes(menu: Menu) -> list[str]:
 
 def _usual(menu: Menu) -> str:
     """The error of the middle period beside the mean, which a period that is nearly empty can decide alone."""
-    users = menu.provenance["offer"]["producers"]
+    users, what = menu.provenance["offer"]["producers"], noun(menu.provenance.get("aggregate", "sum"))
     usual = usual_errors(menu)
     if not usual:
         return ""
     why = f"; {FEW_PERIODS}" if decider(menu) == MEDIAN else ""
     told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
-    return f"of {users:,} producers, half of the periods' totals are expected to err by less than: {told}{why}"
+    return f"of {users:,} producers, half of the periods' {what}s are expected to err by less than: {told}{why}"
 
 
 def usual_errors(menu: Menu) -> dict[str, float]:

@@ -11,6 +11,7 @@ import numpy as np
 from halfmask import __version__
 from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import OptionError
+from halfmask.evaluation.aggregates import averaged
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
 from halfmask.mechanisms.setting import PrivacySetting
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 KEPT_ABOUT = (
     *("fingerprint", "aggregate", "error", "seed", "grid", "period", "engine", "sizes", "repeats"),
-    *("settings", "readings", "unfit_for_relative"),
+    *("settings", "readings", "unfit_for_relative", "quantity"),
 )
 MOST_SETTLED = 400
 """Rounds in which would-be winners are worked out for themselves: more than any study was seen to take."""
@@ -279,7 +280,7 @@ def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | Non
     from halfmask.menus.words import brief
 
     names = scored.mechanisms.unique().to_pylist()
-    notes = menu.warnings()
+    notes = [*averaged(menu.provenance), *menu.warnings()]
     if len(set(names) - {"none"}) == 1:
         only = next(iter(set(names) - {"none"}))
         notes.append(f"the study has one mechanism only, {only}: the menu compares it with no other")

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from halfmask.arrays import FloatArray
+from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, noise_std
@@ -277,10 +278,11 @@ def menu_rows(
     if profile is None:
         return rows
     words = menu_words(menu, profile, other_data=other_data)
+    what = noun(menu.provenance.get("aggregate", "sum"))
     rows[0] += [
         "a typical reading",
         *(
-            f"error of a {menu.provenance.get('period', 'period')}'s total, {users:,} users"
+            f"error of a {menu.provenance.get('period', 'period')}'s {what}, {users:,} users"
             for users in words[0].errors
         ),
     ]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from halfmask.audits.card import ReportCard
 from halfmask.audits.tables import at_most
+from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
 from halfmask.figures.inputs import Inputs
@@ -190,8 +191,9 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
 def costs(menu: Menu) -> list[str]:
     """The error of totals, levels that need more producers than there are, and what the guarantee costs."""
     made, period = menu.provenance.get("offer", {}), menu.provenance.get("period", "period")
+    what = noun(menu.provenance.get("aggregate", "sum"))
     told = [
-        f"Error: of a {period}'s total of so many producers, on average, in % of the total, if all take that level."
+        f"Error: of a {period}'s {what} of so many producers, on average, in % of the {what}, if all take that level."
     ]
     if made:
         told[0] += f" Producers needed: for {_error(menu)} of {percent(made['within'])}."

@@ -1,5 +1,6 @@
 """What was found, in plain words: the summary and the menu."""
 
+from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
 from halfmask.figures.heatmaps import percent
@@ -94,7 +95,8 @@ def _total(inputs: Inputs, words: InWords) -> str:
     users, error = list(words.errors.items())[-1]
     if error is None:
         return ""
-    return f", while a {inputs.profile.period.text}'s total of all {users:,} users is off by {share(error)} on average"
+    of = f"a {inputs.profile.period.text}'s {noun(inputs.aggregate)} of all {users:,} users"
+    return f", while {of} is off by {share(error)} on average"
 
 
 def _mixes(inputs: Inputs) -> list[str]:
@@ -158,7 +160,8 @@ def _plain(inputs: Inputs) -> str:
     rows = [[each.id, shown_as(each), *errors_of(each)] for each in words]
     return table(
         f"Table 2. The same in plain words: what a typical reading, {reading}, shows as "
-        f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s total is off on average.",
+        f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s "
+        f"{noun(inputs.aggregate)} is off on average.",
         ["Id", f"{reading} shows as", *crowds],
         rows,
         numbers=range(2, 2 + len(crowds)),

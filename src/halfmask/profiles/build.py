@@ -97,6 +97,7 @@ def build_profile(
         "duplicates": 0,
     }
     about |= {"unit": panel.unit} if panel.unit else {}
+    about |= {"quantity": panel.quantity} if panel.quantity else {}
     about |= {"losses": panel.losses()} if panel.losses else {}
     plan = Plan(step, cut.chunk(step), cut.origin, *policies.bounds)
     profile, suspects, tally, users = _pass(panel, plan, cut, buckets, method, about, advance)

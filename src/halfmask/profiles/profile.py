@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.quantities import state_of
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import bin_of
 from halfmask.profiles.periods import Period
@@ -235,6 +236,12 @@ class Profile(Result):
         """The unit of a reading, such as kWh; None where neither the source nor its reader named one."""
         return self.about.get("unit")
 
+    @property
+    def quantity(self) -> str | None:
+        """The state that readings are of, such as temperatures, whose totals mean nothing; None if they add up."""
+        found = self.about.get("quantity") or state_of(self.unit, ())
+        return None if found == MIXED else found
+
     def fingerprint(self) -> str:
         """Tells one dataset from another: a hash of who has how many readings of what size, sign and when.
 
@@ -322,6 +329,8 @@ def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Cou
     return Counts.gather(rows, np.concatenate([a.bin, b.bin]), np.concatenate([a.count, b.count]))
 
 
+MIXED = "mixed"
+"""What a sum of profiles says of itself where its parts differ."""
 ABOUT_COUNTS = ("unplaced", "duplicates", "tiny")
 
 
@@ -334,5 +343,5 @@ def _add_about(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         total["losses"] = {name: sum(part.get(name, 0) for part in parts) for name in sorted({*chain(*parts)})}
     for name in sorted({*a, *b} - {*ABOUT_COUNTS, "sources", "losses"}):
         values = [about[name] for about in (a, b) if name in about]
-        total[name] = values[0] if all(value == values[0] for value in values) else "mixed"
+        total[name] = values[0] if all(value == values[0] for value in values) else MIXED
     return total

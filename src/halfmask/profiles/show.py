@@ -1,49 +1,102 @@
-"""A profile to look at: the quality table, a histogram of sizes and the totals of the periods."""
+"""A profile to look at: the quality table, a histogram of readings and the totals, or means, of the periods."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
-from halfmask.profiles.bins import BINS_PER_OCTAVE
+from halfmask.profiles.bins import BINS_PER_OCTAVE, SMALLEST, edge
 from halfmask.profiles.profile import Profile
-from halfmask.profiles.quality import accounts, advice, quality
+from halfmask.profiles.quality import accounts, advice, quality, quantiles
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 DRAWN = ("png", "svg", "pdf")
+Drawn = Literal["auto", "sum", "mean"]
+"""The aggregate of each period that is drawn; auto is the one that suits the readings."""
+TINY = 1e-3
+"""The share of readings at the end of an axis that is not drawn."""
+CELLS = 40
 DRAWABLE = 1e300  # an axis must still reach beyond it
 
 
 @dataclass(frozen=True)
 class ProfilePicture:
-    """What the picture draws: share of readings per quarter octave of ``|s|``, and the total of each period."""
+    """What the picture draws: share of readings per quarter octave of ``|s|``, and the total of each period.
+
+    ``mean``: the readings are states such as temperatures. Then ``sizes`` are readings with their signs, in cells of
+    one width, and ``totals`` are means.
+    """
 
     sizes: FloatArray
     shares: FloatArray
     periods: IntArray
     totals: FloatArray
     unit: str = ""
+    mean: bool = False
+
+    @property
+    def widths(self) -> FloatArray:
+        """Of the bars at ``sizes``."""
+        return np.full(len(self.sizes), np.diff(self.sizes[:2]).sum()) if self.mean else self.sizes * (2**0.25 - 1)
+
+    @property
+    def of_a_period(self) -> str:
+        """What is drawn for each period: Total or Mean."""
+        return "Mean" if self.mean else "Total"
+
+    @property
+    def title(self) -> str:
+        """What the histogram is of."""
+        return "What readings are" if self.mean else "How large readings are"
+
+    @property
+    def axis(self) -> str:
+        """What the histogram is over."""
+        return "reading" if self.mean else "size of a reading, |s|"
 
 
-def picture_data(profile: Profile) -> ProfilePicture:
-    """Figure data, apart from drawing."""
+def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
+    """Figure data, apart from drawing: with means if asked for, or if the readings are states."""
+    if aggregate == "mean" or (aggregate == "auto" and profile.quantity):
+        return _picture_of_states(profile)
     coarse = BINS_PER_OCTAVE // 4
     quarter = profile.bin_index // coarse
     span = np.arange(quarter.min(), quarter.max() + 1) if len(quarter) else np.zeros(0, np.int64)
     shares = np.zeros(len(span))
     if len(span):
         np.add.at(shares, quarter - span[0], profile.bin_counts / max(profile.readings, 1))
+        # What a computation left of 0, such as 3e-17, would take up all of a logarithmic axis.
+        first = int(np.searchsorted(np.cumsum(shares), TINY * shares.sum()))
+        span, shares = span[first:], shares[first:]
     with np.errstate(over="ignore", invalid="ignore"):
         totals = profile.cells[..., 1].sum(axis=0)
     return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, totals, profile.unit or "")
+
+
+def _picture_of_states(profile: Profile) -> ProfilePicture:
+    """Readings with their signs on a plain axis, between the 0.1 % and the 99.9 % quantile, and means of periods.
+
+    The readings of each of the profile's bins are spread evenly over it.
+    """
+    count, total = (profile.cells[..., k].sum(axis=0) for k in range(2))
+    low, high = quantiles(profile, (TINY, 1 - TINY)) if profile.readings else (0.0, 0.0)
+    edges = np.linspace(low, high, CELLS + 1) if low < high else np.array([low - 0.5, low + 0.5])
+    near, far = edge(profile.bin_index), edge(profile.bin_index + 1)
+    zeros, negatives = int(profile.rows["zeros"].sum()), profile.bin_negatives
+    start, end = np.concatenate([-far, near, [-SMALLEST]]), np.concatenate([-near, far, [SMALLEST]])
+    held = np.concatenate([negatives, profile.bin_counts - negatives, [zeros]]) / max(profile.readings, 1)
+    below = held @ np.clip((edges - start[:, None]) / (end - start)[:, None], 0, 1)
+    middle = (edges[1:] + edges[:-1]) / 2
+    means = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    return ProfilePicture(middle, np.diff(below), profile.periods, means, profile.unit or "", mean=True)
 
 
 def table_rows(profile: Profile) -> list[tuple[str, str]]:
@@ -89,7 +142,7 @@ def _kept(policies: dict[str, str] | str) -> str:
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
-def print_profile(profile: Profile, console: "Console") -> None:
+def print_profile(profile: Profile, console: "Console", aggregate: Drawn = "auto") -> None:
     """The quality table and a small picture, in the terminal."""
     from rich.table import Table
     from rich.text import Text
@@ -100,18 +153,18 @@ def print_profile(profile: Profile, console: "Console") -> None:
     for name, text in table_rows(profile):
         table.add_row(name, Text(text))
     console.print(table)
-    data, width = picture_data(profile), min(console.width - 4, 72)
+    data, width = picture_data(profile, aggregate), min(console.width - 4, 72)
     if len(data.sizes):
-        console.print(
-            f"\n[bold]How large readings are[/]  (share per bin of |s|, {data.sizes[0]:.2g} to {data.sizes[-1]:.2g})"
-        )
+        over = "cell" if data.mean else "bin of |s|"
+        console.print(f"\n[bold]{data.title}[/]  (share per {over}, {data.sizes[0]:.2g} to {data.sizes[-1]:.2g})")
         console.print("\n".join(f"  {line}" for line in bars(data.shares, width, 5)), highlight=False)
     if len(data.totals):
         ends = [profile.period.label(int(data.periods[i])) for i in (0, -1)]
-        console.print(
-            f"\n[bold]Total of each {profile.period.text}[/]  ({ends[0]} to {ends[1]}, up to {data.totals.max():.4g})"
-        )
-        console.print("\n".join(f"  {line}" for line in bars(data.totals, width, 5)), highlight=False)
+        low, high = np.nanmin(data.totals), np.nanmax(data.totals)
+        span = f"{low:.4g} to {high:.4g}" if data.mean else f"up to {high:.4g}"
+        console.print(f"\n[bold]{data.of_a_period} of each {profile.period.text}[/]  ({ends[0]} to {ends[1]}, {span})")
+        shown = bars(data.totals - low if data.mean else data.totals, width, 5)
+        console.print("\n".join(f"  {line}" for line in shown), highlight=False)
     for note in advice(profile):
         console.print(f"\n[yellow]note:[/] {note}", highlight=False)
 
@@ -132,7 +185,7 @@ def bars(values: FloatArray, width: int, height: int) -> list[str]:
     return ["".join(BLOCKS[level] for level in line).rstrip() for line in levels]
 
 
-def draw_profile(profile: Profile, path: str | Path) -> None:
+def draw_profile(profile: Profile, path: str | Path, aggregate: Drawn = "auto") -> None:
     """The same as a picture; the kind of file follows from the name (.png, .svg, .pdf)."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -140,17 +193,23 @@ def draw_profile(profile: Profile, path: str | Path) -> None:
     kind = Path(path).suffix.lstrip(".").lower() or "png"
     if kind not in DRAWN:
         raise OptionError(f"{path}: pictures are drawn as {', '.join(DRAWN)}, not as {kind}")
-    data = picture_data(profile)
+    data = picture_data(profile, aggregate)
     figure = Figure(figsize=(10, 4), layout="constrained", dpi=144)
     left, right = figure.subplots(1, 2)
-    # Logarithms on a plain axis: a logarithmic one fails next to the largest double.
-    left.bar(np.log10(data.sizes), data.shares * 100, width=np.log10(2) / 4, color="#0072B2")
-    left.xaxis.set(major_locator=MaxNLocator(integer=True), major_formatter=lambda x, _: f"$10^{{{x:g}}}$")
-    left.set(xlabel="size of a reading, |s|", ylabel="share of readings (%)", title="How large readings are")
+    if data.mean:
+        left.bar(data.sizes, data.shares * 100, width=data.widths, color="#0072B2")
+    else:
+        # Logarithms on a plain axis: a logarithmic one fails next to the largest double.
+        left.bar(np.log10(data.sizes), data.shares * 100, width=np.log10(2) / 4, color="#0072B2")
+        left.xaxis.set(major_locator=MaxNLocator(integer=True), major_formatter=lambda x, _: f"$10^{{{x:g}}}$")
+    unit = f" ({data.unit})" if data.mean and data.unit else ""
+    left.set(xlabel=f"{data.axis}{unit}", ylabel="share of readings (%)", title=data.title)
     totals = np.clip(np.nan_to_num(data.totals), -DRAWABLE, DRAWABLE)
     right.plot(data.periods.astype("datetime64[us]"), totals, color="#D55E00", linewidth=1.2)
     right.set(
-        xlabel=f"{profile.period.text}", ylabel="sum of all readings", title=f"Total of each {profile.period.text}"
+        xlabel=f"{profile.period.text}",
+        ylabel=f"mean of all readings{unit}" if data.mean else "sum of all readings",
+        title=f"{data.of_a_period} of each {profile.period.text}",
     )
     right.tick_params(axis="x", rotation=30)
     for axes in (left, right):

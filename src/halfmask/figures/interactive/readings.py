@@ -1,6 +1,7 @@
 """What the data look like, and what a setting's noise makes of a typical reading, to look into."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,8 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axes, axis, interactive
 from halfmask.figures.interactive.marks import faint, line, plain
-from halfmask.figures.style import PALETTE, in_unit, sized, summed
+from halfmask.figures.readings import over_time
+from halfmask.figures.style import PALETTE, in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.words import TIMES_OUT_OF_TEN, noise_quantile
 from halfmask.profiles.show import ProfilePicture
@@ -19,7 +21,7 @@ REACH = 3
 
 
 def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
-    """Two panels: the distribution of |s| on a logarithmic axis, and each period's total.
+    """Two panels: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total.
 
     Of very many periods, evenly spaced ones are drawn, and the caption says how many.
     """
@@ -29,22 +31,24 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
     times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
     sizes = {
         "type": "bar", "x": plain(data.sizes), "y": plain(data.shares * 100), "showlegend": False,
-        "width": plain(data.sizes * (2**0.25 - 1)), "marker": {"color": PALETTE[0]},
+        "width": plain(data.widths), "marker": {"color": PALETTE[0]},
         "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
     }  # fmt: skip
     look = {"color": PALETTE[1]}
-    totals = line(1, "total", times, plain(data.totals[thin]), look, "%{x}<br>total %{y:,.6g}", showlegend=False)
+    what = data.of_a_period.lower()
+    totals = line(1, what, times, plain(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False)
     totals["line"]["width"] = 1.3
+    scale: dict[str, Any] = {} if data.mean else {"type": "log", "dtick": 1}
     panels = [
         FigurePanel(
-            "How large readings are",
-            axis(in_unit("size of a reading, |s|", data.unit), type="log", dtick=1, tickformat=",.6~g"),
+            data.title,
+            axis(in_unit(data.axis, data.unit), tickformat=",.6~g", **scale),
             axis("share of readings (%)"),
         ),
         FigurePanel(
-            "Total of each period",
+            f"{data.of_a_period} of each period",
             axis("", type="date"),
-            axis(summed("sum of all readings", data.unit), tickformat=".3~s"),
+            axis(over_time(data), tickformat=".3~s"),
         ),
     ]
     return interactive(caption, [sizes, totals], panels, height=270, legend=False)

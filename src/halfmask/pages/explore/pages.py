@@ -8,6 +8,7 @@ from typing import Any
 
 from halfmask import __version__
 from halfmask.errors import RunError
+from halfmask.evaluation.aggregates import noun
 from halfmask.figures.inputs import Inputs
 from halfmask.figures.registry import by_place
 from halfmask.figures.style import sized
@@ -176,8 +177,8 @@ def _caption(inputs: Inputs, menu: Menu) -> str:
     if words and inputs.profile:
         told += (
             f"; a typical reading is {sized(words[0].reading, inputs.unit)}, and the range is what it shows as "
-            f"{TIMES_OUT_OF_TEN} times out of 10. Errors are those of a {inputs.profile.period.text}'s total, on "
-            "average"
+            f"{TIMES_OUT_OF_TEN} times out of 10. Errors are those of a {inputs.profile.period.text}'s "
+            f"{noun(inputs.aggregate)}, on average"
         )
     told += "."
     if _protected(menu) and asked:

@@ -1,0 +1,62 @@
+"""What readings are of, as far as it decides whether they add up.
+
+Energy, counts and flows add up over time and users. States do not: the total of a day's temperatures means nothing,
+their mean does. A unit decides; without a known one, the name of the column.
+"""
+
+import re
+from collections.abc import Sequence
+
+from halfmask.data.columns import words
+from halfmask.data.units import MONEY, is_unit
+
+_UNITS = {
+    "temperatures": "°C °F K celsius fahrenheit kelvin degf",
+    "voltages": "V mV kV volt volts",
+    "percentages": "% %RH percent pct",
+    "pressures": "Pa hPa kPa mbar bar mmHg psi",
+    "frequencies": "Hz",
+    "concentrations": "ppm ppb µg/m3 µg/m³ ug/m3 mg/m3 mg/m³ mg/dL mmol/L",
+    "speeds": "m/s km/h mph",
+    "levels": "dB dBA lx lux pH bpm",
+}
+_WORDS = {
+    "temperatures": "temperature temperatures temp temperatur température temperatura temperatuur lämpötila",
+    "voltages": "voltage spannung spanning tensione",
+    "percentages": "humidity luftfeuchte feuchte humidité humedad percent percentage pct soc",
+    "pressures": "pressure druck luftdruck pression presión pressione",
+    "frequencies": "frequency frequenz",
+    "concentrations": "concentration konzentration",
+    "prices": "price prices preis prix precio prezzo prijs",
+    "speeds": "speed windspeed",
+    "levels": "level pegel niveau nivel livello brightness illuminance loudness",
+}
+_OF_UNIT = {unit: quantity for quantity, units in _UNITS.items() for unit in units.split()}
+_OF_WORD = {word: quantity for quantity, named in _WORDS.items() for word in named.split()}
+_PRICE = re.compile(rf"(?:{'|'.join(sorted(MONEY))}|ct|cent|[€$£]) ?/.+", re.IGNORECASE)
+
+
+def state_of(unit: str | None, names: Sequence[str]) -> str | None:
+    """The state that readings are of, such as temperatures; None if they add up, or if nothing says what they are.
+
+    ``names`` are those of the columns that hold the readings; all of them must say the same.
+    """
+    if unit and (found := _of_unit(unit)):
+        return found
+    if unit and is_unit(unit):
+        return None
+    said = {_of_name(name) for name in names}
+    return said.pop() if len(said) == 1 else None
+
+
+def _of_unit(unit: str) -> str | None:
+    plain = unit.strip()
+    return "prices" if _PRICE.fullmatch(plain) else _OF_UNIT.get(plain) or _OF_UNIT.get(plain.lower())
+
+
+def _of_name(name: str) -> str | None:
+    """By a unit in brackets, or by the last word that is one of a state."""
+    for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
+        if found := _of_unit(inner):
+            return found
+    return next((_OF_WORD[word] for word in reversed(words(name)) if word in _OF_WORD), None)
