@@ -181,9 +181,6 @@ def as_files(folder: Path, texts: list[str]) -> dict[str, object]:
         "sqlite": str(folder / "x.db"),
         "frame": table,
         "sensors": write(folder / "w.csv", "\n".join(["time,s1,s2", *(f"{text},1.5,2.5" for text in texts)])),
-        "names": write(
-            folder / "n.csv", "\n".join([",".join(["user", *texts]), ",".join(["a", *["1.5"] * len(texts)])])
-        ),
     }
 
 
@@ -207,6 +204,12 @@ def test_offsets_are_cut_by_the_clock_they_show_in_every_reader(first: str, zone
         assert sorted({row[1] for row in rows(panel)}) == expected, name
         profile = build_profile(panel)
         assert (len(profile.periods), profile.about["duplicates"]) == (days, 0), name
+
+
+def test_offsets_in_names_of_columns_show_their_clock(tmp_path: Path) -> None:
+    texts, expected = stamps("2026-10-24T18:00", "Europe/Berlin", 12)
+    lines = [",".join(["user", *texts]), ",".join(["a", *["1.5"] * len(texts)])]
+    assert times(write(tmp_path / "x.csv", "\n".join(lines))) == expected
 
 
 def test_offsets_far_below_the_first_rows_count(tmp_path: Path) -> None:
