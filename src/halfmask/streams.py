@@ -22,6 +22,8 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "evaluation.placed": None,
     "evaluation.cancellation": None,
     "menus.scouts": None,
+    "menus.fresh": None,
+    "menus.difference": None,
     "menus.recognised": None,
     "pages.leaflet": None,
     "choice.assignment": (4,),

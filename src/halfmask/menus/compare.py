@@ -1,64 +1,99 @@
-"""Two menus or studies on one scale: who has the better setting at each level of privacy.
+"""Two menus or studies on one scale: which has the better setting at each level of privacy.
 
-Scores are shares of a study's largest errors, so those of two studies cannot be compared as they stand. Here both are
-measured by common normalisers, the larger of each of the six, and by common weights. A study has its metrics; a menu's
-settings are evaluated again on a profile, those of two menus on the same samples. Which of the two is named first
-changes nothing but the order of columns.
+Scores are shares of a study's largest errors, so those of two studies cannot be compared as they are. Here both are
+measured by common normalisers, the larger of each of the six, and by common weights. With a profile, the settings of
+both are evaluated on the same subsets, drawn afresh, so that neither is measured on the subsets that it was chosen on.
+Without one, studies are measured on their own samples. Every difference has an interval, and a win is named only if the
+interval excludes 0 and the winner is not the less private of the two: a level is wide, and less privacy always buys
+utility. Which of the two comes first changes nothing but the order of columns.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.error_kind import warnings_of
 from halfmask.evaluation.metrics import METRICS
-from halfmask.evaluation.scores import Weights
+from halfmask.evaluation.scores import Weights, privacy, utility
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.difference import CHANCE, Difference, Samples, difference
 from halfmask.menus.menu import Menu, Score, read_menu
-from halfmask.menus.placed import place
-from halfmask.menus.scored import AnyStudy, Read, Scored, opened, score
+from halfmask.menus.placed import afresh, evaluated, outside
+from halfmask.menus.scored import AnyStudy, Read, Scored, opened, sample_metrics, score
 from halfmask.profiles.profile import Profile
 
 BINS = 5
 EQUAL = 1e-9
 EDGE = 5e-5
 """Settings that are so little below a level of privacy are in it: evaluated in other company, a score changes by up to
-5e-6, and refined settings stand on the edge."""
+5e-6."""
+FINE, COARSE = 10_000, 100
+"""Levels of privacy of a study from which the best setting is taken: on its own samples, and to be evaluated again."""
+
+Verdict = Literal["first wins", "second wins", "no difference", "trade", "no contender"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standing:
-    """One setting on the common scale."""
+    """One setting on the common scale, with its samples."""
 
     setting: PrivacySetting
     privacy: Score
     utility: Score
+    samples: Samples
 
     @property
     def objective(self) -> float:
         """perc(U, 50) + perc(U, 10)."""
         return self.utility.median + self.utility.p10
 
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        scores = {"privacy": vars(self.privacy), "utility": vars(self.utility)}
+        return {"setting": str(self.setting), **scores, "objective": self.objective}
+
 
 @dataclass(frozen=True)
 class Contest:
-    """One bin of common privacy: the best of either, and who wins: 0, 1, or None where both are equal or absent."""
+    """One bin of common privacy: the settings that are compared, and the difference of their objectives.
+
+    ``verdict`` is "trade" if one is more useful and less private than what the other has, and "no contender" if a side
+    has no setting in the bin; ``difference`` is None then.
+    """
 
     bin: tuple[float, float]
     best: tuple[Standing | None, Standing | None]
-    winner: int | None
+    difference: Difference | None
+    verdict: Verdict
+
+    @property
+    def winner(self) -> int | None:
+        """0 or 1; None if no win is named."""
+        return {"first wins": 0, "second wins": 1}.get(self.verdict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data: the difference is of the first less the second."""
+        found = self.difference
+        numbers = (None, None, None) if found is None else (found.value, found.low, found.high)
+        sides = [None if each is None else each.to_json() for each in self.best]
+        return {
+            "bin": list(self.bin),
+            **dict(zip(("first", "second"), sides, strict=True)),
+            **dict(zip(("difference", "low", "high"), numbers, strict=True)),
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True)
 class Compared:
     """The rounds, the common normalisers and weights, and settings beyond their range (they take part in no round).
 
-    ``samples`` names the menu on whose samples both were evaluated, where they were made on different ones.
+    ``samples`` are the numbers of subsets that either was measured on; ``paired`` says that these are the same.
     """
 
     names: tuple[str, str]
@@ -66,45 +101,76 @@ class Compared:
     normalisers: Mapping[str, float]
     weights: Weights
     outside: tuple[tuple[PrivacySetting, ...], tuple[PrivacySetting, ...]]
+    samples: tuple[int, int]
+    paired: bool
     warnings: tuple[str, ...] = ()
-    samples: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "names": list(self.names),
+            "rounds": [each.to_json() for each in self.rounds],
+            "normalisers": dict(self.normalisers),
+            "weights": str(self.weights),
+            "outside": [list(map(str, each)) for each in self.outside],
+            "samples": list(self.samples),
+            "paired": self.paired,
+            "warnings": list(self.warnings),
+        }
 
     def rows(self) -> list[list[str]]:
         """The rounds as a table, headings first."""
-        sides = [f"{what} of {name}" for name in self.names for what in ("setting", "utility")]
-        rows = [["privacy", *sides, "wins", "by"]]
+        sides = [f"{what} of {name}" for name in self.names for what in ("setting", "objective")]
+        rows = [["privacy", *sides, "difference", "verdict"]]
         for each in self.rounds:
             row = [f"{each.bin[0]:g} to {each.bin[1]:g}"]
             for best in each.best:
-                row += ["-", "-"] if best is None else [str(best.setting), f"{best.utility.median:.3f}"]
-            rows.append([*row, self._winner(each), self._lead(each)])
+                row += ["-", "-"] if best is None else [str(best.setting), f"{best.objective:.4f}"]
+            rows.append([*row, "-" if each.difference is None else str(each.difference), self._verdict(each)])
         return rows
 
-    def _winner(self, each: Contest) -> str:
+    def _verdict(self, each: Contest) -> str:
         if each.winner is not None:
-            return self.names[each.winner]
-        return "-" if each.best == (None, None) else "equal"
-
-    def _lead(self, each: Contest) -> str:
-        """By how much median utility the winner leads."""
-        one, other = each.best
-        if each.winner is None or one is None or other is None:
-            return "-"
-        return f"{abs(one.utility.median - other.utility.median):.3f}"
+            return f"{self.names[each.winner]} wins"
+        if each.verdict == "trade" and each.difference is not None:
+            useful = 0 if each.difference.value > 0 else 1
+            return f"{self.names[useful]} more useful, {self.names[1 - useful]} more private"
+        if each.verdict == "no difference":
+            return "no difference that shows"
+        held = [name for name, best in zip(self.names, each.best, strict=True) if best]
+        return f"only {held[0]} has a setting" if held else "-"
 
     def notes(self) -> list[str]:
-        """Who wins how often, and what was left out."""
+        """Who wins how often, how that was measured, and what was left out."""
         wins = [sum(each.winner == side for each in self.rounds) for side in (0, 1)]
-        told = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
-        told.append(f"both are scored with the weights {self.weights}")
-        if self.samples is not None:
-            told.append(f"they were made on different samples: both are evaluated on those of {self.samples}")
-        told += [
+        notes = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
+        notes.append(
+            "objective: median and 10th percentile of utility, added; of the differences with their intervals, all are "
+            f"right in {1 - CHANCE:.0%} of comparisons; both are scored with the weights {self.weights}"
+        )
+        if self.paired:
+            notes.append(f"both are measured on the same {self.samples[0]} subsets")
+        else:
+            notes.append(
+                f"they are measured on different subsets, {self.samples[0]} and {self.samples[1]}, so intervals are "
+                "wide: name `profile` to evaluate both on the same"
+            )
+        notes += [
             f"{name}: {', '.join(map(str, beyond))} beyond the common range, in no level"
             for name, beyond in zip(self.names, self.outside, strict=True)
             if beyond
         ]
-        return [*told, *self.warnings]
+        return [*notes, *self.warnings]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Settings within the common range, those beyond it, and what says which subsets they were measured on."""
+
+    inside: list[Standing]
+    outside: tuple[PrivacySetting, ...]
+    subsets: tuple[Any, ...]
+    samples: int
 
 
 def compare(
@@ -118,25 +184,24 @@ def compare(
 ) -> Compared:
     """Both on common normalisers; menus need the ``profile`` that their settings are evaluated on.
 
-    ``weights`` are the menus' own where not given, and where these differ they must be.
+    ``weights`` are the menus' own if not given, and must be given if these differ.
     """
     if not 1 <= bins <= 100:
         raise OptionError(f"{bins} bins: compare on 1 to 100 levels of privacy")
-    sides = [_opened(each) for each in (one, other)]
-    _check_alike(sides)
-    scales = [_scale(each) for each in sides]
-    largest = np.maximum(*scales)
-    common = _weights(sides) if weights is None else weights
-    like = _judge(sides)
-    standings = [_standings(each, common, like, profile, largest) for each in sides]
+    opened_ = [_opened(each) for each in (one, other)]
+    _check_alike(opened_)
+    largest = np.maximum(*(_scale(each) for each in opened_))
+    common = _weights(opened_) if weights is None else weights
+    first, second = _sides(opened_, common, profile, largest)
+    paired = first.subsets == second.subsets
     edges = np.linspace(0, 1, bins + 1)
-    rounds = [_round(edges, number, [inside for inside, _ in standings]) for number in range(bins)]
+    levels = [_level(edges, number, first.inside, second.inside) for number in range(bins)]
+    contested = sum(bool(a and b) for _, a, b in levels)
+    rounds = tuple(_contest(*each, paired, CHANCE / max(contested, 1)) for each in levels)
     normalisers = dict(zip(METRICS, largest.tolist(), strict=True))
-    warnings = dict.fromkeys(told for each in sides for told in warnings_of(_about(each)))
-    alike = len({_samples(each) for each in _menus(sides)}) < 2
-    samples = None if alike else names[0 if like is sides[0] else 1]
-    outside = (standings[0][1], standings[1][1])
-    return Compared(names, tuple(rounds), normalisers, common, outside, tuple(warnings), samples)
+    warnings = tuple(dict.fromkeys(said for each in opened_ for said in warnings_of(_about(each))))
+    outside_ = (first.outside, second.outside)
+    return Compared(names, rounds, normalisers, common, outside_, (first.samples, second.samples), paired, warnings)
 
 
 def _opened(side: Menu | AnyStudy) -> Menu | Read:
@@ -169,61 +234,130 @@ def _weights(sides: list[Menu | Read]) -> Weights:
     return found[0] if found else Weights()
 
 
-def _samples(menu: Menu) -> str:
-    """What says which samples a menu was made on."""
-    return str([menu.provenance.get(name) for name in ("sizes", "repeats", "seed")])
-
-
-def _judge(sides: list[Menu | Read]) -> Menu | None:
-    """The menu on whose samples both are evaluated: of two, whichever order they have, the same one."""
-    return min(_menus(sides), key=_samples, default=None)
-
-
 def _scale(side: Menu | Read) -> FloatArray:
     return side.largest if isinstance(side, Menu) else score(*side).normalisers
 
 
-Standings = tuple[list[Standing], tuple[PrivacySetting, ...]]
-
-
-def _standings(
-    side: Menu | Read, weights: Weights, like: Menu | None, profile: Profile | None, largest: FloatArray
-) -> Standings:
-    """Settings within the common range, and those beyond it."""
-    if not isinstance(side, Menu):
-        return _of_study(score(*side, weights, largest=largest)), ()
+def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, largest: FloatArray) -> list[_Side]:
+    """Both sides, on the same fresh subsets if the profile allows it; a study that it does not, on its own samples."""
     if profile is None:
-        raise OptionError("a menu keeps no errors to put on another scale: name the profile to evaluate it on")
-    settings = [each.setting for each in side.settings[:-1]]
-    placed = place(settings, profile, replace(like or side, weights=weights), largest)
-    inside = [Standing(each, found.privacy, found.utility) for each, found in placed.items() if not found.outside]
-    return inside, tuple(each for each, found in placed.items() if found.outside)
+        if _menus(sides):
+            raise OptionError("a menu keeps no errors to put on another scale: name the profile to evaluate it on")
+        return [_of_study(each, weights, largest) for each in sides if not isinstance(each, Menu)]
+    both = all(_can_be_evaluated(each, profile) for each in sides)
+    again = sides if both else _menus(sides)
+    wanted = [_settings(each, weights, largest) if both or isinstance(each, Menu) else [] for each in sides]
+    made = afresh(*(_about(each) for each in again)) if again else {}
+    laws, metrics = evaluated(list(dict.fromkeys(each for some in wanted for each in some)), profile, made)
+    place = {setting: row for row, setting in enumerate(laws)}
+    found = []
+    for side, some in zip(sides, wanted, strict=True):
+        if not both and not isinstance(side, Menu):
+            found.append(_of_study(side, weights, largest))
+            continue
+        kept = [each for each in some if each in place]
+        sizes = np.repeat(made["sizes"], made["repeats"])
+        found.append(_side(kept, metrics[[place[each] for each in kept]], weights, largest, sizes, ("fresh",)))
+    return found
 
 
-def _of_study(scored: Scored) -> list[Standing]:
-    """Settings that pass and mask; thousands of them, so only the best of each ten-thousandth of privacy."""
+def _can_be_evaluated(side: Menu | Read, profile: Profile) -> bool:
+    """Whether the side is a menu, or a study by the analytic method of the same data."""
+    about = _about(side)
+    return isinstance(side, Menu) or (
+        about.get("engine") == "analytic" and about.get("fingerprint") == profile.fingerprint()
+    )
+
+
+def _settings(side: Menu | Read, weights: Weights, largest: FloatArray) -> list[PrivacySetting]:
+    """The settings of a menu, or the best of a study by its own samples."""
+    if isinstance(side, Menu):
+        return [each.setting for each in side.settings[:-1]]
+    scored = score(*side, weights, largest=largest)
+    return [scored.setting(int(row)) for row in _foremost(scored, COARSE)]
+
+
+def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
+    """A study on its own samples: settings that pass and mask."""
+    table, about = side
+    scored = score(table, about, weights, largest=largest)
+    rows = _foremost(scored, FINE)
+    metrics = sample_metrics(table)[1][rows]
+    drawn = [about.get(name) for name in ("fingerprint", "sizes", "repeats", "seed")]
+    sizes, count = np.repeat(about.get("sizes", []), about.get("repeats", 1)), metrics.shape[1]
+    sizes = sizes if len(sizes) == count else np.zeros(count)
+    settings = [scored.setting(int(row)) for row in rows]
+    return _side(settings, metrics, weights, largest, sizes.astype(np.int64), (str(drawn), count))
+
+
+def _foremost(scored: Scored, levels: int) -> IntArray:
+    """The best setting of each of many levels of privacy, of those that pass and mask."""
     rows = np.flatnonzero(scored.passes & scored.masks)
-    place_ = np.floor(np.clip(scored.privacy_median[rows], 0, 1) * 10_000).astype(np.int64)
-    order = rows[np.lexsort((-scored.objective[rows], place_))]
-    first = np.unique(np.sort(place_), return_index=True)[1]
-    return [
-        Standing(
-            scored.setting(int(row)),
-            Score(float(scored.privacy_median[row]), float(scored.privacy_p10[row])),
-            Score(float(scored.utility_median[row]), float(scored.utility_p10[row])),
-        )
-        for row in order[first]
-    ]
+    place = np.floor(np.clip(scored.privacy_median[rows], 0, 1) * levels).astype(np.int64)
+    order = rows[np.lexsort((-scored.objective[rows], place))]
+    return order[np.unique(np.sort(place), return_index=True)[1]]
 
 
-def _round(edges: FloatArray, number: int, standings: list[list[Standing]]) -> Contest:
+def _side(
+    settings: Iterable[PrivacySetting],
+    metrics: FloatArray,
+    weights: Weights,
+    largest: FloatArray,
+    sizes: IntArray,
+    subsets: tuple[Any, ...],
+) -> _Side:
+    inside, beyond = [], []
+    for setting, q, u in zip(
+        settings, privacy(metrics, largest, weights), utility(metrics, largest, weights), strict=True
+    ):
+        scores = [np.percentile(each, (50, 10)) for each in (q, u)]
+        if outside(scores):
+            beyond.append(setting)
+        else:
+            of_privacy, of_utility = (Score(*each.tolist()) for each in scores)
+            inside.append(Standing(setting, of_privacy, of_utility, Samples(u, sizes)))
+    return _Side(inside, tuple(beyond), subsets, len(sizes))
+
+
+Level = tuple[tuple[float, float], list[Standing], list[Standing]]
+
+
+def _level(edges: FloatArray, number: int, *sides: list[Standing]) -> Level:
+    """One bin, and the settings that either has in it."""
     low, high = round(float(edges[number]), 12), round(float(edges[number + 1]), 12)
     top = 1 if high == 1 else high - EDGE
-    inside = [[at for at in side if low - EDGE <= at.privacy.median < top + (high == 1) * EQUAL] for side in standings]
-    one, other = (max(side, key=lambda at: at.objective, default=None) for side in inside)
-    winner: int | None = None
-    if one is None or other is None:
-        winner = 0 if one else 1 if other else None
-    elif abs(one.objective - other.objective) > EQUAL:
-        winner = int(other.objective > one.objective)
-    return Contest((low, high), (one, other), winner)
+    one, other = ([at for at in side if low - EDGE <= at.privacy.median < top + (high == 1) * EQUAL] for side in sides)
+    return (low, high), one, other
+
+
+def _contest(
+    bin_: tuple[float, float], one: list[Standing], other: list[Standing], paired: bool, chance: float
+) -> Contest:
+    """The best of either in one bin.
+
+    Let the best of one be less private than the best of the other. It wins if what is most useful among its settings
+    that are at least as private as the other's is still more useful; otherwise the other wins if it is more useful.
+    """
+    tops = [max(side, key=lambda at: at.objective, default=None) for side in (one, other)]
+    if tops[0] is None or tops[1] is None:
+        return Contest(bin_, (tops[0], tops[1]), None, "no contender")
+    best = [tops[0], tops[1]]
+    weak = int(best[1].privacy.median < best[0].privacy.median)
+    wanted = best[1 - weak].privacy.median - EDGE
+    as_private = [at for at in (one, other)[weak] if at.privacy.median >= wanted]
+    if as_private:
+        raised = list(best)
+        raised[weak] = max(as_private, key=lambda at: at.objective)
+        found = difference(raised[0].samples, raised[1].samples, paired=paired, chance=chance)
+        if found.sign == (1, -1)[weak]:
+            return Contest(bin_, (raised[0], raised[1]), found, _wins(weak))
+    found = difference(best[0].samples, best[1].samples, paired=paired, chance=chance)
+    verdict: Verdict = "no difference"
+    if found.sign:
+        ahead = int(found.sign < 0)
+        verdict = "trade" if ahead == weak else _wins(ahead)
+    return Contest(bin_, (best[0], best[1]), found, verdict)
+
+
+def _wins(side: int) -> Verdict:
+    return "second wins" if side else "first wins"

@@ -116,7 +116,7 @@ def refine_above(
 ) -> Floored:
     """The best setting of each bin that keeps the floor. Objective, subsets and noise are those of `refine`."""
     menu.check_data(profile, other_data=other_data)
-    subsets, bins = samples_of(menu, profile), []
+    subsets, bins = samples_of(menu.provenance, profile), []
     settings, empty = [], list(menu.empty_bins)
     for number, entry in enumerate(menu.settings[:-1]):
         raised, nearest = _raised(entry, menu, profile, subsets, floor, evaluations)

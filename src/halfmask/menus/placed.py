@@ -1,22 +1,27 @@
 """Any setting on a menu's scale: its paper scores by the menu's own samples, seed and normalisers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, Score
 from halfmask.profiles.profile import Profile
+from halfmask.streams import stream
 
 OUTSIDE = "outside the study's range"
 ROUNDING = 1e-9
+FRESH = 10
+"""Fresh subsets of each size, at the least, that a difference is measured on."""
 
 
 def beyond(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -57,37 +62,53 @@ class Placed:
         return [score_words(each.median, known=self.outside) for each in (self.privacy, self.utility)]
 
 
-def samples_of(menu: Menu, profile: Profile) -> list[Subset]:
-    """The subsets of users that the menu's study was made on."""
-    made = menu.provenance
+def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
+    """Sizes, repeats and seed of the samples that a menu or study was made on."""
     try:
-        return draw_subsets(profile, made["sizes"], made["repeats"], made["seed"])
+        return made["sizes"], made["repeats"], made["seed"]
     except KeyError as error:
         raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize again") from error
 
 
-def place(
-    settings: Sequence[PrivacySetting], profile: Profile, menu: Menu, largest: FloatArray | None = None
-) -> dict[PrivacySetting, Placed]:
-    """Scores of settings with a noise law; those without one are left out.
+def samples_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:
+    """The subsets of users that a menu's study was made on, by the menu's provenance."""
+    return draw_subsets(profile, *_sampling(made))
 
-    ``largest`` are other normalisers than the menu's, for a scale that several menus share.
-    """
+
+def afresh(*made: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance of other subsets than these were made on: of all their sizes, `FRESH` or more of each."""
+    every = [_sampling(each) for each in made]
+    sizes = sorted({size for each, _, _ in every for size in each})
+    seed = int(stream(max(each[2] for each in every), "menus.fresh").integers(2**32))
+    return {**made[0], "sizes": sizes, "repeats": max(FRESH, *(each[1] for each in every)), "seed": seed}
+
+
+def evaluated(
+    settings: Sequence[PrivacySetting], profile: Profile, made: Mapping[str, Any]
+) -> tuple[list[PrivacySetting], FloatArray]:
+    """Settings with a noise law, and their metrics (settings, subsets, 6) on the subsets of this provenance."""
     from halfmask.evaluation.analytic.run import evaluate_analytic  # here, because numba takes long to import
 
     laws = [each for each in settings if each.kind != "direct" and each.inner is None]
     if not laws:
-        return {}
-    grid, made = Grid.from_settings(laws), menu.provenance
+        return [], np.empty((0, 0, len(METRICS)))
+    grid = Grid.from_settings(laws)
     metrics = evaluate_analytic(
-        profile, grid, samples_of(menu, profile), aggregate=str(made.get("aggregate", "sum")),
+        profile, grid, samples_of(made, profile), aggregate=str(made.get("aggregate", "sum")),
         error=made.get("error", "relative"), seed=int(made["seed"]),
     )  # fmt: skip
-    scale = menu.largest if largest is None else largest
+    return list(grid.settings()), metrics
+
+
+def place(settings: Sequence[PrivacySetting], profile: Profile, menu: Menu) -> dict[PrivacySetting, Placed]:
+    """Scores of settings with a noise law; those without one are left out."""
+    laws, metrics = evaluated(settings, profile, menu.provenance)
+    if not laws:
+        return {}
     limits = {name: menu.constraints[name] for name in ("max_mean", "max_std") if name in menu.constraints}
     passes = passing(metrics, Constraint(**limits))
-    q, u = privacy(metrics, scale, menu.weights), utility(metrics, scale, menu.weights)
-    return {setting: _placed(q[row], u[row], bool(passes[row])) for row, setting in enumerate(grid.settings())}
+    q, u = privacy(metrics, menu.largest, menu.weights), utility(metrics, menu.largest, menu.weights)
+    return {setting: _placed(q[row], u[row], bool(passes[row])) for row, setting in enumerate(laws)}
 
 
 def _placed(q: FloatArray, u: FloatArray, passes: bool) -> Placed:

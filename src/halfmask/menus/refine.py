@@ -95,7 +95,7 @@ def refine(
     ``advance(done, all)`` hears of bins.
     """
     menu.check_data(profile, other_data=other_data)
-    made, subsets = menu.provenance, samples_of(menu, profile)
+    made, subsets = menu.provenance, samples_of(menu.provenance, profile)
     gains = []
     for number, entry in enumerate(menu.settings[:-1]):
         before, better = _refined(entry, menu, profile, subsets, evaluations, taken)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from halfmask.arrays import BoolArray, FloatArray
+from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.evaluation.metrics import LOCAL_MEAN, METRICS
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, privacy, utility
@@ -89,7 +89,8 @@ def score(
     return _of_samples(table, weights or Weights(), constraint or Constraint(), largest)
 
 
-def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, largest: FloatArray | None) -> Scored:
+def sample_metrics(table: pa.Table) -> tuple[IntArray, FloatArray]:
+    """The first row of each setting, and the metrics (settings, samples, 6) of a study that keeps every sample."""
     first, order, samples = groups(table)
     metrics = np.moveaxis(np.empty((len(METRICS), len(first), samples)), 0, -1)  # each metric's values lie together
     for index, name in enumerate(METRICS):
@@ -97,6 +98,11 @@ def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, large
         metrics[..., index] = (values if order is None else values[order]).reshape(len(first), samples)
     if np.isnan(metrics).any():
         raise FileFormatError("the study holds metrics that are no numbers: recreate it with 'halfmask evaluate'")
+    return first, metrics
+
+
+def _of_samples(table: pa.Table, weights: Weights, constraint: Constraint, largest: FloatArray | None) -> Scored:
+    first, metrics = sample_metrics(table)
     passes = passing(metrics, constraint)
     largest = normalisers(metrics, passes) if largest is None else largest
     kept = np.flatnonzero(passes)
