@@ -27,11 +27,11 @@ class Compare(Options):
     other
         Another.
     profile
-        The readings' profile: settings of menus are evaluated on it.
+        The readings' profile: both sides are evaluated on the same fresh subsets of it. Menus need it.
     bins
         Levels of privacy.
     weights
-        Six numbers, as for 'halfmask optimize': how much each error counts; the menus' own where these agree.
+        Six numbers, as for 'halfmask optimize': how much each error counts; the menus' own if these agree.
     """
 
     one: AnyPath
@@ -44,7 +44,10 @@ class Compare(Options):
 
 @command(Compare)
 def compare(options: Compare) -> "Compared":
-    """Two menus or studies on common normalisers: who has the better setting at each level of privacy."""
+    """Two menus or studies on common normalisers: which has the better setting at each level of privacy.
+
+    Each of the result's ``rounds`` has a ``difference`` with its interval and a ``verdict``.
+    """
     from halfmask.evaluation.scores import parse_weights
     from halfmask.menus.compare import compare as measure
     from halfmask.profiles.profile import Profile

@@ -57,7 +57,8 @@ class Optimize(Options):
     max_std
         Settings with a larger standard deviation of the pooled global error are left out (0.1).
     refine
-        Continue from the winners by continuous optimisation of their parameters.
+        Continue from the winners by continuous optimisation of their parameters; gains are measured on fresh subsets,
+        and a winner stays if no gain shows.
     floor
         With --refine: reconstruction=0.2 keeps the error of the best guess of a reading at 0.2 of the readings'
         standard deviation or more, with noise of any shape where that is better.

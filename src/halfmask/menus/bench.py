@@ -22,22 +22,35 @@ AT_ONCE = 96
 ROOM = 2.0
 """Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
 DIGITS = 6
+SAFE = 1.2816 * 2**0.5
+"""How many standard errors median privacy keeps above the lower edge of its bin. The standard error of a median of n
+samples is about that of half of them being below, 0.5 / sqrt(n) as a share. Two medians differ, the one measured here
+and one on fresh subsets, hence the root of 2; below 1.2816 standard errors are 10 % of draws."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Settings as a bin sees them: medians and tenth percentiles (S, 2) of privacy and utility, and by how much each
-    breaks the bin's limits (0: not at all).
+    """Settings as a bin sees them.
+
+    ``privacy``  medians and tenth percentiles (S, 2)
+    ``utility``  likewise
+    ``safe``     what median privacy exceeds on fresh subsets, but for 1 in 10 draws of them (S,)
+    ``beyond``   by how much each breaks the bin's limits (0: not at all)
     """
 
     privacy: FloatArray
     utility: FloatArray
+    safe: FloatArray
     beyond: FloatArray
 
     @property
     def objective(self) -> FloatArray:
         """perc(U, 50) + perc(U, 10)."""
         return np.asarray(self.utility.sum(axis=1))
+
+
+Entry = tuple[MenuSetting, float, float]
+"""A setting as the menu holds it, by how much it breaks the bin's limits (0: not at all), and its safe privacy."""
 
 
 class Bench:
@@ -90,35 +103,34 @@ class Bench:
     def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
         """Settings (settings, parameters) near the one last named; of what is no setting or too noisy, all is NaN."""
         unknown = np.full((2, len(parameters), 2), np.nan)
-        found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.inf))
+        found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.nan), np.full(len(parameters), np.inf))
         variance = self.law.moments(parameters)[:, 1]
         small = np.flatnonzero((variance > 0) & (variance <= self.most))
         known = [row for row in small.tolist() if self._is_setting(tuple(parameters[row].tolist()))]
         for first in range(0, len(known), AT_ONCE):
             rows = known[first : first + AT_ONCE]
             judged = self._judged(of, self.metrics(parameters[rows], near=True))
-            found.privacy[rows], found.utility[rows], found.beyond[rows] = judged.privacy, judged.utility, judged.beyond
+            found.privacy[rows], found.utility[rows] = judged.privacy, judged.utility
+            found.safe[rows], found.beyond[rows] = judged.safe, judged.beyond
         return found
 
-    def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> tuple[MenuSetting, FloatArray]:
-        """The better of ``best`` and the drawn settings that keep the bin's limits; their median privacy (or 0)."""
-        tried = self.entries(of, [rounded(parameters) for parameters in drawn])
-        medians = np.array([0.0 if each is None else each[0].privacy.median for each in tried])
-        for each in tried:
+    def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> MenuSetting:
+        """The better of ``best`` and the drawn settings that keep the bin's limits."""
+        for each in self.entries(of, [rounded(parameters) for parameters in drawn]):
             if each is not None and each[1] == 0 and each[0].objective > best.objective:
                 best = each[0]
-        return best, medians
+        return best
 
-    def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> tuple[MenuSetting, float] | None:
-        """What the menu would say of a setting, and by how much it breaks the bin's limits (0: not at all).
+    def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> Entry | None:
+        """What the menu would say of a setting, by how much it breaks the bin's limits, and its safe privacy.
 
-        None of a setting that is none, or noisier than there is room for.
+        None if it is not a setting, or is noisier than there is room for.
         """
         return self.entries(of, [parameters])[0]
 
-    def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[tuple[MenuSetting, float] | None]:
+    def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[Entry | None]:
         """`entry` of many settings, evaluated at once `AT_ONCE`, so few that each is at full resolution."""
-        out: list[tuple[MenuSetting, float] | None] = [None] * len(tried)
+        out: list[Entry | None] = [None] * len(tried)
         settings = {place: self.setting(parameters) for place, parameters in enumerate(tried)}
         known = [(place, setting) for place, setting in settings.items() if setting is not None]
         for first in range(0, len(known), AT_ONCE):
@@ -133,7 +145,7 @@ class Bench:
                     objective=float(judged.objective[row]),
                     noise_std=noise_std(setting),
                 )
-                out[place] = (found, float(judged.beyond[row]))
+                out[place] = (found, float(judged.beyond[row]), float(judged.safe[row]))
         return out
 
     def setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
@@ -151,20 +163,25 @@ class Bench:
         return True
 
     def _judged(self, of: MenuSetting, metrics: FloatArray) -> Judged:
-        of_privacy, of_utility = (
-            np.percentile(formula(metrics, self.menu.largest, self.menu.weights), (50, 10), axis=1).T
-            for formula in (privacy, utility)
-        )
-        return Judged(of_privacy, of_utility, self._beyond(of.bin, of_privacy, *pooled(metrics)))
+        q, u = (formula(metrics, self.menu.largest, self.menu.weights) for formula in (privacy, utility))
+        below = max(50 - 50 * SAFE / len(self.subsets) ** 0.5, 0)
+        *of_privacy, safe = np.percentile(q, (50, 10, below), axis=1)
+        beyond = self._beyond(of.bin, np.array(of_privacy).T, safe, *pooled(metrics))
+        return Judged(np.array(of_privacy).T, np.percentile(u, (50, 10), axis=1).T, safe, beyond)
 
     def _beyond(
-        self, limits_of_bin: tuple[float, float], scores: FloatArray, mean: FloatArray, std: FloatArray
+        self,
+        limits_of_bin: tuple[float, float],
+        scores: FloatArray,
+        safe: FloatArray,
+        mean: FloatArray,
+        std: FloatArray,
     ) -> FloatArray:
         limits, (low, high) = self.menu.constraints, limits_of_bin
         median, spread = scores[:, 0], scores[:, 0] - scores[:, 1]
-        inside = (low <= median) & ((median < high) | (high == 1))
+        inside = (low <= safe) & ((median < high) | (high == 1))
         kept = inside & (spread < limits["omega"]) & (mean < limits["max_mean"]) & (std < limits["max_std"])
-        by = (low - median, median - high, spread - limits["omega"], mean - limits["max_mean"], std - limits["max_std"])
+        by = (low - safe, median - high, spread - limits["omega"], mean - limits["max_mean"], std - limits["max_std"])
         return np.where(kept, 0.0, np.maximum(np.max(by, axis=0), 1e-9))
 
 

@@ -4,11 +4,11 @@ Scores are shares of a study's largest errors, so those of two studies cannot be
 measured by common normalisers, the larger of each of the six, and by common weights. With a profile, the settings of
 both are evaluated on the same subsets, drawn afresh, so that neither is measured on the subsets that it was chosen on.
 Without one, studies are measured on their own samples. Every difference has an interval, and a win is named only if the
-interval excludes 0 and the winner is not the less private of the two: a level is wide, and less privacy always buys
-utility. Which of the two comes first changes nothing but the order of columns.
+interval excludes 0 at no less privacy: a level is wide, and less privacy always buys utility. Which of the two comes
+first changes nothing but the order of columns.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,8 @@ from halfmask.evaluation.error_kind import warnings_of
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights, privacy, utility
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.difference import CHANCE, Difference, Samples, difference
+from halfmask.menus.bench import rounded
+from halfmask.menus.difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
 from halfmask.menus.menu import Menu, Score, read_menu
 from halfmask.menus.placed import afresh, evaluated, outside
 from halfmask.menus.scored import AnyStudy, Read, Scored, opened, sample_metrics, score
@@ -32,6 +33,8 @@ EQUAL = 1e-9
 EDGE = 5e-5
 """Settings that are so little below a level of privacy are in it: evaluated in other company, a score changes by up to
 5e-6."""
+GROWN = np.exp(np.geomspace(0.005, np.log(4), 24))
+"""By what the noise of a menu's setting is grown, to see what it would be worth with more privacy."""
 FINE, COARSE = 10_000, 100
 """Levels of privacy of a study from which the best setting is taken: on its own samples, and to be evaluated again."""
 
@@ -40,12 +43,13 @@ Verdict = Literal["first wins", "second wins", "no difference", "trade", "no con
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """One setting on the common scale, with its samples."""
+    """One setting on the common scale, with its samples; it is ``own`` if the menu or study holds it."""
 
     setting: PrivacySetting
     privacy: Score
     utility: Score
-    samples: Samples
+    samples: UtilitySamples
+    own: bool = True
 
     @property
     def objective(self) -> float:
@@ -68,7 +72,7 @@ class Contest:
 
     bin: tuple[float, float]
     best: tuple[Standing | None, Standing | None]
-    difference: Difference | None
+    difference: ObjectiveDifference | None
     verdict: Verdict
 
     @property
@@ -196,7 +200,7 @@ def compare(
     paired = first.subsets == second.subsets
     edges = np.linspace(0, 1, bins + 1)
     levels = [_level(edges, number, first.inside, second.inside) for number in range(bins)]
-    contested = sum(bool(a and b) for _, a, b in levels)
+    contested = sum(any(at.own for at in a) and any(at.own for at in b) for _, a, b in levels)
     rounds = tuple(_contest(*each, paired, CHANCE / max(contested, 1)) for each in levels)
     normalisers = dict(zip(METRICS, largest.tolist(), strict=True))
     warnings = tuple(dict.fromkeys(said for each in opened_ for said in warnings_of(_about(each))))
@@ -246,18 +250,23 @@ def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, 
         return [_of_study(each, weights, largest) for each in sides if not isinstance(each, Menu)]
     both = all(_can_be_evaluated(each, profile) for each in sides)
     again = sides if both else _menus(sides)
-    wanted = [_settings(each, weights, largest) if both or isinstance(each, Menu) else [] for each in sides]
+    own = [_settings(each, weights, largest) if both or isinstance(each, Menu) else [] for each in sides]
+    wanted = [
+        [*some, *(each for setting in some for each in _grown(setting))] if isinstance(side, Menu) else some
+        for side, some in zip(sides, own, strict=True)
+    ]
     made = afresh(*(_about(each) for each in again)) if again else {}
     laws, metrics = evaluated(list(dict.fromkeys(each for some in wanted for each in some)), profile, made)
     place = {setting: row for row, setting in enumerate(laws)}
     found = []
-    for side, some in zip(sides, wanted, strict=True):
+    for side, some, held in zip(sides, wanted, own, strict=True):
         if not both and not isinstance(side, Menu):
             found.append(_of_study(side, weights, largest))
             continue
         kept = [each for each in some if each in place]
         sizes = np.repeat(made["sizes"], made["repeats"])
-        found.append(_side(kept, metrics[[place[each] for each in kept]], weights, largest, sizes, ("fresh",)))
+        rows = metrics[[place[each] for each in kept]]
+        found.append(_side(kept, rows, weights, largest, sizes, ("fresh",), set(held)))
     return found
 
 
@@ -275,6 +284,14 @@ def _settings(side: Menu | Read, weights: Weights, largest: FloatArray) -> list[
         return [each.setting for each in side.settings[:-1]]
     scored = score(*side, weights, largest=largest)
     return [scored.setting(int(row)) for row in _foremost(scored, COARSE)]
+
+
+def _grown(setting: PrivacySetting) -> list[PrivacySetting]:
+    """The setting with more noise, by many factors; nothing if its law does not say what that is."""
+    if setting.kind == "direct" or setting.inner is not None:
+        return []
+    rows = [setting.law.grown(np.array([setting.parameters]), float(by)) for by in GROWN]
+    return [PrivacySetting(setting.mechanism, rounded(row[0])) for row in rows if row is not None]
 
 
 def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
@@ -305,17 +322,20 @@ def _side(
     largest: FloatArray,
     sizes: IntArray,
     subsets: tuple[Any, ...],
+    own: Set[PrivacySetting] | None = None,
 ) -> _Side:
+    """A side of these settings with these metrics; all are its own if not said otherwise."""
     inside, beyond = [], []
     for setting, q, u in zip(
         settings, privacy(metrics, largest, weights), utility(metrics, largest, weights), strict=True
     ):
         scores = [np.percentile(each, (50, 10)) for each in (q, u)]
+        held = own is None or setting in own
         if outside(scores):
-            beyond.append(setting)
+            beyond += [setting] if held else []
         else:
             of_privacy, of_utility = (Score(*each.tolist()) for each in scores)
-            inside.append(Standing(setting, of_privacy, of_utility, Samples(u, sizes)))
+            inside.append(Standing(setting, of_privacy, of_utility, UtilitySamples(u, sizes), held))
     return _Side(inside, tuple(beyond), subsets, len(sizes))
 
 
@@ -336,9 +356,10 @@ def _contest(
     """The best of either in one bin.
 
     Let the best of one be less private than the best of the other. It wins if what is most useful among its settings
-    that are at least as private as the other's is still more useful; otherwise the other wins if it is more useful.
+    that are at least as private as the other's is still more useful; otherwise the other wins if it is more useful. A
+    menu has few settings: its own with more noise count among those at least as private.
     """
-    tops = [max(side, key=lambda at: at.objective, default=None) for side in (one, other)]
+    tops = [max((at for at in side if at.own), key=lambda at: at.objective, default=None) for side in (one, other)]
     if tops[0] is None or tops[1] is None:
         return Contest(bin_, (tops[0], tops[1]), None, "no contender")
     best = [tops[0], tops[1]]

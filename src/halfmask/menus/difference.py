@@ -18,7 +18,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class Difference:
+class ObjectiveDifference:
     """The objective of one setting less that of another; both ends are None if there are too few samples for them."""
 
     value: float
@@ -39,7 +39,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class UtilitySamples:
     """Utility of one setting on each sample, and the size of each sample's subset."""
 
     utility: FloatArray
@@ -51,7 +51,9 @@ def objective(utility: FloatArray) -> FloatArray:
     return np.asarray(np.percentile(utility, (50, 10), axis=-1).sum(axis=0))
 
 
-def difference(one: Samples, other: Samples, *, paired: bool, chance: float = CHANCE) -> Difference:
+def difference(
+    one: UtilitySamples, other: UtilitySamples, *, paired: bool, chance: float = CHANCE
+) -> ObjectiveDifference:
     """The difference of two objectives and its interval, which misses the truth with this chance.
 
     ``paired`` says that the samples of both are of the same subsets, in the same order.
@@ -61,7 +63,7 @@ def difference(one: Samples, other: Samples, *, paired: bool, chance: float = CH
     value = float(objective(one.utility) - objective(other.utility))
     free = min(_free(one.sizes), _free(other.sizes))
     if free < 1:
-        return Difference(value, None, None)
+        return ObjectiveDifference(value, None, None)
     drawn = _drawn(one.sizes, 0)
     again = drawn if paired else _drawn(other.sizes, 1)
     error = (
@@ -70,11 +72,11 @@ def difference(one: Samples, other: Samples, *, paired: bool, chance: float = CH
         else np.hypot(np.std(objective(one.utility[drawn])), np.std(objective(other.utility[again])))
     )
     reach = float(stdtrit(free, 1 - chance / 2) * error)
-    return Difference(value, value - reach, value + reach)
+    return ObjectiveDifference(value, value - reach, value + reach)
 
 
 def _strata(sizes: IntArray) -> list[IntArray]:
-    """Samples of each size; all together if a size has one sample only."""
+    """UtilitySamples of each size; all together if a size has one sample only."""
     found = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
     return found if min(map(len, found)) > 1 else [np.arange(len(sizes))]
 
@@ -85,6 +87,6 @@ def _free(sizes: IntArray) -> int:
 
 
 def _drawn(sizes: IntArray, part: int) -> IntArray:
-    """Samples drawn again: (draws, samples less one per stratum)."""
+    """UtilitySamples drawn again: (draws, samples less one per stratum)."""
     rng = stream(0, "menus.difference", part)
     return np.concatenate([rows[rng.integers(len(rows), size=(DRAWS, len(rows) - 1))] for rows in _strata(sizes)], 1)

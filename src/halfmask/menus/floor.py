@@ -15,7 +15,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.bench import Bench
 from halfmask.menus.menu import EmptyBin, Menu, MenuSetting
 from halfmask.menus.placed import samples_of
-from halfmask.menus.refine import EVALUATIONS, climb
+from halfmask.menus.refine import EVALUATIONS, climb, gain_json, gains_of
 from halfmask.menus.words import brief
 from halfmask.profiles.profile import Profile
 
@@ -127,10 +127,10 @@ def refine_above(
             settings.append(raised.after)
         if advance:
             advance(number + 1, len(menu.settings) - 1)
+    pairs = {each.before.id: (each.before.setting, each.after.setting) for each in bins if each.after}
     gains = {
-        each.before.id: {"from": str(each.before.setting), "gain": each.after.objective - each.before.objective}
-        for each in bins
-        if each.after
+        id_: {"from": str(before), **gain_json(gain)}
+        for (id_, (before, _)), gain in zip(pairs.items(), gains_of(list(pairs.values()), menu, profile), strict=True)
     }
     told = {"refined": gains, "floor": {floor.name: floor.least}}
     raised_menu = replace(
@@ -204,10 +204,10 @@ def _law(
         tried = None if setting is None else Bench(setting, profile, subsets, menu).entry(entry, setting.parameters)
         if setting is None or tried is None:
             break
-        (found, beyond), short = tried, floor.short(setting)
+        (found, beyond, safe), short = tried, floor.short(setting)
         if beyond == 0 and short <= 0 and (best is None or found.objective > best.objective):
             best = found
-        aim = max(aim + entry.bin[0] + AIM - found.privacy.median, 0.0)
+        aim = max(aim + entry.bin[0] + AIM - safe, 0.0)
         least = least + max(short + AIM, 0.0) if short > 0 else least
     return best
 

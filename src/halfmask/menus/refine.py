@@ -4,21 +4,28 @@ Objective and limits are the menu's own: perc(U, 50) + perc(U, 10) is raised whi
 perc(Q, 50) - perc(Q, 10) below omega and the pooled global error within the constraint. Every setting meets the same
 subsets and the same noise (those of the study's seed), and the study's normalisers stay as they are, so the objective
 is a function and not a draw.
+
+What is best on some subsets is so in part by chance. Refined settings therefore keep a margin to the lower edge of the
+bin (`bench.SAFE`), and what is gained is measured on fresh subsets, which the search has not seen. The grid's winner
+stays if no gain shows there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import Subset
+from halfmask.evaluation.scores import utility
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.accepted import Takes, anything
 from halfmask.menus.bench import ROOM, Bench, Judged, rounded
+from halfmask.menus.difference import ObjectiveDifference, UtilitySamples, difference
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.placed import samples_of
+from halfmask.menus.placed import afresh, evaluated, samples_of
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 
@@ -38,22 +45,36 @@ WORTH = 0.0005
 SLACK = 5e-4
 """By how much a rough look may be wrong about a limit."""
 FAR_OUT = 10.0
+NOTHING = ObjectiveDifference(0.0, 0.0, 0.0)
+"""What a setting gains over itself."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What continuing from one bin's winner brought: the setting before and after, and its objective."""
+    """What continuing from one bin's winner brought.
+
+    ``tried`` is the best setting that the search found, and ``after`` what the menu holds: the grid's winner, if no
+    gain shows. ``gain`` is the objective of ``tried`` less that of ``before`` on fresh subsets.
+    """
 
     id: str
     before: PrivacySetting
-    after: PrivacySetting
-    objective_before: float
-    objective_after: float
+    tried: PrivacySetting
+    gain: ObjectiveDifference
 
     @property
-    def gain(self) -> float:
-        """Never below 0."""
-        return self.objective_after - self.objective_before
+    def shows(self) -> bool:
+        """Whether the interval of the gain is above 0."""
+        return self.gain.sign > 0
+
+    @property
+    def after(self) -> PrivacySetting:
+        """The setting in the menu."""
+        return self.tried if self.shows else self.before
+
+    def to_json(self) -> dict[str, Any]:
+        """As the menu's provenance holds it."""
+        return {"from": str(self.before), "tried": str(self.tried), **gain_json(self.gain)}
 
 
 @dataclass(frozen=True)
@@ -66,18 +87,44 @@ class Refined:
     def without(self, winner: MenuSetting) -> "Refined":
         """The same with the grid's winner of one bin kept."""
         gains = [
-            replace(each, after=each.before, objective_after=each.objective_before) if each.id == winner.id else each
-            for each in self.gains
+            Gain(each.id, each.before, each.before, NOTHING) if each.id == winner.id else each for each in self.gains
         ]
-        return Refined(self.menu.with_setting(winner), tuple(gains))
+        return _refined_menu(self.menu.with_setting(winner), gains)
 
     def rows(self) -> list[list[str]]:
         """Gains as a table, headings first."""
-        head = ["id", "grid's winner", "refined", "objective", "gain"]
-        return [head] + [
-            [each.id, str(each.before), str(each.after), f"{each.objective_after:.4f}", f"{each.gain:+.4f}"]
-            for each in self.gains
-        ]
+        rows = [["id", "grid's winner", "refined", "gain on fresh subsets"]]
+        for each in self.gains:
+            kept = "kept: nothing better found" if each.tried == each.before else "kept: no gain that shows"
+            found = "-" if each.tried == each.before else str(each.gain)
+            rows.append([each.id, str(each.before), str(each.after) if each.shows else kept, found])
+        return rows
+
+
+def gain_json(gain: ObjectiveDifference) -> dict[str, Any]:
+    """A gain on fresh subsets as a menu's provenance holds it."""
+    return {"gain": gain.value, "low": gain.low, "high": gain.high, "shows": gain.sign > 0}
+
+
+def gains_of(
+    pairs: Sequence[tuple[PrivacySetting, PrivacySetting]], menu: Menu, profile: Profile
+) -> list[ObjectiveDifference]:
+    """The objective of the second setting of each pair less that of the first, on the same fresh subsets."""
+    made = afresh(menu.provenance)
+    laws, metrics = evaluated(list({each: 0 for pair in pairs for each in pair if pair[0] != pair[1]}), profile, made)
+    sizes = np.repeat(made["sizes"], made["repeats"])
+    seen = dict(zip(laws, utility(metrics, menu.largest, menu.weights), strict=True))
+    return [
+        NOTHING
+        if one == other
+        else difference(UtilitySamples(seen[other], sizes), UtilitySamples(seen[one], sizes), paired=True)
+        for one, other in pairs
+    ]
+
+
+def _refined_menu(menu: Menu, gains: Sequence[Gain]) -> Refined:
+    said = {each.id: each.to_json() for each in gains}
+    return Refined(replace(menu, provenance={**menu.provenance, "refined": said}), tuple(gains))
 
 
 def refine(
@@ -89,41 +136,41 @@ def refine(
     taken: Takes = anything,
     advance: Callable[[int, int], None] | None = None,
 ) -> Refined:
-    """Better settings near the menu's own; a bin whose winner cannot be bettered keeps it.
+    """Better settings near the menu's own; a bin in which no gain shows on fresh subsets keeps its winner.
 
     ``evaluations`` bounds the work for each bin and parameter; ``taken`` says of a setting whether devices take it;
-    ``advance(done, all)`` hears of bins.
+    ``advance(done, all)`` is called once per bin.
     """
     menu.check_data(profile, other_data=other_data)
-    made, subsets = menu.provenance, samples_of(menu.provenance, profile)
-    gains = []
+    subsets, found = samples_of(menu.provenance, profile), []
     for number, entry in enumerate(menu.settings[:-1]):
-        before, better = _refined(entry, menu, profile, subsets, evaluations, taken)
-        gains.append(Gain(entry.id, entry.setting, better.setting, before.objective, better.objective))
-        menu = menu.with_setting(entry if better is before else better)
+        found.append(_refined(entry, menu, profile, subsets, evaluations, taken))
         if advance:
             advance(number + 1, len(menu.settings) - 1)
-    told = {each.id: {"from": str(each.before), "gain": each.gain} for each in gains}
-    return Refined(replace(menu, provenance={**made, "refined": told}), tuple(gains))
+    pairs = [(entry.setting, better.setting) for entry, better in zip(menu.settings, found, strict=False)]
+    gains = []
+    for better, (before, tried), gain in zip(found, pairs, gains_of(pairs, menu, profile), strict=True):
+        gains.append(Gain(better.id, before, tried, gain))
+        menu = menu.with_setting(better) if gains[-1].shows else menu
+    return _refined_menu(menu, gains)
 
 
 def _refined(
     entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int, taken: Takes
-) -> tuple[MenuSetting, MenuSetting]:
-    """The winner as the bench measures it, so that like is compared with like, and what betters it."""
+) -> MenuSetting:
+    """What betters the winner as the bench measures it, so that like is compared with like; or the winner."""
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
-        return entry, entry
+        return entry
     bench = Bench(setting, profile, subsets, menu)
     alone = bench.entry(entry, setting.parameters)
-    before = entry if alone is None else replace(entry, objective=alone[0].objective)
-    best = before
+    best = entry if alone is None else replace(entry, objective=alone[0].objective)
     for turn in range(TURNS):
         start = best.objective
         best = scout(entry, best, bench, evaluations, turn, taken)
         if best.objective < start + WORTH:
             break
-    return before, best
+    return best
 
 
 def scout(
@@ -166,7 +213,7 @@ def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: Float
         bench.look_near(setting)
         for near, rough in _approaching(entry, bench, each[None]):
             if rough.beyond[0] == 0 and rough.objective[0] > best.objective:
-                found, _ = bench.best_of(entry, best, near)
+                found = bench.best_of(entry, best, near)
                 best = found if taken(found.setting) else best
     return best
 
@@ -191,7 +238,7 @@ def _scattered(origin: FloatArray, spread: float, rng: np.random.Generator) -> F
 
 
 def _approaching(entry: MenuSetting, bench: Bench, drawn: FloatArray) -> Iterator[tuple[FloatArray, Judged]]:
-    """The drawn settings, and the same with their noise scaled to a median privacy just inside the bin, by secants
+    """The drawn settings, and the same with their noise scaled until their privacy is safely inside the bin, by secants
     through log privacy over log noise; each with a rough look at it.
     """
     wanted = max(entry.bin[0], 1e-6) * 1.0001
@@ -200,17 +247,17 @@ def _approaching(entry: MenuSetting, bench: Bench, drawn: FloatArray) -> Iterato
         drawn = np.array([rounded(parameters) for parameters in drawn])
         rough = bench.roughly(entry, drawn)
         yield drawn, rough
-        median = rough.privacy[:, 0]
+        safe = rough.safe
         with np.errstate(divide="ignore", invalid="ignore"):
             if step:
-                power = np.clip(np.log(median / before) / np.log(factor), GROWTH / 4, GROWTH * 4)
-            factor = np.clip((wanted / median) ** (1 / power), 1 / ROOM, ROOM)
+                power = np.clip(np.log(safe / before) / np.log(factor), GROWTH / 4, GROWTH * 4)
+            factor = np.clip((wanted / safe) ** (1 / power), 1 / ROOM, ROOM)
         usable = np.isfinite(factor) & (factor != 1)
         rows = [bench.law.grown(row[None], by) for row, by in zip(drawn[usable], factor[usable].tolist(), strict=True)]
         if not rows or any(row is None for row in rows):
             return
         drawn = np.concatenate([row for row in rows if row is not None])
-        before, factor, power = median[usable], factor[usable], power[usable]
+        before, factor, power = safe[usable], factor[usable], power[usable]
 
 
 def climb(

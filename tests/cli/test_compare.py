@@ -1,0 +1,57 @@
+"""`compare` prints differences with intervals, and the same as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from halfmask.evaluation.evaluate import evaluate_grid
+from halfmask.evaluation.experiment import Experiment
+from halfmask.evaluation.study import write_study
+from halfmask.mechanisms.grid import grid
+from halfmask.menus.menu import write_menu
+from halfmask.menus.optimize import optimize
+from halfmask.profiles.store import save_profile
+from tests.cli.program import halfmask, refused
+from tests.menus.cases import street
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("compare")
+    save_profile(street().profile, made / "street.profile")
+    for seed in (1, 2):
+        tried = Experiment.on(street().profile, sizes="100,all", seed=seed)
+        study = evaluate_grid(street().profile, grid("laplace:b=0.05..3/0.05"), tried)
+        write_study(study, made / f"study{seed}.parquet")
+        write_menu(optimize(made / f"study{seed}.parquet").menu, made / f"menu{seed}.json")
+    return made
+
+
+@pytest.mark.parametrize("asked", [("study1.parquet", "study2.parquet"), ("menu1.json", "menu2.json")])
+def test_json_has_an_interval_and_a_verdict_for_each_level(folder: Path, asked: tuple[str, str]) -> None:
+    profile = ("--profile", "street.profile") if asked[0].startswith("menu") else ()
+    ended = halfmask("compare", *asked, *profile, "--json", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["paired"] == bool(profile)
+    assert len(found["rounds"]) == 5
+    contested = [each for each in found["rounds"] if each["verdict"] != "no contender"]
+    assert contested
+    for each in contested:
+        assert each["low"] <= each["difference"] <= each["high"]
+        assert each["verdict"] in ("no difference", "trade"), "one grid under two seeds"
+    for each in found["rounds"]:
+        if each["verdict"] == "no contender":
+            assert each["difference"] is None
+            assert None in (each["first"], each["second"])
+
+
+def test_the_table_says_the_same(folder: Path) -> None:
+    ended = halfmask("compare", "study1.parquet", "study2.parquet", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "no difference that shows" in ended.stdout
+    assert " wins" not in ended.stdout
+    assert "study1.parquet wins 0, study2.parquet 0" in ended.stderr
+    assert "--profile" in ended.stderr
+    assert "profile" in refused("compare", "menu1.json", "menu2.json", cwd=folder)
