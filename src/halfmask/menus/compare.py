@@ -124,12 +124,16 @@ class Compared:
 
     def rows(self) -> list[list[str]]:
         """The rounds as a table, headings first."""
-        sides = [f"{what} of {name}" for name in self.names for what in ("setting", "objective")]
+        sides = [f"{what} of {name}" for name in self.names for what in ("setting", "privacy, objective")]
         rows = [["privacy", *sides, "difference", "verdict"]]
         for each in self.rounds:
             row = [f"{each.bin[0]:g} to {each.bin[1]:g}"]
             for best in each.best:
-                row += ["-", "-"] if best is None else [str(best.setting), f"{best.objective:.4f}"]
+                row += (
+                    ["-", "-"]
+                    if best is None
+                    else [str(best.setting), f"{best.privacy.median:.3f}, {best.objective:.4f}"]
+                )
             rows.append([*row, "-" if each.difference is None else str(each.difference), self._verdict(each)])
         return rows
 
@@ -149,8 +153,8 @@ class Compared:
         wins = [sum(each.winner == side for each in self.rounds) for side in (0, 1)]
         notes = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
         notes.append(
-            "objective: median and 10th percentile of utility, added; of the differences with their intervals, all are "
-            f"right in {1 - CHANCE:.0%} of comparisons; both are scored with the weights {self.weights}"
+            "objective: median and 10th percentile of utility, added; in "
+            f"{100 * (1 - CHANCE):g} of 100 comparisons all intervals hold; the weights are {self.weights}"
         )
         if self.paired:
             notes.append(f"both are measured on the same {self.samples[0]} subsets")
