@@ -61,22 +61,21 @@ $(VENV)/bin/python:
 LOCKED := $(BIN)/python -m pip install --quiet --no-deps --require-hashes
 $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	@test -f $(VENV)/.dev || $(LOCKED) -r requirements/run.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m pip check --quiet
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
 	$(LOCKED) -r requirements/build.txt
 	$(LOCKED) --no-build-isolation -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/halfmask-device -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m pip check --quiet
 	@touch $@ $(VENV)/.run
 
-# Recreate versions and hashes, without index addresses (needs uv: pip install uv).
-LOCK := uv pip compile --no-emit-package halfmask-device --find-links build/wheels -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
+# Recreate versions and hashes, without index addresses (needs uv: pip install uv). The demo needs pages and service.
+LOCK := uv pip compile -q --generate-hashes --strip-extras --no-emit-index-url --no-header --python-version 3.11
 lock:
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation packages/halfmask-device -w build/wheels
-	$(LOCK) -o requirements/run.txt pyproject.toml requirements/build.in
+	$(LOCK) --extra pages --extra service -o requirements/run.txt pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/build.txt requirements/build.in -c requirements/run.txt
 	$(LOCK) --all-extras -o requirements/dev.txt pyproject.toml requirements/dev.in -c requirements/run.txt
 

@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 FLOW = [
     *(
         "errors",
+        "extras",
         "arrays",
         "files",
         "results",

@@ -2,6 +2,7 @@
 
 from halfmask_device.errors import (
     ColumnError,
+    ExtraError,
     FileFormatError,
     HalfmaskError,
     InputError,
@@ -15,6 +16,7 @@ from halfmask_device.errors import (
 
 __all__ = [
     "ColumnError",
+    "ExtraError",
     "FileFormatError",
     "HalfmaskError",
     "InputError",

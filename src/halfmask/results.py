@@ -6,6 +6,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from halfmask.errors import ExtraError
+from halfmask.extras import naming_extras
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
@@ -30,18 +33,21 @@ class Result(ABC):
     def to_arrow(self) -> "pa.Table":
         """As an Arrow table."""
 
+    @naming_extras()
     def to_pandas(self) -> Any:
         """As a frame of pandas, where that is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_pandas()
 
+    @naming_extras()
     def to_polars(self) -> Any:
         """As a frame of Polars, where that is installed."""
         import narwhals as nw
 
         return nw.from_native(self.to_arrow(), eager_only=True).to_polars()
 
+    @naming_extras()
     def plot(self) -> "Figure":
         """Its figure in the report, as matplotlib has it."""
         figure: Figure = import_module(DRAWERS).draw(self)
@@ -51,5 +57,10 @@ class Result(ABC):
         """Privacy and utility, each from 0 to 1, of what is drawn small beside the table; nothing where it is empty."""
         return ()
 
-    def _repr_html_(self) -> str:
-        return str(import_module(PAGES).in_notebook(self))
+    def _repr_html_(self) -> str | None:
+        """As HTML; None without the extra ``pages``, and a notebook then shows the plain text."""
+        try:
+            with naming_extras():
+                return str(import_module(PAGES).in_notebook(self))
+        except ExtraError:
+            return None

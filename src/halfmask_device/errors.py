@@ -10,6 +10,7 @@
     │   ├── FileFormatError  a file of ours is truncated, foreign or too new
     │   └── OptionError      an option's value does not fit, alone or with the others
     └── RunError             the machine could not do it
+        └── ExtraError       a part of the package is not installed
 
 A message names the value, the place (file, row, column, field) and the way out, in one line. It names an option by its
 name in Python between backquotes, `max_mean`, or with a value, `error=scaled`: the command line, the pages and the
@@ -96,3 +97,9 @@ class RunError(HalfmaskError):
     """The work could not be carried out: disk full, engine died, dependency missing."""
 
     code = "run"
+
+
+class ExtraError(RunError):
+    """A part of the package is not installed: ``fields`` are the extras that have it, the hint installs them."""
+
+    code = "extra"

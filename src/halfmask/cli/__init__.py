@@ -10,6 +10,7 @@ from cyclopts import CycloptsError
 from halfmask.cli.app import app
 from halfmask.cli.phrases import exit_code, options, phrase
 from halfmask.errors import HalfmaskError
+from halfmask.extras import naming_extras
 
 __all__ = ["app", "main"]
 
@@ -28,7 +29,8 @@ def main() -> None:
         return
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        app(sys.argv[1:], exit_on_error=False, print_error=False)
+        with naming_extras():
+            app(sys.argv[1:], exit_on_error=False, print_error=False)
     except HalfmaskError as error:
         _fail(phrase(str(error), _command()), exit_code(error))
     except CycloptsError as error:

@@ -27,6 +27,7 @@ from typing import (
 from cyclopts import Parameter
 
 from halfmask.commands._outputs import has_a_place, is_not_read, meant
+from halfmask.extras import naming_extras
 
 if TYPE_CHECKING:
     from halfmask.evaluation.scores import Weights
@@ -272,8 +273,9 @@ def command(make: Callable[P, Given]) -> Callable[[Callable[[Given], R]], Comman
                 options: Any = args[0]
             else:
                 options = make(**signature.bind(*args, **kwargs).arguments)  # type: ignore[call-arg]
-            options.check()
-            return run(options)
+            with naming_extras():
+                options.check()
+                return run(options)
 
         called.__signature__ = signature  # type: ignore[attr-defined]
         fields = inspect.cleandoc(make.__doc__ or "").partition("\n")[2]

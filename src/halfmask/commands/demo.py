@@ -19,6 +19,7 @@ from halfmask.commands.report import ReportOptions
 from halfmask.commands.simulate import Simulate
 from halfmask.commands.synth import Synth
 from halfmask.errors import OptionError, RunError
+from halfmask.extras import need
 
 
 @Parameter(name="*")
@@ -47,7 +48,8 @@ class Demo(Options):
     seed: int = 1
 
     def check(self) -> None:
-        """Make the folder, which all steps write to."""
+        """Make the folder, which all steps write to, if what the last steps need is installed."""
+        need("pages", "service")
         at = Path(self.folder)
         try:
             at.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,6 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 import pyarrow.parquet as pq
-from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import FileFormatError, SourceError
 from halfmask.files import whole_file
@@ -91,6 +90,8 @@ def beside(folder: Path) -> Beside:
     """A task that fills the lake as long as the service runs."""
 
     def make(service: Service, _: Writer) -> Callable[[], Awaitable[None]]:
+        from starlette.concurrency import run_in_threadpool  # here: what counts in a lake does not serve
+
         async def turn() -> None:
             count = await run_in_threadpool(lambda: fill(service, folder, service.name))
             if count:

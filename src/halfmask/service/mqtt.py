@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from starlette.concurrency import run_in_threadpool
-
 from halfmask.errors import OptionError
 from halfmask.service.http.bodies import LONGEST_TOKEN, too_large
 from halfmask.service.http.reports import parse_post
@@ -97,11 +95,9 @@ class Broker:
 
     def client(self, name: str, *, keep: bool) -> "Client":
         """A client that acknowledges by hand; ``keep``: the broker keeps what comes while it is away."""
-        try:
-            from paho.mqtt.client import Client
-            from paho.mqtt.enums import CallbackAPIVersion
-        except ImportError:
-            raise OptionError("MQTT needs the package paho-mqtt: pip install 'halfmask[mqtt]'") from None
+        from paho.mqtt.client import Client
+        from paho.mqtt.enums import CallbackAPIVersion
+
         client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=not keep, manual_ack=True)
         if self.user is not None:
             client.username_pw_set(self.user, self.password)
@@ -134,6 +130,8 @@ class Intake:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        from starlette.concurrency import run_in_threadpool
+
         await run_in_threadpool(self.client.disconnect)
         await run_in_threadpool(self.client.loop_stop)
 
@@ -180,6 +178,8 @@ class Intake:
             pause = min(2 * pause, LONGEST)
 
     async def _take(self, producer: str, token: str, raw: bytes) -> Any:
+        from starlette.concurrency import run_in_threadpool
+
         now = self.service.clock()
         self.service.requests.take(token, "this message and its reports were not taken")
         await run_in_threadpool(self._check_topic, producer, token)

@@ -32,11 +32,9 @@ _FILE, _BLOCK, _ROW, _INDEX = "halfmask file", "halfmask block", "halfmask row",
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
     """A Spark session with settings of its own, on the Spark that runs already or on a new one."""
-    try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise RunError("`engine=spark` needs PySpark: pip install 'halfmask[spark]'") from error
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     master = master or f"local[{threads or '*'}]"
     builder = SparkSession.builder

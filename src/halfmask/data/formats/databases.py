@@ -15,7 +15,7 @@ from halfmask.data.engines.sql import DuckDBDialect
 from halfmask.data.engines.streams import Stream
 from halfmask.data.places import MEMORY
 from halfmask.data.raw import SAMPLE_ROWS
-from halfmask.errors import OptionError, ReadingError, RunError, SourceError
+from halfmask.errors import OptionError, ReadingError, SourceError
 
 _FETCH = 50_000
 _quote = DuckDBDialect().quote
@@ -257,8 +257,6 @@ def _ask(url: str, server: str, query: str) -> pa.Table:
 
 
 def _driver() -> Any:
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError as error:
-        raise RunError("PostgreSQL needs its driver: pip install 'halfmask[postgres]'") from error
+    from adbc_driver_postgresql import dbapi
+
     return dbapi

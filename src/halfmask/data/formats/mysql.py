@@ -14,7 +14,7 @@ from halfmask.data.engines.duckdb import StreamRaw, headline
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats.databases import arrow, pick_table
 from halfmask.data.raw import SAMPLE_ROWS
-from halfmask.errors import RunError, SourceError
+from halfmask.errors import SourceError
 
 _FETCH = 50_000
 _PORT = 3306
@@ -108,9 +108,7 @@ def _connect(driver: Any, url: str) -> Any:
 
 
 def _driver() -> Any:
-    try:
-        import pymysql  # type: ignore[import-untyped]
-        import pymysql.cursors  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise RunError("MySQL and MariaDB need their driver: pip install 'halfmask[mysql]'") from error
+    import pymysql  # type: ignore[import-untyped]
+    import pymysql.cursors  # type: ignore[import-untyped]
+
     return pymysql

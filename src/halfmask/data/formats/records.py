@@ -15,7 +15,7 @@ from halfmask.data.kinds import is_time
 from halfmask.data.places import Place
 from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.data.times import counts_from_1970
-from halfmask.errors import RunError, SourceError
+from halfmask.errors import SourceError
 
 _SQL = DuckDBDialect()
 _ROWS = 50_000
@@ -136,10 +136,8 @@ def open_avro(connection: duckdb.DuckDBPyConnection, place: Place) -> StreamRaw:
 
 
 def _avro_batches(file: str) -> Iterator[pa.RecordBatch]:
-    try:
-        import fastavro
-    except ImportError as error:
-        raise RunError(f"{file}: Avro needs its reader: pip install 'halfmask[formats]'") from error
+    import fastavro
+
     try:
         with open(file, "rb") as opened:
             records = fastavro.reader(opened)

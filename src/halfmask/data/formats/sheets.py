@@ -6,15 +6,13 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from halfmask.errors import OptionError, RunError, SourceError
+from halfmask.errors import OptionError, SourceError
 
 
 def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
     """Write one sheet as CSV; the notes say which."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise RunError(f"{file}: sheets need their reader: pip install 'halfmask[formats]'") from error
+    from python_calamine import CalamineError, CalamineWorkbook
+
     try:
         book = CalamineWorkbook.from_path(file)
         chosen, notes = _pick(file, book.sheet_names, sheet, book)

@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
-
-from starlette.requests import Request as HttpRequest
+from typing import TYPE_CHECKING, Any
 
 from halfmask.service.call import Request
 from halfmask.service.instants import Clock
 from halfmask.service.refusal import Refusal, unauthenticated
 from halfmask.service.tokens import digest
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
 
 MOST_BYTES = 2**20
 LONGEST_TOKEN = 512
@@ -114,7 +115,7 @@ def token_of(headers: Headers) -> str | None:
     return digest(token.decode("latin-1"))
 
 
-async def read_request(request: HttpRequest, clock: Clock) -> Request:
+async def read_request(request: "HttpRequest", clock: Clock) -> Request:
     """The request, at the time when all of it had come."""
     headers = headers_of(request.scope)
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""

@@ -3,18 +3,21 @@
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import Response
 
 from halfmask.service.http.bodies import Headers, Receive, headers_of, read_body, token_of
-from halfmask.service.http.metrics import Metrics
 from halfmask.service.ingest import Post, Results
 from halfmask.service.refusal import Refusal, unauthenticated, unfit
 from halfmask.service.service import Service
 from halfmask.service.writer import Writer
 from halfmask_device.instants import Instant, parse_instant
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from halfmask.service.http.metrics import Metrics
 
 PATH = "/v1/reports"
 MOST_REPORTS = 10_000
@@ -96,7 +99,7 @@ class PostReports:
     """
 
     def __init__(
-        self, service: Service, writer: Writer, metrics: Metrics, refused: Callable[[Exception], Response]
+        self, service: Service, writer: Writer, metrics: "Metrics", refused: "Callable[[Exception], Response]"
     ) -> None:
         self.service, self.writer, self.metrics, self.refused = service, writer, metrics, refused
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from halfmask.errors import OptionError, RunError
 
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}
-EXTRAS = {"postgresql": "postgres", "mysql": "mysql"}
 PATIENCE = 30
 """Seconds to wait while another process writes, or until a server answers."""
 
@@ -37,19 +36,14 @@ def file_of(url: URL) -> Path | None:
 
 def open_engine(url: URL) -> Engine:
     """An engine whose commits are on disk when they return."""
-    backend = url.get_backend_name()
-    try:
-        if backend == "sqlite":
-            engine = create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=20)
-            event.listen(engine, "connect", _prepare_sqlite)
-            event.listen(engine, "begin", _begin_sqlite)
-            return engine
-        options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 20, "pool_recycle": 1800}
-        timeout = {"connect_timeout": 5}
-        return create_engine(url, isolation_level="READ COMMITTED", connect_args=timeout, **options)
-    except (NoSuchModuleError, ModuleNotFoundError) as error:
-        extra = EXTRAS.get(backend, backend)
-        raise RunError(f"{backend} needs its driver: pip install 'halfmask[{extra}]'") from error
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=20)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 20, "pool_recycle": 1800}
+    timeout = {"connect_timeout": 5}
+    return create_engine(url, isolation_level="READ COMMITTED", connect_args=timeout, **options)
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
