@@ -11,9 +11,9 @@ from importlib.util import find_spec
 from halfmask.errors import ExtraError
 
 EXTRAS = {
-    "pages": ("jinja2", "matplotlib", "plotly"),
+    "pages": ("jinja2", "markupsafe", "matplotlib", "plotly"),
     "service": ("alembic", "fastapi", "httptools", "sqlalchemy", "starlette", "uvicorn"),
-    "spark": ("pyspark",),
+    "spark": ("py4j", "pyspark"),
     "postgres": ("adbc_driver_postgresql", "psycopg"),
     "mysql": ("pymysql",),
     "mqtt": ("paho",),

@@ -76,8 +76,18 @@ def test_there_is_one_version() -> None:
     )
     said = {ours["version"], device["version"], halfmask.__version__, halfmask_device.__version__}
     assert len(said) == 1
-    assert f"halfmask-device=={halfmask.__version__}" in ours["dependencies"]
     assert f"## {halfmask.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_both_distributions_hold_the_same_device(wheel: Path, tmp_path: Path) -> None:
+    """Whichever of them is installed last in one environment, the device there is the same."""
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path), "-t", "wheel"]
+    subprocess.run(build, check=True, timeout=300, cwd=ROOT)
+    (whole,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(whole) as ours, zipfile.ZipFile(wheel) as theirs:
+        shared = set(ours.namelist()) & set(theirs.namelist())
+        assert {name for name in theirs.namelist() if name.endswith((".py", ".typed"))} == shared
+        assert [name for name in sorted(shared) if ours.read(name) != theirs.read(name)] == []
 
 
 def test_the_wheel_alone_masks_a_day_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from halfmask.errors import OptionError
+from halfmask.errors import ExtraError, OptionError
+from halfmask.extras import naming_extras
 from halfmask.service.mqtt import Broker, Intake, MqttTransport, access_list, beside, receipts_topic, reports_topic
 from halfmask.service.storage.base import StoreGoneError
 from tests.service.links import link
@@ -264,8 +265,9 @@ def test_addresses_of_brokers() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
-    with pytest.raises(OptionError, match=r"pip install 'halfmask\[mqtt\]'"):
+    with pytest.raises(ExtraError) as caught, naming_extras():
         beside("mqtt://a")
+    assert caught.value.fields == ("mqtt",)
 
 
 @pytest.mark.slow
