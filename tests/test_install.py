@@ -363,7 +363,7 @@ def test_a_plain_installation_from_the_index_runs_the_readme(version: tuple[int,
     assert [line.split()[0] for line in ended.stdout.splitlines()] == ["A", "B", "C", "D", "N"]
     refused = run(python.with_name("halfmask"), "report", ".")
     assert refused.stderr.endswith(": pip install 'halfmask[pages]'\n")
-    assert run(*pip, f"{ROOT}[pages]").returncode == 0
+    assert run(*pip, "halfmask[pages]").returncode == 0  # the words of the message
     ended = run(python.with_name("halfmask"), "report", ".")
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "report.html").stat().st_size > 100_000
