@@ -40,27 +40,32 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class PeriodSums:
-    """Running state of periods: readings, sums of m - c and of (m - c)^2 about a centre c each, least and largest m."""
+    """Running state of periods: number of values, their sum, squares about their mean, least and largest value.
+
+    ``squares`` merge as Chan, Golub and LeVeque do it: a small spread is not lost, wherever the values lie.
+    """
 
     n: IntArray
-    centre: FloatArray
-    first: FloatArray
-    second: FloatArray
+    total: FloatArray
+    squares: FloatArray
     least: FloatArray
     largest: FloatArray
 
     @classmethod
-    def empty(cls, centre: FloatArray) -> "PeriodSums":
-        """Nothing added yet. The centre, near the periods' means, keeps the variance from cancelling."""
-        periods = len(centre)
-        n, first, second = np.zeros(periods, np.int64), np.zeros(periods), np.zeros(periods)
-        return cls(n, centre, first, second, np.full(periods, np.inf), np.full(periods, -np.inf))
+    def empty(cls, periods: int) -> "PeriodSums":
+        """Nothing added yet."""
+        n, total, squares = np.zeros(periods, np.int64), np.zeros(periods), np.zeros(periods)
+        return cls(n, total, squares, np.full(periods, np.inf), np.full(periods, -np.inf))
 
     def add(self, other: "PeriodSums") -> None:
-        """Take in the state of other readings of the same periods and centre."""
+        """Take in the state of other values of the same periods."""
+        both = (self.n > 0) & (other.n > 0)
+        n, more = self.n[both], other.n[both]
+        apart = other.total[both] / more - self.total[both] / n
+        self.squares[both] += apart**2 * (n * more / (n + more))
         np.add(self.n, other.n, out=self.n)
-        np.add(self.first, other.first, out=self.first)
-        np.add(self.second, other.second, out=self.second)
+        np.add(self.total, other.total, out=self.total)
+        np.add(self.squares, other.squares, out=self.squares)
         np.minimum(self.least, other.least, out=self.least)
         np.maximum(self.largest, other.largest, out=self.largest)
 
@@ -101,7 +106,7 @@ def aggregate(name: str) -> Aggregate:
     return Aggregate(name, _own(name, head, tail))
 
 
-def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting | None = None) -> FloatArray:
+def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting) -> FloatArray:
     """g of each period from its running state, NaN where it has no reading.
 
     The variance is the population variance V of the masked values, corrected for the known noise variance sigma^2 of
@@ -112,14 +117,12 @@ def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting | None
     held = sums.n > 0
     n = np.where(held, sums.n, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        offset = sums.first / n
-        mean = sums.centre + offset
         if wanted.name == "sum":
-            value = sums.n * sums.centre + sums.first
+            value = sums.total
         elif wanted.name == "mean":
-            value = mean
+            value = sums.total / n
         elif wanted.name == "variance":
-            value = _corrected(sums.second / n - offset**2, mean, setting)
+            value = _corrected(sums.squares / n, sums.total / n, setting)
         else:
             value = sums.largest if wanted.name == "max" else sums.least
     return np.where(held, value, np.nan)
@@ -149,14 +152,10 @@ def own_value(name: str, sums: FloatArray) -> FloatArray:
     return total if name == "sum" else total / n
 
 
-def _corrected(variance: FloatArray, mean: FloatArray, setting: PrivacySetting | None) -> FloatArray:
-    if setting is None:
-        return own_variance(variance, mean)
+def _corrected(variance: FloatArray, mean: FloatArray, setting: PrivacySetting) -> FloatArray:
     if setting.kind == "direct":
         return variance
     noise = float(setting.law.moments(np.array([setting.parameters]))[0, 1])
-    if not noise:
-        return own_variance(variance, mean)
     if setting.kind == "relative":
         return (variance - noise * mean**2) / (1 + noise)
     return variance - noise

@@ -18,7 +18,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 
 SECONDS = 1.0
-VERSION = 1
+VERSION = 2
 
 
 def describe(

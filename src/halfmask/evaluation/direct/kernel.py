@@ -44,34 +44,37 @@ def measure(
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, first: FloatArray) -> None:
+def add_sums(masked: FloatArray, periods: PeriodArray, n: IntArray, total: FloatArray) -> None:
     """Count and sum the values of each period; readings of one period mostly follow each other."""
     i = 0
     while i < masked.size:
-        t, start, total = periods[i], i, 0.0
+        t, start, run = periods[i], i, 0.0
         while i < masked.size and periods[i] == t:
-            total += masked[i]
+            run += masked[i]
             i += 1
         n[t] += i - start
-        first[t] += total
+        total[t] += run
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def add_squares(
-    masked: FloatArray, periods: PeriodArray, centre: FloatArray, n: IntArray, first: FloatArray, second: FloatArray
-) -> None:
-    """Count and sum the values of each period and their squares, about its centre."""
+def add_squares(masked: FloatArray, periods: PeriodArray, n: IntArray, total: FloatArray, squares: FloatArray) -> None:
+    """Count and sum the values of each period and the squares of their distances from its mean: those of a run of
+    values from the run's own mean, merged as `PeriodSums.add` does it.
+    """
     i = 0
     while i < masked.size:
-        t, start, total, squares = periods[i], i, 0.0, 0.0
+        t, start, run = periods[i], i, 0.0
         while i < masked.size and periods[i] == t:
-            offset = masked[i] - centre[t]
-            total += offset
-            squares += offset * offset
+            run += masked[i]
             i += 1
-        n[t] += i - start
-        first[t] += total
-        second[t] += squares
+        count, own = i - start, 0.0
+        for k in range(start, i):
+            own += (masked[k] - run / count) ** 2
+        if n[t] > 0:
+            own += (run / count - total[t] / n[t]) ** 2 * (n[t] * count / (n[t] + count))
+        n[t] += count
+        total[t] += run
+        squares[t] += own
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]

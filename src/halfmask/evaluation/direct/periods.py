@@ -22,9 +22,9 @@ class Periods(Protocol):
 class RunningPeriods:
     """Sums or extremes of each period, whichever the aggregate needs."""
 
-    def __init__(self, aggregate: Aggregate, centre: FloatArray) -> None:
+    def __init__(self, aggregate: Aggregate, periods: int) -> None:
         self.aggregate = aggregate
-        self.sums = PeriodSums.empty(centre)
+        self.sums = PeriodSums.empty(periods)
 
     def add(self, masked: FloatArray, periods: PeriodArray) -> None:
         """Take in one piece."""
@@ -32,9 +32,9 @@ class RunningPeriods:
         if self.aggregate.name in ("max", "min"):
             kernel.add_extremes(masked, periods, sums.n, sums.least, sums.largest)
         elif self.aggregate.name == "variance":
-            kernel.add_squares(masked, periods, sums.centre, sums.n, sums.first, sums.second)
+            kernel.add_squares(masked, periods, sums.n, sums.total, sums.squares)
         else:
-            kernel.add_sums(masked, periods, sums.n, sums.first)
+            kernel.add_sums(masked, periods, sums.n, sums.total)
 
 
 class GatheredPeriods:

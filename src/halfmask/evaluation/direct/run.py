@@ -18,7 +18,7 @@ from halfmask.arrays import FloatArray
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import aggregate as aggregate_named
-from halfmask.evaluation.aggregates import own_total
+from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.direct.checkpoint import Checkpoint, describe
 from halfmask.evaluation.direct.readings import gather
 from halfmask.evaluation.direct.sample import LocalEngine, Outcome, SampleQuestion
@@ -67,7 +67,7 @@ def evaluate_direct(
     With ``checkpoint``, finished samples are kept in that folder, and ``resume`` goes on from there.
     """
     check_error_function(error)
-    question = SampleQuestion.of(profile, aggregate_named(aggregate), error, seed)
+    question = SampleQuestion(aggregate_named(aggregate), error, seed)
     threads = _threads(threads)
     _check_subsets(profile, subsets)
     run = describe(profile, settings, subsets, aggregate, error, seed)
@@ -100,10 +100,10 @@ def _evaluate(
             continue
         outcomes = engine.outcomes([NONE, *(settings[i] for i in missing[j])], subset)
         _, true = next(outcomes)
-        if question.aggregate.name in ("sum", "mean"):
-            n, _, squares = np.moveaxis(profile.cells[subset.rows, :, :3].sum(axis=0), -1, 0)
-            times = n if question.aggregate.name == "mean" else 1.0
-            true = np.where(own_total(true * times, n, squares) == 0, 0.0, true)
+        if question.aggregate.analytic:  # both methods leave out the same periods
+            sums = profile.cells[subset.rows].sum(axis=0)
+            held = sums[:, 0] > 0
+            true[held] = np.where(own_value(question.aggregate.name, sums[held]) == 0, 0.0, true[held])
         for i, (local, masked) in zip(missing[j], outcomes, strict=True):
             kept.put(i, j, (*local, *_global(question, subset, masked, true)))
             done += readings[j]

@@ -27,19 +27,11 @@ Outcome = tuple[Summary, FloatArray]
 
 @dataclass(frozen=True)
 class SampleQuestion:
-    """What is asked of every sample. ``centre``: what each period's sums are taken about."""
+    """What is asked of every sample."""
 
     aggregate: Aggregate
     error: ErrorFunction
     seed: int
-    centre: FloatArray
-
-    @classmethod
-    def of(cls, profile: Profile, aggregate: Aggregate, error: ErrorFunction, seed: int) -> "SampleQuestion":
-        """Variances are taken about the means of everybody's readings, so that little cancels; sums about 0."""
-        sums = profile.cells.sum(axis=0)
-        centre = sums[:, 1] / np.maximum(sums[:, 0], 1) if aggregate.name == "variance" else np.zeros(len(sums))
-        return cls(aggregate, error, seed, centre)
 
 
 def mask_block(
@@ -96,7 +88,7 @@ class LocalEngine:
                 yield self._gathered(setting, subset, shards)
 
     def _running(self, setting: PrivacySetting, subset: Subset, shards: Shards) -> Outcome:
-        kept = [RunningPeriods(self.question.aggregate, self.question.centre) for _ in shards]
+        kept = [RunningPeriods(self.question.aggregate, len(self.profile.periods)) for _ in shards]
         local = self._mask(setting, subset, shards, kept)
         for other in kept[1:]:
             kept[0].sums.add(other.sums)

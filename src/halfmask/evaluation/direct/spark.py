@@ -53,12 +53,12 @@ class Job:
 
     def states(self, batches: Batches) -> Batches:
         """The states of a partition's readings, one for each setting."""
-        centre = self.question.centre
-        kept = [(LocalState(), RunningPeriods(self.question.aggregate, centre)) for _ in self.settings]
+        periods = len(self.periods)
+        kept = [(LocalState(), RunningPeriods(self.question.aggregate, periods)) for _ in self.settings]
         for block in self._blocks(batches):
-            for setting, (local, periods) in zip(self.settings, kept, strict=True):
-                mask_block(self.question, setting, self.subset, block, local, periods)
-        states = [pack(local, periods.sums) for local, periods in kept]
+            for setting, (local, running) in zip(self.settings, kept, strict=True):
+                mask_block(self.question, setting, self.subset, block, local, running)
+        states = [pack(local, running.sums) for local, running in kept]
         yield pa.record_batch(
             {"sample": pa.array(range(len(states)), pa.int32()), "state": pa.array(states, pa.binary())}
         )
@@ -133,13 +133,13 @@ def pack(local: LocalState, sums: PeriodSums) -> bytes:
     stream = io.BytesIO()
     np.savez(
         stream, moments=np.array([local.n, local.mean, local.squares]), bins=bins, counts=local.counts[bins],
-        beyond=np.concatenate([np.zeros(0), *local.beyond]), n=sums.n, first=sums.first, second=sums.second,
+        beyond=np.concatenate([np.zeros(0), *local.beyond]), n=sums.n, total=sums.total, squares=sums.squares,
         least=sums.least, largest=sums.largest,
     )  # fmt: skip
     return stream.getvalue()
 
 
-def unpack(state: bytes, centre: FloatArray) -> tuple[LocalState, PeriodSums]:
+def unpack(state: bytes) -> tuple[LocalState, PeriodSums]:
     """What `pack` packed."""
     with np.load(io.BytesIO(state), allow_pickle=False) as held:
         local = LocalState()
@@ -148,7 +148,7 @@ def unpack(state: bytes, centre: FloatArray) -> tuple[LocalState, PeriodSums]:
         local.counts[held["bins"]] = held["counts"]
         local.top = int(held["bins"].max(initial=-1)) + 1
         local.beyond.add(held["beyond"])
-        sums = PeriodSums(held["n"], centre, held["first"], held["second"], held["least"], held["largest"])
+        sums = PeriodSums(*(held[name] for name in ("n", "total", "squares", "least", "largest")))
     return local, sums
 
 
@@ -192,9 +192,9 @@ class SparkSamples:
 
     def _run(self, job: Job) -> list[Outcome]:
         states = self.frame.mapInArrow(job.states, STATES).toArrow()
-        totals = [(LocalState(), PeriodSums.empty(job.question.centre)) for _ in job.settings]
+        totals = [(LocalState(), PeriodSums.empty(len(job.periods))) for _ in job.settings]
         for sample, state in zip(states["sample"].to_pylist(), states["state"].to_pylist(), strict=True):
-            local, sums = unpack(state, job.question.centre)
+            local, sums = unpack(state)
             totals[sample][0].absorb(local)
             totals[sample][1].add(sums)
         if job.question.aggregate.function is None:
