@@ -20,12 +20,14 @@ ALONE = 3  # bins with one multiple that must agree
 CANDIDATES = [mantissa * 10.0**power for power in range(6, -10, -1) for mantissa in (5, 2, 1)]
 COARSEST = 1000  # times the finest step
 RESOLVED = 4000  # finest steps: larger readings share their bin with so many multiples that none stands out
+EPSILON, CERTAIN = float(np.finfo(float).eps), 1e-3  # of a step, by which a sum may be off and still say something
 ROUNDS = 300
 LEAST = 0.01  # share of readings below which a step is not believed in
 EVIDENCE = 25.0  # log likelihood that steps must add to readings that lie anywhere
 WHOLE = 12  # the smallest reading may be so many times the step
 ALIKE = 0.5  # of the spread within bins that their values would have: below it, a bin's readings are all alike
 ROUNDING = 1e-9  # of that spread: bins with one value each have none
+NEWTON, STEEPEST = 12, 50.0  # steps and bounds of the search for a tilt
 PARTS = 256  # of a bin, for readings that lie anywhere in it
 
 
@@ -48,9 +50,20 @@ def reading_step(profile: Profile) -> float | None:
             continue
         alone = first == last
         right = np.abs(size[alone] / step - first[alone]) <= 1e-6 * first[alone]
-        if right.all() and alone.sum() >= min(ALONE, len(size)):
+        if right.all() and (alone.sum() >= min(ALONE, len(size)) or _whole_sums(profile, step)):
             return step
     return None
+
+
+def _whole_sums(profile: Profile, step: float) -> bool:
+    """Whether the sum of each bin's readings is a whole number of steps, however many multiples the bin holds; bins of
+    so many readings that rounding could hide it do not count.
+    """
+    total = profile.bin_sizes / step
+    rounding = EPSILON * profile.bin_counts * total
+    tells = rounding < CERTAIN
+    off = np.abs(total - np.rint(total))
+    return bool(tells.sum() >= min(ALONE, len(total)) and (off <= 1e-6 + rounding)[tells].all())
 
 
 def reading_steps(profile: Profile) -> Steps | None:
@@ -102,6 +115,22 @@ def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> _Values:
     return place, values, weight / np.bincount(place, weight)[place]
 
 
+def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
+    """The shares of values in their bins, tilted so that each bin has its ``mean``: weight exp(t (value - mean)), the
+    law nearest to ``weight`` that has it. t of each bin by Newton's method.
+    """
+    apart = values / mean[place] - 1
+    width = np.maximum(np.bincount(place, np.abs(apart), len(mean)), 1e-12)
+    apart = apart / width[place]
+    tilt = np.zeros(len(mean))
+    for _ in range(NEWTON):
+        tilted = weight * np.exp(tilt[place] * apart)
+        tilted /= np.bincount(place, tilted, len(mean))[place]
+        first, second = (np.bincount(place, tilted * apart**power, len(mean)) for power in (1, 2))
+        tilt = np.clip(tilt - first / np.maximum(second - first**2, 1e-6), -STEEPEST, STEEPEST)
+    return tilted
+
+
 def _once(found: list[_Values], finest: float) -> _Values:
     """Multiples of several steps as one list, in which those that are equal but for rounding stand once."""
     place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
@@ -143,7 +172,8 @@ def _shared_steps(profile: Profile) -> Steps:
             return ()
     share[0] = max(share[0], LEAST)  # the finest there is shows, if of few readings
     found = tuple((float(t * finest), float(s)) for t, s in zip(times, share / share.sum(), strict=True) if s > 0)
-    return found if common or _unlike(profile, found) < _unlike(profile, ()) else ()
+    alone = ((common, 1.0),) if common else ()
+    return found if _unlike(profile, found) < _unlike(profile, alone) else alone
 
 
 def _unlike(profile: Profile, steps: Steps) -> float:

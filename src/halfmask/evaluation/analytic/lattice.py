@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.analytic.decimals import values_in
+from halfmask.evaluation.analytic.decimals import values_in, with_means
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import CHI, EXCESS, PHI, SCORE, address
 from halfmask.evaluation.metrics import GUARD, WIDTH
@@ -71,9 +71,10 @@ def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: Float
     cut = countable(z, law, parameters) or few_fractions(z, law, parameters) or list(MOST_WORK)[-1]
     moments = law.moments(parameters)
     entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
+    step, _ = lattice_points(law, parameters[0])
+    values, share = single_values(z, step, cut)
     for row, setting in enumerate(parameters):
-        step, points = lattice_points(law, setting)
-        values, share = single_values(z, step, cut)
+        _, points = lattice_points(law, setting)
         _count(1 / values, share, keep, z.n, step, points, moments[row], entropy[row], noise[row])
     return entropy, noise
 
@@ -97,6 +98,8 @@ def single_values(z: Denominators, noise_step: float, cut: Cut) -> tuple[FloatAr
         return z.size, z.share
     low = z.size < cut.fine / WIDTH * noise_step
     place, values, weight = values_in(bin_of(z.size[low]), z.steps, cut.parts)
+    if z.steps:
+        weight = with_means(place, values, weight, z.size[low])
     share = z.share[:, low][:, place] * weight
     return np.append(values, z.size[~low]), np.concatenate([share, z.share[:, ~low]], axis=1)
 
@@ -139,28 +142,39 @@ def numbered_bins(inverse, points, step):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _count(inverse, share, keep, n, step, probability, moments, entropy, noise):  # type: ignore[no-untyped-def]
-    """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error."""
+    """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error.
+
+    Readings are as they are, and only the noise is random: the count of a bin is a sum over readings of chances q that
+    differ, so that chi / n of `expected_entropy` is multiplied by mean(q^2) / p^2, p = mean(q).
+    """
     values, points = inverse.size, probability.size
     place, seen = numbered_bins(inverse, points, step)
     held = seen.size
-    p, score, lam = np.empty(held), np.empty(held), np.empty(1)
+    p, squares, score, lam = np.empty(held), np.empty(held), np.empty(held), np.empty(1)
     bits = lam.view(np.int64)
     for u in range(n.size):
-        p[:] = 0.0
+        p[:] = squares[:] = 0.0
         for i in range(values):
             if share[u, i] > 0:
-                for k in range(points):
-                    p[place[i, k]] += share[u, i] * probability[k]
+                k = 0
+                while k < points:
+                    q, b = 0.0, place[i, k]
+                    while k < points and place[i, k] == b:
+                        q += probability[k]
+                        k += 1
+                    p[b] += share[u, i] * q
+                    squares[b] += share[u, i] * q * q
         total = variance = 0.0
         for b in range(held):
-            p[b] = keep[u] * p[b] + (1 - keep[u] if b == 0 else 0.0)
+            always = 1 - keep[u] if b == 0 else 0.0
+            p[b], squares[b] = keep[u] * p[b] + always, keep[u] * squares[b] + always
             lam[0] = n[u] * p[b]
             j, f = address(bits[0])
             score[b] = 0.0
             if j >= 0:
                 phi, chi = PHI[j] + f * (PHI[j + 1] - PHI[j]), CHI[j] + f * (CHI[j + 1] - CHI[j])
                 score[b] = SCORE[j] + f * (SCORE[j + 1] - SCORE[j])
-                total += p[b] * (phi - chi / n[u])
+                total += p[b] * phi - squares[b] / p[b] * chi / n[u]
                 variance += p[b] * (score[b] ** 2 + EXCESS[j] + f * (EXCESS[j + 1] - EXCESS[j]))
         entropy[u] = max(np.log2(n[u]) - total, 0.0)
         explained = first = second = 0.0
