@@ -103,6 +103,13 @@ def test_an_awkward_source_is_profiled_shown_and_drawn(case: str, tmp_path: Path
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("command", ["evaluate", "offer"])
+def test_readings_too_large_to_square_are_refused(command: str, tmp_path: Path) -> None:
+    source = text(GOOD_SOURCES["huge"])(tmp_path)
+    halfmask("profile", source, "-o", tmp_path / "x.profile")
+    assert "--max 1e+60" in refused(command, tmp_path / "x.profile", "-o", tmp_path / "out")
+
+
 def test_a_name_with_brackets_is_printed_as_it_is(tmp_path: Path) -> None:
     source = tmp_path / "a [bold] name.csv"
     source.write_text(GOOD)

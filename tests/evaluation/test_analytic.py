@@ -212,5 +212,4 @@ def test_default_sizes_are_the_papers() -> None:
     assert sizes[:3] == [50, 100, 150]
     assert sizes[9:12] == [500, 1000, 1500]
     assert sizes[-2:] == [6000, 6435]
-    assert default_sizes(39) == [39]
     assert default_sizes(1000) == [*range(50, 501, 50), 1000]

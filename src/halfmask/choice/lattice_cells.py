@@ -81,7 +81,7 @@ def atoms(setting: PrivacySetting, z: Denominators) -> Atoms | None:
         return None
     step, chance = lattice_points(law, parameters)
     for cut in MOST_WORK:
-        values, share = single_values(z, step, cut)
+        values, share, _ = single_values(z, step, cut)
         if len(values) * len(chance) <= MOST_PAIRS:
             place, bins = numbered_bins(1 / values, len(chance), step)
             return Atoms(bins, place, chance, share * ((1 - z.zero) * z.n)[:, None], z.zero * z.n)

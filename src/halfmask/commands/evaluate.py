@@ -47,7 +47,8 @@ class Evaluate(Options):
     settings_file
         A file of settings, one a line.
     sizes
-        Users in a subset: default (50, 100, ... all), all, or a list such as 50,100,all.
+        Users in a subset: default (50, 100, ... all; half and all of fewer than 100), all, or a list such as
+        50,100,all.
     repeats
         Subsets drawn of each size.
     seed

@@ -18,7 +18,7 @@ from halfmask.evaluation.decay import decay_of, verdict
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS
-from halfmask.evaluation.sampling import Subset, draw_subsets, population
+from halfmask.evaluation.sampling import SMALL, Subset, default_sizes, draw_subsets, population
 from halfmask.evaluation.scores import Constraint, passing, pooled
 from halfmask.evaluation.study import Study
 from halfmask.mechanisms.grid import Grid, asks_for_auto
@@ -118,6 +118,8 @@ def findings(study: Study) -> list[str]:
     """What a reader should know of a study besides its numbers."""
     choice = taken(study.experiment.error, study.about.get("unfit_for_relative"))
     told = [*averaged(study.about), *([] if choice is None else [choice])]
+    if (few := int(study.users.max())) < SMALL and list(study.experiment.sizes) == default_sizes(few):
+        told.append(f"fewer than {SMALL} users: subsets are of half and of all the {few}")
     decay = decay_of(study.metrics, study.users)
     if decay is not None:
         told.append(verdict(study.experiment.aggregate, decay.exponent))

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.errors import OptionError
+from halfmask.errors import OptionError, ReadingError
+from halfmask.profiles.bins import LARGEST
 from halfmask.profiles.profile import Profile
+from halfmask.profiles.quality import too_large
 from halfmask.streams import stream
+
+SMALL = 100
+"""Users below which subsets of 50 hold most of them, or all."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,11 @@ def population(profile: Profile) -> int:
 
 
 def default_sizes(users: int) -> list[int]:
-    """50, 100, ..., 500, 1000, 1500, ..., up to and including all users."""
+    """50, 100, ..., 500, 1000, 1500, ..., up to and including all users; half and all of fewer than `SMALL`, so that
+    subsets differ.
+    """
+    if users < SMALL:
+        return sorted({-(-users // 2), users})
     sizes = [*range(50, 501, 50), *range(1000, users, 500)]
     return [*(size for size in sizes if size < users), users]
 
@@ -62,6 +71,10 @@ def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int
     """
     if repeats < 1:
         raise OptionError(f"repeats {repeats} is below 1")
+    if (why := too_large(profile)) is not None:
+        raise ReadingError(
+            f"{why}: profile them in a larger `unit`, or drop such values, `low={-LARGEST:g}` with `high={LARGEST:g}`"
+        )
     rows = eligible(profile)
     people = (profile.rows["members"] - profile.rows["empty"])[rows]
     if people.sum() < max(sizes, default=0):

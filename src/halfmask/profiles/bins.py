@@ -5,6 +5,9 @@ of two in the bin they open, whatever the last bit of an engine's logarithm says
 
 A profile sums |s|^-k up to k = 4, which overflows for |s| below 1e-77. No sensor measures that: what is smaller than
 `SMALLEST` is what a computation left of 0, and is read as 0, by every pass and both methods alike, and counted.
+
+It also sums s^k up to k = 4, and noise as large as the readings has moments up to the fourth. Readings above `LARGEST`
+are profiled and shown, so that one can see them, but not evaluated: powers and sums of them would overflow.
 """
 
 import numpy as np
@@ -15,6 +18,7 @@ from halfmask.arrays import FloatArray, IntArray
 BINS_PER_OCTAVE = 64
 GUARD = 1e-9
 SMALLEST = 1e-60
+LARGEST = 1e60
 
 
 def bin_of(size: npt.ArrayLike) -> IntArray:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.profiles.bins import SMALLEST, centre
+from halfmask.profiles.bins import LARGEST, SMALLEST, centre
 from halfmask.profiles.periods import SECOND
 from halfmask.profiles.profile import Profile
 
@@ -81,6 +81,17 @@ def typical_sizes(profile: Profile) -> FloatArray:
     return np.asarray(np.where(np.isfinite(mean) & (mean > 0), mean, centre(profile.bin_index)))
 
 
+def too_large(profile: Profile) -> str | None:
+    """Why the readings are too large to be evaluated; None if they are not."""
+    largest = float(typical_sizes(profile).max(initial=0.0))
+    if largest <= LARGEST:
+        return None
+    return (
+        f"readings are up to {largest:.3g} in size, and powers and sums of readings above {LARGEST:g} may exceed the "
+        "largest number there is"
+    )
+
+
 def quantiles(profile: Profile, probabilities: tuple[float, ...]) -> list[float]:
     """Quantiles of the readings with their sign, to within a bin (1.1 %)."""
     sizes = typical_sizes(profile)
@@ -116,6 +127,8 @@ def advice(profile: Profile) -> list[str]:
         notes.append(f"more readings are missing than present: is the sampling step really {found['step']}?")
     if found["tiny"]:
         notes.append(f"{found['tiny']:,} readings are smaller than {SMALLEST:g} in size and were read as zero")
+    if (why := too_large(profile)) is not None:
+        notes.append(f"{why}: they cannot be evaluated in this unit")
     if found["unplaced"]:
         notes.append(f"{found['unplaced']:,} rows name no user or no time and were left out")
     return notes

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from halfmask.arrays import FloatArray
+from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.decimals import values_in, with_means
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.analytic.expected_entropy import CHI, EXCESS, PHI, SCORE, address
@@ -72,10 +72,12 @@ def counted(z: Denominators, keep: FloatArray, law: Mechanism, parameters: Float
     moments = law.moments(parameters)
     entropy, noise = np.empty((len(parameters), len(z.n))), np.empty((len(parameters), len(z.n), 3))
     step, _ = lattice_points(law, parameters[0])
-    values, share = single_values(z, step, cut)
+    values, share, bins = single_values(z, step, cut)
+    order = np.argsort(bins, kind="stable")
+    values, share, bins = values[order], share[:, order], bins[order]
     for row, setting in enumerate(parameters):
         _, points = lattice_points(law, setting)
-        _count(1 / values, share, keep, z.n, step, points, moments[row], entropy[row], noise[row])
+        _count(1 / values, share, bins, keep, z.n, step, points, moments[row], entropy[row], noise[row])
     return entropy, noise
 
 
@@ -89,19 +91,23 @@ def lattice_points(law: Mechanism, setting: FloatArray) -> tuple[float, FloatArr
     return step, np.diff(law.cdf(setting[None], half)[0], prepend=0.0)
 
 
-def single_values(z: Denominators, noise_step: float, cut: Cut) -> tuple[FloatArray, FloatArray]:
+def single_values(z: Denominators, noise_step: float, cut: Cut) -> tuple[FloatArray, FloatArray, IntArray]:
     """Every z there is (V,), with its share in each subset (S, V): multiples of the readings' steps, and parts of a bin
     for readings on none; the sizes themselves where z says that they are the very values, or where they are too large
-    for it to matter.
+    for it to matter. And the place in ``z.size`` that each is of (V,): how many readings are there is known.
     """
     if z.steps is None:
-        return z.size, z.share
+        return z.size, z.share, np.arange(len(z.size))
     low = z.size < cut.fine / WIDTH * noise_step
     place, values, weight = values_in(bin_of(z.size[low]), z.steps, cut.parts)
     if z.steps:
         weight = with_means(place, values, weight, z.size[low])
     share = z.share[:, low][:, place] * weight
-    return np.append(values, z.size[~low]), np.concatenate([share, z.share[:, ~low]], axis=1)
+    return (
+        np.append(values, z.size[~low]),
+        np.concatenate([share, z.share[:, ~low]], axis=1),
+        np.append(np.flatnonzero(low)[place], np.flatnonzero(~low)),
+    )
 
 
 @numba.njit(nogil=True, cache=True)
@@ -141,29 +147,38 @@ def numbered_bins(inverse, points, step):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(nogil=True, cache=True)
-def _count(inverse, share, keep, n, step, probability, moments, entropy, noise):  # type: ignore[no-untyped-def]
+def _count(inverse, share, bins, keep, n, step, probability, moments, entropy, noise):  # type: ignore[no-untyped-def]
     """One setting on all subsets: pairs of a value and a number of steps, by the bin of their error.
 
-    Readings are as they are, and only the noise is random: the count of a bin is a sum over readings of chances q that
-    differ, so that chi / n of `expected_entropy` is multiplied by mean(q^2) / p^2, p = mean(q).
+    Readings are as they are, and only the noise is random: errors in a bin of the histogram are a sum over readings of
+    chances q that differ, so chi / n of `expected_entropy` is multiplied by mean(q^2) / p^2, p = mean(q). ``bins`` are
+    the profile's bins of the values, which come one after the other; of a reading no more is known, and q is the bin's.
     """
     values, points = inverse.size, probability.size
     place, seen = numbered_bins(inverse, points, step)
     held = seen.size
-    p, squares, score, lam = np.empty(held), np.empty(held), np.empty(held), np.empty(1)
+    p, squares, of_bin, score, lam = np.empty(held), np.empty(held), np.empty(held), np.empty(held), np.empty(1)
+    touched = np.empty(held, np.int64)
     bits = lam.view(np.int64)
     for u in range(n.size):
-        p[:] = squares[:] = 0.0
-        for i in range(values):
-            if share[u, i] > 0:
-                k = 0
-                while k < points:
-                    q, b = 0.0, place[i, k]
-                    while k < points and place[i, k] == b:
-                        q += probability[k]
-                        k += 1
-                    p[b] += share[u, i] * q
-                    squares[b] += share[u, i] * q * q
+        p[:] = squares[:] = of_bin[:] = 0.0
+        i = 0
+        while i < values:
+            start, readings, met = i, 0.0, 0
+            while i < values and bins[i] == bins[start]:
+                readings += share[u, i]
+                for k in range(points if share[u, i] > 0 else 0):
+                    part, b = share[u, i] * probability[k], place[i, k]
+                    if part > 0 and of_bin[b] == 0:
+                        touched[met] = b
+                        met += 1
+                    of_bin[b] += part
+                i += 1
+            for m in range(met):
+                b = touched[m]
+                p[b] += of_bin[b]
+                squares[b] += of_bin[b] ** 2 / readings
+                of_bin[b] = 0.0
         total = variance = 0.0
         for b in range(held):
             always = 1 - keep[u] if b == 0 else 0.0

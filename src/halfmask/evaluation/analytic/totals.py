@@ -66,8 +66,6 @@ def period_sums(profile: Profile, subsets: Sequence[Subset]) -> FloatArray:
     members = np.zeros((len(subsets), len(profile)))
     for index, subset in enumerate(subsets):
         members[index, subset.rows] = 1
-    if not np.isfinite(profile.cells).all():  # 0 x infinity is no number: add up those alone that belong
-        return np.stack([profile.cells[subset.rows].sum(axis=0) for subset in subsets])
     return np.stack([members @ profile.cells[..., k] for k in range(profile.cells.shape[2])], axis=-1)
 
 
@@ -83,11 +81,6 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
         )
     sums, divisor = sums[kept], divisor[kept]
     n, _, s2, _, s4 = np.moveaxis(sums, -1, 0)
-    if (noise == "relative" or aggregate == "variance") and not np.isfinite(sums).all():
-        raise OptionError(
-            "readings are so large that their fourth powers exceed the largest number there is: profile them in a "
-            "larger unit"
-        )
     unit = np.sqrt(n if noise == "additive" else s2) / (divisor * (n if aggregate == "mean" else 1))
     effective = n if noise == "additive" else s2 * (s2 / np.where(s4 > 0, s4, 1))
     return SubsetTotals(subset, sums, divisor, unit, np.maximum(effective, 1), int((~kept).sum()))
