@@ -14,7 +14,9 @@ comes closer only because its true value grows, as the maximum of heavy-tailed r
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError, SettingError
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.decay import decay_exponent
+from halfmask.evaluation.users_needed import NoiseShares, UsersNeeded, by_formula, draw_values, estimated
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 
@@ -65,7 +68,9 @@ class Cancellation:
     """What was found for one aggregate and one setting, or several in equal shares.
 
     ``exponent`` is the slope of log error on log users with its 95 % interval; ``error`` the error at the largest
-    number of users; ``users`` how many bring the mean error to the wanted accuracy, None where no number does.
+    number of users. ``users`` is from how many users on the mean error is within the wanted accuracy, None if no number
+    that was tried is enough. A formula gives it for sums, means and variances under symmetric noise. Otherwise it is an
+    estimate, and the number is from ``users_low`` to ``users_high`` (infinite if not known) with 95 % confidence.
     """
 
     aggregate: str
@@ -79,11 +84,23 @@ class Cancellation:
     error: float
     accuracy: float
     users: float | None
+    users_low: float
+    users_high: float
 
     @property
     def cancels(self) -> bool:
         """Whether the error falls about as fast as independent noise does, N^(-1/2), or there is none."""
-        return self.error == 0 or (self.exponent <= CANCELS and _settled(self.low, self.high))
+        return self.error == 0 or (self.exponent <= CANCELS and self.falls)
+
+    @property
+    def falls(self) -> bool:
+        """Whether the error falls with the users as that of noise does which cancels, whole or in part."""
+        return _falls(self.exponent, self.low, self.high)
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether no number of users is enough: the error does not fall, and is too large even for the most drawn."""
+        return self.users is None and not self.falls and self.users_low >= SIZES[-1]
 
     def verdict(self) -> str:
         """The finding in a sentence."""
@@ -91,9 +108,17 @@ class Cancellation:
             return "noise does not reach it at all"
         if self.cancels:
             return "noise cancels: more users make it more accurate"
-        if self.exponent <= IN_PART and _settled(self.low, self.high):
+        if self.falls:
             return "noise cancels only in part: more users help little"
         return "noise does not cancel: more users do not make it more accurate"
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain values; None for numbers that are not finite."""
+        plain = {**asdict(self), "settings": [str(each) for each in self.settings], "cancels": self.cancels}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in plain.items()
+        }
 
 
 def cancellation(
@@ -110,12 +135,15 @@ def cancellation(
     if not 0 < accuracy < 1:
         raise OptionError(f"an accuracy of {accuracy:g} is not a share between 0 and 1: 0.01 is within 1 %")
     plain = plain_function(name)
-    masked = _corrected(plain, settings) if name == "variance" else plain
-    if name == "product":
-        plain = masked = _log_product  # the product itself leaves the range of numbers
-    errors = _errors(plain, masked, settings, repeats, rng, _ratio_of_logs if name == "product" else _ratio)
-    plain = plain_function(name)
-    exponent, low, high, users = _decay(errors, accuracy)
+    errors_of = partial(_errors, name, plain, settings, repeats, rng)
+    errors = np.array([errors_of(size) for size in SIZES])
+    exponent, low, high = _decay(errors)
+    users = by_formula(name, settings, accuracy) if errors.any() else 1.0
+    needed = (
+        estimated(SIZES, errors, accuracy, errors_of, falls=_falls(exponent, low, high))
+        if users is None
+        else UsersNeeded(users, users, users)
+    )
     return Cancellation(
         name,
         tuple(settings),
@@ -127,7 +155,9 @@ def cancellation(
         high,
         float(errors[-1].mean()),
         accuracy,
-        users,
+        needed.users,
+        needed.low,
+        needed.high,
     )
 
 
@@ -162,25 +192,6 @@ def plain_function(name: str) -> Function:
     return lambda v: found(np.sort(v))
 
 
-def _corrected(plain: Function, settings: Sequence[PrivacySetting]) -> Function:
-    """The variance less what is known of the noise: users are divided evenly, so noise variances are averaged."""
-    noise = float(np.mean([_variance(each) for each in settings]))
-    relative = {each.kind for each in settings} == {"relative"}
-    if relative:
-        return lambda v: float((v.var() - noise * v.mean() ** 2) / (1 + noise))
-    return lambda v: plain(v) - noise
-
-
-def _variance(setting: PrivacySetting) -> float:
-    if setting.kind == "direct" or setting.inner is not None:
-        return 0.0
-    return float(setting.law.moments(np.array([setting.parameters]))[0, 1])
-
-
-def _values(size: int, rng: np.random.Generator) -> FloatArray:
-    return 0.1 + 2 * rng.beta(1, 3, size)
-
-
 def _mask(settings: Sequence[PrivacySetting], values: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Every setting masks an equal share of the users."""
     parts = np.array_split(values, len(settings))
@@ -188,20 +199,14 @@ def _mask(settings: Sequence[PrivacySetting], values: FloatArray, rng: np.random
 
 
 def _errors(
-    plain: Function,
-    masked: Function,
-    settings: Sequence[PrivacySetting],
-    repeats: int,
-    rng: np.random.Generator,
-    ratio: Callable[[float, float], float],
+    name: str, plain: Function, settings: Sequence[PrivacySetting], repeats: int, rng: np.random.Generator, size: int
 ) -> FloatArray:
-    """Relative errors (sizes, repeats)."""
-    errors = np.empty((len(SIZES), repeats))
-    for row, size in enumerate(SIZES):
-        for column in range(repeats):
-            values = _values(size, rng)
-            errors[row, column] = ratio(plain(values), masked(_mask(settings, values, rng)))
-    return errors
+    """Relative errors (repeats,) of an aggregate over ``size`` users."""
+    masked, ratio = NoiseShares.of(settings).corrected if name == "variance" else plain, _ratio
+    if name == "product":
+        plain, masked, ratio = _log_product, _log_product, _ratio_of_logs  # a product leaves the range of numbers
+    drawn = (draw_values(size, rng) for _ in range(repeats))
+    return np.array([ratio(plain(values), masked(_mask(settings, values, rng))) for values in drawn])
 
 
 def _ratio(true: float, seen: float) -> float:
@@ -217,32 +222,29 @@ def _ratio_of_logs(true: float, seen: float) -> float:
     return min(abs(math.expm1(min(seen - true, 20.0))), 1e6)
 
 
-def _settled(low: float, high: float) -> bool:
-    """Whether a slope between these is that of noise which cancels, whole or in part."""
-    return low >= STEEPEST and high < 0
+def _falls(exponent: float, low: float, high: float) -> bool:
+    """Whether this is the slope of noise that cancels, whole or in part."""
+    return exponent <= IN_PART and low >= STEEPEST and high < 0
 
 
-def _decay(errors: FloatArray, accuracy: float) -> tuple[float, float, float, float | None]:
-    """The exponent over the larger half of the sizes, its interval, and the users for an accuracy."""
+def _decay(errors: FloatArray) -> tuple[float, float, float]:
+    """The exponent over the larger half of the sizes and its interval."""
     sizes, means = np.array(SIZES), errors.mean(axis=1)
     later = slice(len(sizes) // 2, None)
     if not (means[later] > 0).all():
-        return -math.inf, -math.inf, -math.inf, 1.0
+        return -math.inf, -math.inf, -math.inf
     found = decay_exponent(sizes[later], means[later])
     count = errors.shape[1]
     noise = errors[later].std(axis=1, ddof=1) / (means[later] * math.sqrt(count))
     x = np.log(sizes[later])
     spread = float(((x - x.mean()) ** 2).sum())
     reach = 1.96 * max(found.error, float(np.sqrt(((x - x.mean()) ** 2 * noise**2).sum())) / spread)
-    users = None
-    if _settled(found.exponent - reach, found.exponent + reach) and found.exponent <= IN_PART:
-        users = max(1.0, sizes[-1] * (means[-1] / accuracy) ** (-1 / found.exponent))
-    return found.exponent, found.exponent - reach, found.exponent + reach, users
+    return found.exponent, found.exponent - reach, found.exponent + reach
 
 
 def _recursive(g: Function, rng: np.random.Generator) -> Condition:
     for sizes in ((1, 3), (2, 2), (5, 7, 1)) * (TRIES // 3):
-        parts = [np.round(_values(size, rng), 2) for size in sizes]
+        parts = [np.round(draw_values(size, rng), 2) for size in sizes]
         whole, nested = g(np.concatenate(parts)), g(np.array([g(part) for part in parts]))
         if not _same(whole, nested):
             told = " and ".join(_list(part) for part in parts)
@@ -255,7 +257,7 @@ def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Gen
 
     How near noise is to e is |g(Psi) - e| beside |g(S) - e|: of a sum it falls as N^(-1/2), of a norm it stays.
     """
-    values = np.round(_values(5, rng), 2)
+    values = np.round(draw_values(5, rng), 2)
     others = (values, 2 + values, -values, values * [1, -1, 1, -1, 1])
     sets = [each for each in others if math.isfinite(_quiet(g, each))]
     found = [e for e in ELEMENTS if all(_same(_quiet(g, each), _quiet(g, np.append(each, e))) for each in sets)]
@@ -265,7 +267,7 @@ def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Gen
     beside, came = [], math.nan
     for users in (FEW, MANY):
         drawn = [_quiet(g, _mask(settings, np.full(users, alone), rng)) for _ in range(TRIES)]
-        held = [_quiet(g, _values(users, rng)) for _ in range(TRIES)]
+        held = [_quiet(g, draw_values(users, rng)) for _ in range(TRIES)]
         came = float(np.median(drawn))
         beside.append(float(np.mean(np.abs(np.array(drawn) - e))) / max(abs(float(np.median(held)) - e), 1e-300))
     if beside[1] <= beside[0] / 2:
@@ -277,7 +279,7 @@ def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Ge
     """g(S masked) against g(S) masked by g(noise)."""
     relative = all(each.kind == "relative" for each in settings)
     for _ in range(TRIES):
-        values = np.round(_values(4, rng), 2)
+        values = np.round(draw_values(4, rng), 2)
         masked = _mask(settings, values, rng)
         noise = masked / values if relative else masked - values
         whole = _quiet(g, masked)
