@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.special import ndtr, ndtri
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.service.calendars import HOUR
@@ -42,16 +43,22 @@ BLOCK, MARGIN = 120, 60
 LEAST = 14
 MOST_BLOCKS = 12
 """Blocks that are worked out for one answer: each takes some tenth of a second."""
-CENTRE = np.log([0.1, 15.0, 0.1, 0.15])
-WIDTH = np.array([1.2, 0.8, 1.5, 1.0])
-"""The prior of log a, l, b and c: a normal law each."""
+SEASONAL = {24: 0.25, 7: 0.06, 12: 0.12}
+"""The median of b's prior: hours of a day differ more than days of a week."""
+CENTRE = np.log([0.11, 12.0, 1.0, 1.0])
+WIDTH = np.array([0.8, 0.7, 1.2, 0.7])
+"""The prior of log a, l, b / its median, and c: a normal law each."""
+COMMON, PRODUCER, READING = 0.035, 0.35, 1.0
+"""How far the irregular part of a total, a producer's period and a reading deviate, over the totals' size, if c is 1."""
+ODD, ODDER = 0.02, 5.0
+"""The share of odd periods, and how many times as far their irregular part deviates."""
+HIDDEN = 0.25
+"""How far the irregular part may deviate, over the totals' size, if the noise hides whether they are around zero."""
+LEAST_GAIN = 0.01
+"""Take the raw sum unless the others take this share off its standard error."""
 FURTHEST = 4.5
 DRAWS = 48
-WIDER = 1.3
-ODD = 2.0
-"""Deviations from what its neighbours say beyond which a period's own interval widens."""
-TAILS = 0.3
-"""What the interval of a period that rests on its neighbours alone is widened by, in deviations: no day is Gaussian."""
+WIDER = 1.2
 _ONE_AT_A_TIME = Lock()
 
 
@@ -64,6 +71,7 @@ class Known(NamedTuple):
     low: float
     high: float
     reports: int
+    producers: int
 
 
 def known(number: int, entry: Plain) -> Known | None:
@@ -71,7 +79,8 @@ def known(number: int, entry: Plain) -> Known | None:
     told = entry.get("sum")
     if told is None or entry["state"] != "closed" or entry["withheld"] is not None:
         return None
-    return Known(number, told["estimate"], told["standard_error"], told["low"], told["high"], entry["reports"])
+    crowd = entry["reports"], entry["producers"]
+    return Known(number, told["estimate"], told["standard_error"], told["low"], told["high"], *crowd)
 
 
 def blocks(wanted: Iterable[int]) -> list[range]:
@@ -97,24 +106,27 @@ def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     """The best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
-    numbers, sums, errors, low, high, reports = (np.array(column, float) for column in zip(*points, strict=True))
+    columns = (np.array(column, float) for column in zip(*points, strict=True))
+    numbers, sums, errors, low, high, reports, producers = columns
     y, variance = sums / reports, (errors / reports) ** 2
-    spread = max(float(y.var() - variance.mean()), 0.0)
+    noise = float(variance.mean())
+    spread = max(float(y.var()) - noise, 0.0)
     level = float(np.average(y, weights=1 / (variance + spread + 1e-4 * (y**2).mean())))
     # Of totals around zero little but noise is known: what they may vary by is of the size that it could hide.
-    size = float(np.sqrt(level**2 + spread + 4 * np.sqrt(2 / len(y)) * variance.mean()))
-    few = np.maximum(1.0, np.median(reports) / reports)
-    model = Model(numbers.astype(np.int64), seasons, (y - level) / size, variance / size**2, few)
+    unsure = 1 / (1 + (len(y) * level**2 / noise / 3) ** 2) if noise else 0.0
+    size = float(np.sqrt(level**2 + spread + 4 * unsure * np.sqrt(2 / len(y)) * noise))
+    irregular = COMMON**2 + PRODUCER**2 / producers + READING**2 / reports + unsure * HIDDEN**2
+    model = Model(numbers.astype(np.int64), seasons, (y - level) / size, variance / size**2, irregular)
     try:
-        mean, deviation = model.estimates()
+        mean, deviation, reach = model.estimates()
     except LinAlgError:
         return {}
-    estimate, error = reports * (level + size * mean), reports * size * deviation
-    own, noisy = np.zeros((2, len(y))), errors > 0
-    np.divide([high - low, 2 * error**2], [2 * errors, 2 * errors**2], out=own, where=noisy)
-    reach = (np.maximum(NORMAL, own[0]) + TAILS * (1 - own[1].clip(0, 1))) * error
-    better = np.stack([estimate, error, estimate - reach, estimate + reach])
-    best = np.where(error < errors, better, (sums, errors, low, high))
+    estimate, error, ends = reports * (level + size * mean), reports * size * deviation, reports * size * reach
+    # Noise of few steps has a wider interval than the normal law's.
+    own = np.divide(high - low, 2 * NORMAL * errors, out=np.ones_like(errors), where=errors > 0)
+    ends *= np.maximum(1.0, own)
+    better = np.stack([estimate, error, estimate + ends[0], estimate + ends[1]])
+    best = np.where(error < (1 - LEAST_GAIN) * errors, better, (sums, errors, low, high))
     names = ("estimate", "standard_error", "low", "high")
     return {each.number: dict(zip(names, row, strict=True)) for each, row in zip(points, best.T.tolist(), strict=True)}
 
@@ -123,92 +135,114 @@ def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
 class Model:
     """Totals in parts of their size, ``y``, with noise of known ``variance``, at numbered periods.
 
-    ``few`` is what the irregular part's variance is multiplied by where fewer report than usual.
+    ``irregular`` is the variance of the irregular part if c is 1.
     """
 
     number: IntArray
     seasons: int
     y: FloatArray
     variance: FloatArray
-    few: FloatArray
+    irregular: FloatArray
 
     @cached_property
-    def _apart(self) -> FloatArray:
-        return np.asarray(np.abs(self.number[:, None] - self.number), float)
+    def _apart(self) -> IntArray:
+        return np.asarray(np.abs(self.number[:, None] - self.number))
 
-    @cached_property
-    def _alike(self) -> FloatArray:
-        if not self.seasons:
-            return np.zeros_like(self._apart)
-        return np.asarray(self._apart % self.seasons == 0, float)
-
-    def covariance(self, theta: FloatArray) -> FloatArray:
-        """Of y without its noise; the level itself has a deviation of 1, which is as good as unknown."""
+    def _root(self, theta: FloatArray, irregular: FloatArray) -> FloatArray:
+        """Factor the covariance of y; its level has a deviation of 1, which is as good as unknown."""
         a, length, b, c = np.exp(theta)
-        far = np.sqrt(3) * self._apart / length
-        found = 1 + a**2 * (1 + far) * np.exp(-far) + b**2 * self._alike
-        found[np.diag_indices_from(found)] += c**2 * self.few
-        return np.asarray(found)
-
-    def _root(self, covariance: FloatArray) -> tuple[FloatArray, bool]:
-        with_noise = covariance + np.diag(self.variance + 1e-10)
-        root: tuple[FloatArray, bool] = cho_factor(with_noise, lower=True, check_finite=False)
+        lag = np.arange(self._apart.max() + 1)
+        far = np.sqrt(3) * lag / length
+        alike = SEASONAL[self.seasons] ** 2 * (lag % self.seasons == 0) if self.seasons else np.zeros(len(lag))
+        found = (1 + a**2 * (1 + far) * np.exp(-far) + b**2 * alike)[self._apart]
+        found[np.diag_indices_from(found)] += c**2 * irregular + self.variance + 1e-10
+        root: FloatArray = cho_factor(found, lower=True, overwrite_a=True, check_finite=False)[0]
         return root
 
-    def surprise(self, theta: FloatArray) -> float:
+    def surprise(self, theta: FloatArray, irregular: FloatArray) -> float:
         """Minus the log of the posterior density of (log a, log l, log b, log c), but for a constant."""
         away = (theta - CENTRE) / WIDTH
         if np.abs(away).max() > FURTHEST:
             return float(1e8 + np.abs(away).sum())
         try:
-            root = self._root(self.covariance(theta))[0]
+            root = self._root(theta, irregular)
         except LinAlgError:
             return 1e8
         z = solve_triangular(root, self.y, lower=True, check_finite=False)
         return float(z @ z / 2 + np.log(np.diag(root)).sum() + away @ away / 2)
 
-    def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of y without its noise, averaged over what a, l, b and c may be."""
-        thetas, weights = self._posterior()
-        mean, second, odd = np.zeros((3, len(self.y)))
-        for theta, weight in zip(thetas, weights, strict=True):
-            if weight > 1e-4 * weights.max():
-                own, variance, unlike = self._given(theta)
-                mean += weight * own
-                second += weight * (variance + own**2)
-                odd += weight * unlike
-        wider = np.maximum(1.0, odd.mean()) * np.maximum(1.0, odd / ODD**2)
-        return mean, np.sqrt(np.maximum(second - mean**2, 0) * wider)
+    def estimates(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, deviation and 95 % interval around the mean of y without its noise, over all that a, l, b, c may be."""
+        thetas, weights, irregular = self._posterior()
+        kept = weights > 1e-3 * weights.max()
+        parts = [self._given(theta, irregular) for theta in thetas[kept]]
+        share, mean, variance = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
+        share = share * (weights[kept] / weights[kept].sum())[:, None]
+        share, mean, variance = (each.reshape(-1, len(self.y)) for each in (share, mean, variance))
+        middle = (share * mean).sum(axis=0)
+        deviation = np.sqrt((share * (variance + (mean - middle) ** 2)).sum(axis=0))
+        ends = [_quantile(p, share, mean - middle, np.sqrt(variance)) for p in (0.025, 0.975)]
+        return middle, deviation, np.stack(ends)
 
-    def _given(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean and variance for one theta, and the square of how far periods are from what their neighbours say.
+    def _given(self, theta: FloatArray, irregular: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Probability, mean and variance for one theta if a period is usual (first row) and if it is odd (second).
 
-        That is (K^-1 y)_t^2 / (K^-1)_tt, which is 1 on average where the model holds.
+        The others say that y_t, with its noise, is (K^-1 y)_t / (K^-1)_tt less than it is, and varies by 1 / (K^-1)_tt.
         """
-        covariance = self.covariance(theta)
-        root = self._root(covariance)
-        inverse = cho_solve(root, np.eye(len(self.y)), check_finite=False)
-        gain = inverse @ covariance
-        variance = np.maximum(np.diag(covariance) - np.einsum("ij,ij->j", covariance, gain), 0)
-        return gain.T @ self.y, variance, (inverse @ self.y) ** 2 / np.diag(inverse)
+        inverse = cho_solve((self._root(theta, irregular), True), np.eye(len(self.y)), check_finite=False)
+        alone = np.diag(inverse)
+        unlike = inverse @ self.y / alone
+        c2 = np.exp(2 * theta[3]) * self.irregular
+        rest = np.maximum(1 / alone - self.variance - np.exp(2 * theta[3]) * irregular, 0)
+        before = rest + np.stack([c2, ODDER**2 * c2])
+        seen = before + self.variance + 1e-10
+        logs = np.log([[1 - ODD], [ODD]]) - unlike**2 / seen / 2 - np.log(seen) / 2
+        share = np.exp(logs - logs.max(axis=0))
+        return share / share.sum(axis=0), self.y - self.variance / seen * unlike, before * self.variance / seen
 
-    def _posterior(self) -> tuple[FloatArray, FloatArray]:
-        """Values of theta, and their weights, that stand for its posterior law."""
+    def _posterior(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Values of theta and their weights, which stand for its posterior law, and the irregular part's variance.
+
+        Odd periods are found at the mode, and count as little as the variance of their irregular part says.
+        """
         from scipy.optimize import minimize
 
-        found = minimize(self.surprise, CENTRE, method="Nelder-Mead", options={"maxfev": 160, "xatol": 0.05})
-        middle, spread = found.x, _spread(self.surprise, found.x)
+        irregular, middle = self.irregular, CENTRE
+        for most in (100, 60):
+            found = minimize(
+                self.surprise, middle, (irregular,), method="Nelder-Mead", options={"maxfev": most, "xatol": 0.05}
+            )
+            middle = found.x
+            odd = self._given(middle, irregular)[0][1]
+            irregular = self.irregular * (1 - odd + odd * ODDER**2)
+
+        def surprise(theta: FloatArray) -> float:
+            return self.surprise(theta, irregular)
+
+        spread = _spread(surprise, middle)
         normal = stream(0, "service.smoothing").standard_normal((2, DRAWS, len(CENTRE)))
         for draws in normal:
             theta = middle + WIDER * draws @ np.linalg.cholesky(spread).T
-            logs = (draws**2).sum(axis=1) / 2 - np.array([self.surprise(each) for each in theta])
+            logs = (draws**2).sum(axis=1) / 2 - np.array([surprise(each) for each in theta])
             weights = np.exp(logs - logs.max())
             weights /= weights.sum()
             trust = min(1.0, 1 / float((weights**2).sum()) / 20)
             middle = weights @ theta
             seen = (theta - middle).T @ ((theta - middle) * weights[:, None])
             spread = trust * seen + (1 - trust) * spread + 1e-4 * np.eye(len(CENTRE))
-        return theta, weights
+        return theta, weights, irregular
+
+
+def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """The p-quantile of each column's mixture of normal laws, by halving."""
+    each = mean + ndtri(p) * deviation
+    low, high = each.min(axis=0), each.max(axis=0)
+    safe = np.maximum(deviation, 1e-300)
+    for _ in range(24):
+        middle = (low + high) / 2
+        below = (share * ndtr((middle - mean) / safe)).sum(axis=0) < p
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)
 
 
 def _spread(of: Callable[[FloatArray], float], at: FloatArray, step: float = 0.15) -> FloatArray:
