@@ -25,7 +25,7 @@ from halfmask.service.smoothing import Known, smoothed
 from tests.real_data import PEDESTRIANS, SWISS
 
 NOISES = (0.001, 0.01, 0.04, 0.11, 0.3, 0.75, 2.0)
-WINDOWS = 200
+WINDOWS = 100
 DAYS = 120
 HALF_HOURS = 48
 CROWDS = (10, 30, 100, 300)
@@ -89,9 +89,7 @@ def _measured(path: Path, rng: np.random.Generator, every: str = "1d", periods: 
     truth, reports = sums[who, part].sum(axis=0), counts[who, part].sum(axis=0)
     kept = reports > 0.2 * reports.max()
     producers = (counts[who, part] > 0).sum(axis=0)
-    return Window(
-        number[part][kept], truth[kept], reports[kept], producers[kept], seasons={"1d": 7, "1h": 24}[every]
-    )
+    return Window(number[part][kept], truth[kept], reports[kept], producers[kept], seasons={"1d": 7, "1h": 24}[every])
 
 
 def homes(rng: np.random.Generator) -> Window:

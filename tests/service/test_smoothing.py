@@ -116,7 +116,9 @@ def test_gaps_and_changing_crowds_are_taken_as_they_are() -> None:
         truth = crowd * (totals(rng) / 1000 + rng.normal(0, 0.8, DAYS) / np.sqrt(crowd))
         error = 4 * np.sqrt(crowd)
         drawn = truth + rng.normal(0, error)
-        points = tuple(seen(t, float(drawn[t]), float(error[t]), int(crowd[t]), int(crowd[t])) for t in range(0, DAYS, 2))
+        points = tuple(
+            seen(t, float(drawn[t]), float(error[t]), int(crowd[t]), int(crowd[t])) for t in range(0, DAYS, 2)
+        )
         found, truth, drawn = held(points), truth[::2], drawn[::2]
         inside.append((found["low"] <= truth) & (truth <= found["high"]))
         few.append(inside[-1][crowd[::2] == 25])

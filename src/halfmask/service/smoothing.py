@@ -46,13 +46,13 @@ MOST_BLOCKS = 12
 SEASONAL = {24: 0.25, 7: 0.06, 12: 0.12}
 """The median of b's prior: hours of a day differ more than days of a week."""
 CENTRE = np.log([0.11, 12.0, 1.0, 1.0])
-WIDTH = np.array([0.8, 0.7, 1.2, 0.7])
+WIDTH = np.array([0.8, 0.7, 1.2, 0.6])
 """The prior of log a, l, b / its median, and c: a normal law each."""
 COMMON, PRODUCER, READING = 0.035, 0.35, 1.0
 """How far the irregular part of a total, a producer's period and a reading deviate, over the totals' size, if c is 1."""
 ODD, ODDER = 0.02, 5.0
 """The share of odd periods, and how many times as far their irregular part deviates."""
-HIDDEN = 0.25
+HIDDEN = 0.3
 """How far the irregular part may deviate, over the totals' size, if the noise hides whether they are around zero."""
 LEAST_GAIN = 0.01
 """Take the raw sum unless the others take this share off its standard error."""
@@ -113,7 +113,7 @@ def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
     spread = max(float(y.var()) - noise, 0.0)
     level = float(np.average(y, weights=1 / (variance + spread + 1e-4 * (y**2).mean())))
     # Of totals around zero little but noise is known: what they may vary by is of the size that it could hide.
-    unsure = 1 / (1 + (len(y) * level**2 / noise / 3) ** 2) if noise else 0.0
+    unsure = 1 / (1 + (len(y) * level**2 / noise / 2) ** 2) if noise else 0.0
     size = float(np.sqrt(level**2 + spread + 4 * unsure * np.sqrt(2 / len(y)) * noise))
     irregular = COMMON**2 + PRODUCER**2 / producers + READING**2 / reports + unsure * HIDDEN**2
     model = Model(numbers.astype(np.int64), seasons, (y - level) / size, variance / size**2, irregular)
