@@ -6,14 +6,15 @@ size, are taken as
     y_t = level + drift(t) + season(t mod s) + irregular(t) + noise(t)
 
 with independent Gaussian terms: a drift of deviation a that is alike over l periods (Matern 3/2), a deviation b for
-each day of the week (hour of the day, month of the year), an irregular part of deviation c, larger where few report,
-and the noise, whose variance is known. What is wanted is y without its noise: its mean given all periods. Where the
-noise is small beside the irregular part that is the raw sum, and the raw sum and its own interval are taken wherever
-its error is no larger.
+each day of the week (hour of the day, month of the year), an irregular part, and the noise, whose variance is known.
+The irregular part is c times what is usual for the number of producers and readings; a few odd periods deviate five
+times as far. The result is y without its noise, given all periods. If the noise is small compared with the irregular
+part, that is the raw sum, and the raw sum and its own interval are returned.
 
-a, l, b and c are not known. The result is averaged over their posterior law, so that the interval holds what is not
-known of them: the mode, then two rounds of importance sampling around it. Where periods differ from what their
-neighbours say by more than they should, all intervals widen in proportion, and above all that of the period that does.
+a, l, b and c are not known. The result is averaged over their posterior law: the mode, then two rounds of importance
+sampling around it. Given each of them, a period is usual or odd with known probabilities. So the result is a mixture
+of normal laws, and the interval ends at its quantiles. Their prior matters under heavy noise, which hides how
+irregular totals are.
 
 It works on what is published alone, so no promise changes by it.
 """
@@ -49,7 +50,7 @@ CENTRE = np.log([0.11, 12.0, 1.0, 1.0])
 WIDTH = np.array([0.8, 0.7, 1.2, 0.6])
 """The prior of log a, l, b / its median, and c: a normal law each."""
 COMMON, PRODUCER, READING = 0.035, 0.35, 1.0
-"""How far the irregular part of a total, a producer's period and a reading deviate, over the totals' size, if c is 1."""
+"""How far the irregular part of all, of a producer and of a reading deviates if c is 1, over the totals' size."""
 ODD, ODDER = 0.02, 5.0
 """The share of odd periods, and how many times as far their irregular part deviates."""
 HIDDEN = 0.3
