@@ -33,7 +33,7 @@ def timed(what: str, work: Callable[[], object]) -> float:
 
 def commanded(*options: str) -> tuple[float, float]:
     """Seconds and core-seconds of `halfmask audit`, start of the program included, as people run it."""
-    line = [sys.executable, "-m", "halfmask.cli", "audit", *options]
+    line = [sys.executable, "-m", "halfmask", "audit", *options]
     before, start = os.times(), time.perf_counter()
     subprocess.run(line, check=True, capture_output=True)
     after, took = os.times(), time.perf_counter() - start

@@ -136,7 +136,7 @@ def service(name: str, db: str, *more: str) -> tuple[float, float]:
     operator = initialise(db)
     assert operator is not None
     limits = ["--requests-per-second", "0", "--joins-per-minute", "0"]
-    words = [sys.executable, "-m", "halfmask.cli", "serve", "--db", db, "--port", "0", *limits, *more]
+    words = [sys.executable, "-m", "halfmask", "serve", "--db", db, "--port", "0", *limits, *more]
     with running(words) as (address, process):
         campaign, tokens = begin(address, operator)
         single = measured(name, address, process, tokens, 1, 0)

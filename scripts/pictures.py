@@ -17,7 +17,7 @@ SIZE = (1140, 2000)  # so high that the figure is near enough to be drawn
 def main(demo: Path, pictures: Path) -> None:
     for name in FIGURES:
         shutil.copy(demo / "figures" / f"{name}.png", pictures)
-    command = [sys.executable, "-m", "halfmask.cli", "explore", str(demo), "--no-browser"]
+    command = [sys.executable, "-m", "halfmask", "explore", str(demo), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             explore(server.stdout.readline().strip() if server.stdout else "", pictures / "explore.png")

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from halfmask.cli import main
+from halfmask.commands._program import main
 
 
 def ended(line: str) -> dict[str, Any]:

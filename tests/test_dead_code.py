@@ -12,7 +12,7 @@ from pathlib import Path
 from vulture import Vulture
 
 SOURCE = Path(__file__).parents[1] / "src"
-FOUND_BY_FILE = ("halfmask/mechanisms/ours/*", "halfmask/commands/*", "halfmask/cli/*", "halfmask_device/laws/*")
+FOUND_BY_FILE = ("halfmask/mechanisms/ours/*", "halfmask/commands/*", "halfmask_device/laws/*")
 """A mechanism is registered, and a command is found, by the file it stands in."""
 CALLED = {
     "__getattr__": "Python, for names of the package that load what they need",

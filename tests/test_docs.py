@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.cli import app
 from halfmask.commands import names
+from halfmask.commands._app import app
 from tests.service.world import running, sqlite_url
 
 ROOT = Path(__file__).parent.parent

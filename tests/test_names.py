@@ -46,7 +46,7 @@ def test_no_options_class_is_named_to_the_user() -> None:
         if n.endswith("Options") and n != "Options"
     }
     assert "OfferOptions" in names
-    for path in sorted((SOURCE / "halfmask" / "cli").glob("*.py")):
+    for path in sorted(commands.glob("*.py")):
         shown = " ".join(printed(path.read_text(encoding="utf-8")))
         assert not [name for name in names if name in shown], path.name
 

@@ -79,7 +79,7 @@ def test_an_output_of_another_run_would_be_noticed() -> None:
 def test_every_command_runs_in_a_clean_folder_and_prints_what_is_shown(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "halfmask"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m halfmask.cli "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m halfmask "$@"\n')
     program.chmod(0o755)
     folder = tmp_path / "clean"
     folder.mkdir()

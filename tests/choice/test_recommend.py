@@ -23,7 +23,7 @@ from halfmask.choice.personal import (
     public_prior,
 )
 from halfmask.choice.recommend import OwnReadings, Wish, own_readings, recommend
-from halfmask.cli.tables import advice_rows, trial_rows
+from halfmask.commands.recommend import advice_rows, trial_rows
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment

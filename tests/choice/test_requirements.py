@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from halfmask.choice.mix import mix
 from halfmask.choice.requirements import assign, choose, read_deltas
-from halfmask.cli.tables import assignment_rows, choice_rows
+from halfmask.commands.choose import assignment_rows, choice_rows
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights

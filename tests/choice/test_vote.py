@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfmask.choice.vote import Rule, read_preferences, vote
-from halfmask.cli.tables import election_rows
+from halfmask.commands.vote import election_rows
 from halfmask.errors import OptionError, SourceError
 from tests.choice.test_requirements import by_hand
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.cli.phrases import exit_code, options, phrase
+from halfmask.commands._phrases import exit_code, options, phrase
 from halfmask.errors import ColumnError, FileFormatError, OptionError, RunError
 from halfmask_device.errors import OPTION
-from tests.cli.program import refused
+from tests.commands.program import refused
 
 SOURCE = Path(__file__).parents[2] / "src"
-EDGES = ("halfmask/cli/", "halfmask/commands/")
+EDGES = ("halfmask/commands/",)
 TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?!\{)")
 ALL = sorted(SOURCE.rglob("*.py"))
 KNOWN = {spelled for command in options().values() for spelled in command.values()} | {"--no-browser", "--help"}

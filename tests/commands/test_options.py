@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 import halfmask
-from halfmask.cli.app import app
 from halfmask.commands import names
+from halfmask.commands._app import app
 from halfmask.commands._options import Options
 from halfmask.commands.evaluate import Evaluate
 from halfmask.commands.profile import ProfileOptions
 from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import parse_sizes
 from halfmask.mechanisms.setting import PrivacySetting
-from tests.cli.program import halfmask as program
-from tests.cli.program import refused
+from tests.commands.program import halfmask as program
+from tests.commands.program import refused
 
 
 def options_of(name: str) -> type[Options]:

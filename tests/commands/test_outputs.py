@@ -9,8 +9,8 @@ import halfmask
 from halfmask.commands.explore import Explore
 from halfmask.commands.profile import ProfileOptions
 from halfmask.errors import OptionError
-from tests.cli.program import halfmask as program
-from tests.cli.program import refused
+from tests.commands.program import halfmask as program
+from tests.commands.program import refused
 
 FILES = ("src.csv", "menu.json", "m.profile", "study.parquet", "campaign.json", "bids.csv", "halfmask.db", "few.txt")
 OVER = [

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import halfmask as package
-from tests.cli.program import halfmask
+from tests.commands.program import halfmask
 
 FILES = ("homes.profile", "study.parquet", "menu.json", "mix.parquet")
 GRID = "laplace:b=0.05..2/0.05;sine:k=2,values=0|0.6|1.2"

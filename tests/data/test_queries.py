@@ -16,7 +16,7 @@ from halfmask.data.sources import open_panel
 from halfmask.errors import InputError, OptionError, SourceError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out
-from tests.cli.program import halfmask
+from tests.commands.program import halfmask
 from tests.data.panels import rows
 
 TIMES = [datetime(2026, 1, 5) + i * timedelta(minutes=30) for i in range(96)]

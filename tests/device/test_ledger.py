@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from halfmask.cli.ledger import ledger as show
 from halfmask.commands.ledger import LedgerOptions as Options
+from halfmask.commands.ledger import main as show
 from halfmask.errors import FileFormatError, OptionError, ReadingError
 from halfmask_device import Asked, Lattice, Limit, Producer, State, agree, law_of, read_ledger
 from halfmask_device.decimals import SLACK

@@ -17,7 +17,7 @@ from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting, write_menu
 from halfmask_device import Asked, Lattice, Producer, agree, mask_csv
-from tests.cli.program import PROGRAM, piped
+from tests.commands.program import PROGRAM, piped
 
 HEADER = "meter,time,kwh,note\n"
 ROWS = HEADER + 'a,2026-01-01 00:00,0.512,\na,2026-01-01 00:30,,"two, words"\na,2026-01-01 01:00,12,é\n'

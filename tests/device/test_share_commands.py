@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from halfmask_device import Lattice, Producer
-from tests.cli.program import PROGRAM, piped
+from tests.commands.program import PROGRAM, piped
 from tests.service.test_mqtt import mosquitto
 from tests.service.world import CAMPAIGN
 

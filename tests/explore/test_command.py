@@ -10,9 +10,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from halfmask.cli import app
+from halfmask.commands._app import app
 from halfmask.menus.optimize import optimize
-from tests.cli.program import PROGRAM, halfmask, refused
+from tests.commands.program import PROGRAM, halfmask, refused
 
 
 def test_it_serves_until_it_is_interrupted(folder: Path) -> None:

@@ -22,8 +22,8 @@ from halfmask.menus.promise import Protection
 from halfmask.menus.words import shown
 from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
 from tests.browser import PATIENCE, launched
-from tests.cli.program import halfmask as program
-from tests.cli.program import refused
+from tests.commands.program import halfmask as program
+from tests.commands.program import refused
 from tests.menus.cases import QUESTION, street, studied
 
 TEXTS = json.loads(resources.files("halfmask.pages").joinpath("leaflet_texts.json").read_text(encoding="utf-8"))

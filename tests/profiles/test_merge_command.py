@@ -8,8 +8,8 @@ import pytest
 
 import halfmask
 from halfmask.errors import OptionError
-from tests.cli.program import halfmask as program
-from tests.cli.program import refused
+from tests.commands.program import halfmask as program
+from tests.commands.program import refused
 
 
 @pytest.fixture(scope="module")

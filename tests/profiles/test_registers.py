@@ -12,7 +12,7 @@ from halfmask.data.sources import open_panel
 from halfmask.errors import ReadingError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.first_look import ways_out
-from tests.cli.program import process
+from tests.commands.program import process
 
 
 def test_a_large_text_file_of_registers_is_read_to_its_end(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60
-COMMAND = (sys.executable, "-m", "halfmask.cli")
+COMMAND = (sys.executable, "-m", "halfmask")
 
 
 def init(url: str) -> str:

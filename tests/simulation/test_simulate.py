@@ -16,8 +16,7 @@ import pytest
 from scipy.stats import t as student_t
 
 import halfmask
-from halfmask.cli.simulate import _outcome
-from halfmask.commands.simulate import Simulate, Simulated, panel, suspected, world_of
+from halfmask.commands.simulate import Simulate, Simulated, _outcome, panel, suspected, world_of
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
 from halfmask.rewards.model import ChoiceModel
@@ -30,7 +29,7 @@ from halfmask.simulation.results import Row, SimulationResult
 from halfmask_device.protocol import instant
 from halfmask_device.transport import ServiceClient
 from tests.choice.cases import menu
-from tests.cli.program import halfmask as run
+from tests.commands.program import halfmask as run
 from tests.statistics import FALSE_ALARM
 
 ASKED = Simulate(producers=60, days=8, liars=0.1, offline=0.2, loses=0.1, budget=400_000, leaves=0.01, seed=3)

@@ -1,7 +1,9 @@
-"""One module per command: a frozen options object, one function of the module's name, a result out.
+"""One module per command: its options, a function of the module's name that returns a result, and what is printed.
 
 The Python package, the command line, the pages and the service call these functions and nothing below them. A module
-whose name starts with an underscore is no command. To add the command ``x``: write ``commands/x.py`` with
+whose name starts with an underscore is not a command. To add the command ``x``, write ``commands/x.py`` with
+
+    GROUP = "Measure"  (its place in the list of commands)
 
     @dataclass(frozen=True)
     class X(Options):
@@ -10,9 +12,11 @@ whose name starts with an underscore is no command. To add the command ``x``: wr
     @command(X)
     def x(options: X) -> Result: ...
 
-and ``cli/x.py`` with a function ``x(options: X, ...)`` that calls it and phrases the result. Nothing else is edited:
-`halfmask.x` and ``halfmask x`` are found by their files. Import heavy modules inside of the function: ``--help`` loads
-every module of this folder.
+    def main(options: X) -> None:
+        (its docstring is the help of ``halfmask x``; it calls ``x`` and prints the result)
+
+Nothing else is edited: `halfmask.x` and ``halfmask x`` are found by their files. Import heavy modules inside the
+functions: ``--help`` loads every module of this folder.
 """
 
 from pkgutil import iter_modules

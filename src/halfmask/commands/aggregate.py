@@ -1,4 +1,4 @@
-"""Cells from a lake of reports, on an engine of one's own."""
+"""``halfmask aggregate``: cells from a lake of reports, on an engine of one's own."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, OutputIfAny, command
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.service.lake import LakeCells
+
+GROUP = "Share: service"
 
 
 @Parameter(name="*")
@@ -110,3 +113,14 @@ def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
     finally:
         query.stop()
     return read_batches(batches)
+
+
+def main(options: AggregateOptions) -> None:
+    """The service's cells from a lake of its reports, on DuckDB or Spark."""
+    rows = [["campaign", "period", "setting", "reports", "producers", "sum in steps", "sum of squares"]]
+    for (campaign, period), cells in aggregate(options).items():
+        for setting, cell in cells.items():
+            rows.append([campaign, period, setting, *(f"{number:,}" for number in cell)])
+    print_rows(rows)
+    if options.output is not None:
+        note(f"wrote {options.output}")

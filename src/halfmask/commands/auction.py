@@ -1,4 +1,4 @@
-"""Buying from producers who state their costs."""
+"""``halfmask auction``: buying from producers who state their costs."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, command, held
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError, SourceError
+from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
     from halfmask.rewards.auction import PrivacyPurchase, Purchase
+
+GROUP = "Share: service"
 
 
 @Parameter(name="*")
@@ -121,3 +125,29 @@ def _write(options: Auction, people: list[str], rows: list[list[object]], heads:
         writer = csv.writer(file)
         writer.writerow(["producer", *heads])
         writer.writerows([who, *row] for who, row in zip(people, rows, strict=True))
+
+
+def main(options: Auction) -> None:
+    """Buy from producers who state their costs, so that stating the truth is best for each of them."""
+    from halfmask.rewards.auction import Purchase
+
+    people, bought = auction(options)
+    if isinstance(bought, Purchase):
+        asked = int((bought.lottery[:, 0] < 1).sum())
+        drawn = [who for who, shown in zip(people, bought.lottery, strict=True) if (shown > 0).sum() > 1]
+        sums = {"total variance": bought.variance, "payments": bought.spent, "stated costs": bought.costs.sum()}
+        rows = [["producers asked", f"{asked:,} of {len(people):,}"]]
+        rows += [[name + ", expected" * bool(drawn), f"{each:.6g}"] for name, each in sums.items()]
+        rows += [["has a lottery of two settings", each] for each in drawn]
+    else:
+        rows = [["producers bought", f"{len(bought.bought):,} of {len(people):,}"]]
+        if len(bought.bought):
+            rows += [
+                ["epsilon of one count, for another answer of one producer, delta 0", upwards(bought.epsilon, 4)],
+                ["payment to each", f"{bought.payment:.6g}"],
+                ["in all", f"{bought.payment * len(bought.bought):.6g}"],
+            ]
+    print_rows([["", ""], *rows])
+    print("No bidder gains by stating another cost. Nothing here proves that readings are true, or names people.")
+    if options.output is not None:
+        note(f"wrote {options.output}")

@@ -1,4 +1,4 @@
-"""Alternating offers between the consumer and the producers' vote."""
+"""``halfmask bargain``: alternating offers between the consumer and the producers' vote."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, Options, command, held
+from halfmask.commands._output import print_rows
 from halfmask.commands.reward import AnyModel, read_model
 
 if TYPE_CHECKING:
     from halfmask.rewards.bargain import Bargain
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -69,3 +72,20 @@ def bargain(options: BargainOptions) -> "Bargain":
         reward=options.reward, least_delta=options.least_delta, least_c=options.least_c, rounds=options.rounds,
         rule=options.rule, rng=stream(options.seed, "rewards.bargain"),
     )  # fmt: skip
+
+
+def main(options: BargainOptions) -> None:
+    """Alternating offers between the consumer and the producers' vote, ending in a setting and a reward, or why not."""
+    found = bargain(options)
+    rows = [["round", "producers ask for", "consumer asks for", "reward", "consumer offers", "would accept", "answer"]]
+    for each in found.rounds:
+        asked = [f"privacy {each.delta:+.3f}", f"utility {each.c:+.3f}", f"{each.reward:.3g}"]
+        offered = ["-", "-"] if each.offered is None else [each.offered, f"{each.accepted_by:.2%}"]
+        rows.append([str(each.number), *asked, *offered, each.answered or "-"])
+    print_rows(rows)
+    if found.deal is None:
+        print(f"No deal: {found.reason}.")
+    else:
+        deal = found.deal
+        what = f"{deal.setting.id} ({deal.setting.setting}) for {deal.reward:.3g} a report"
+        print(f"Deal: {what}, accepted by the {deal.accepted_by}.")

@@ -1,4 +1,4 @@
-"""A change of setting by what producers and the consumer ask for."""
+"""``halfmask choose``: a change of setting by what producers and the consumer ask for."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnyTable, Options, command, held
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.choice.requirements import Assignment, Choice
+    from halfmask.menus.menu import MenuSetting
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -68,3 +72,51 @@ def choose(options: Choose) -> "Choice | Assignment":
         raise OptionError("deltas assign a setting to every producer: name their profile")
     deltas = options.deltas if isinstance(options.deltas, Mapping) else read_deltas(options.deltas)
     return assign(held(Profile, options.profile), menu, options.current, deltas, c=options.c, seed=options.seed)
+
+
+def main(options: Choose) -> None:
+    """Change a setting: producers ask for more privacy, the consumer for more utility."""
+    from halfmask.choice.requirements import Choice
+
+    found = choose(options)
+    print_rows(choice_rows(found) if isinstance(found, Choice) else assignment_rows(found))
+    if isinstance(found, Choice) and found.chosen is None:
+        note(f"no setting has privacy above {found.privacy_above:.3g} and utility above {found.utility_above:.3g}")
+    elif not isinstance(found, Choice) and not found.feasible:
+        note("not every wish is met: lower deltas, or ask for less utility")
+
+
+def choice_rows(found: "Choice") -> list[list[str]]:
+    """The setting now and the chosen one; where none is, the nearest from either side."""
+    named = [("now", found.current), ("chosen", found.chosen)]
+    if found.chosen is None:
+        named += [
+            ("private enough, most useful", found.most_useful),
+            ("useful enough, most private", found.most_private),
+        ]
+    return [["", "id", "setting", "privacy", "utility"]] + [[what, *_cells(each)] for what, each in named]
+
+
+def _cells(each: "MenuSetting | None") -> list[str]:
+    from halfmask.menus.placed import OUTSIDE
+
+    if each is None:  # not a dash and "none", which is the setting that masks nothing
+        return ["", "no setting fits", "", ""]
+    scores = [OUTSIDE if each.outside else f"{score.median:.3f}" for score in (each.privacy, each.utility)]
+    return [each.id, str(each.setting), *scores]
+
+
+def assignment_rows(found: "Assignment") -> list[list[str]]:
+    """How many producers have each setting, then the system's utility against what was asked."""
+    ids = list(found.settings.values())
+    counted = [[id, f"{ids.count(id):,}", f"{ids.count(id) / len(ids):.1%}"] for id in sorted(set(ids))]
+    met = "met" if found.utility > found.utility_above else "not met"
+    ending = [
+        ["system's privacy", f"{found.privacy:.4f}", ""],
+        ["system's utility", f"{found.utility:.4f}", f"above {found.utility_above:.4f} asked: {met}"],
+        ["producers unmet", f"{len(found.unmet):,}", ", ".join(found.unmet[:3])],
+    ]
+    if found.utility <= found.utility_above:
+        ease = "no common reduction does" if found.eased is None else f"every delta lower by {found.eased:.2f} does"
+        ending.append(["closest", ease, ""])
+    return [["setting", "producers", "share"], *counted, *ending]

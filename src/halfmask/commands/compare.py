@@ -1,4 +1,4 @@
-"""Two menus or studies on one scale."""
+"""``halfmask compare``: two menus or studies on one scale."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, AnyWeights, Options, command, held
+from halfmask.commands._options import AnyPath, AnyProfile, AnyWeights, Flag, Options, command, held
+from halfmask.commands._output import note, print_json, print_rows
 
 if TYPE_CHECKING:
     from halfmask.menus.compare import Compared
+
+GROUP = "Choose"
 
 
 SIDES = ("first", "second")
@@ -59,3 +62,20 @@ def compare(options: Compare) -> "Compared":
     people = None if options.profile is None else held(Profile, options.profile)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     return measure(*sides, profile=people, bins=options.bins, weights=weights, names=(names[0], names[1]))
+
+
+def main(options: Compare, *, json: Flag = False) -> None:
+    """Two menus or studies on common normalisers: which wins at which level of privacy.
+
+    Parameters
+    ----------
+    json
+        Print the result as JSON instead of a table.
+    """
+    found = compare(options)
+    if json:
+        print_json(found.to_json())
+    else:
+        print_rows(found.rows(), "On common normalisers")
+    for said in found.notes():
+        note(said)

@@ -1,7 +1,8 @@
-"""From readings to a report and a live sharing, on a synthetic panel."""
+"""``halfmask demo``: from readings to a report and a live sharing, on a synthetic panel."""
 
 import os
 from dataclasses import KW_ONLY, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -20,6 +21,8 @@ from halfmask.commands.simulate import Simulate
 from halfmask.commands.synth import Synth
 from halfmask.errors import OptionError, RunError
 from halfmask.extras import need
+
+GROUP = "Start here"
 
 
 @Parameter(name="*")
@@ -88,3 +91,18 @@ def demo(options: Demo) -> Path:
     for step in options.steps():
         step.run()
     return Path(options.folder) / "report.html"
+
+
+WORDS = {"optimize": {"unit": "kW"}}
+
+DEFAULTS = Demo()
+
+
+def main(options: Demo = DEFAULTS) -> None:
+    """A synthetic panel through all steps: profile, study, menu, offer, mixes, audits, leaflet, sharing, report."""
+    folder = Path(options.folder)
+    options.check()
+    for step in options.steps():
+        name = step.command()
+        import_module(f"halfmask.commands.{name}").main(step, **WORDS.get(name, {}))
+    print(f"open {(folder / 'report.html').resolve()}")

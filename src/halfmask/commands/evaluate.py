@@ -1,4 +1,4 @@
-"""Privacy settings to a study."""
+"""``halfmask evaluate``: privacy settings to a study."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -20,12 +20,15 @@ from halfmask.commands._options import (
     command,
     held,
 )
+from halfmask.commands._output import bar, note
 from halfmask.commands._panel import reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.evaluation.study import Study
     from halfmask.mechanisms.grid import Grid
+
+GROUP = "Measure"
 
 
 @Parameter(name="*")
@@ -150,3 +153,16 @@ def _settings(options: Evaluate) -> "Grid | str":
     if options.grid:
         return ";".join([options.grid, *map(str, single)])
     return Grid.from_settings(single)
+
+
+def main(options: Evaluate) -> None:
+    """Privacy settings to a study: six error metrics of every setting on random subsets of users."""
+    from halfmask.evaluation.evaluate import findings
+
+    with bar("evaluating settings" if options.method == "analytic" else "masking readings", 1) as advance:
+        study = evaluate(replace(options, advance=advance))
+    sizes = f"{study.users.min()} to {study.users.max()} users"
+    note(f"{len(study.grid):,} settings on {len(study.users)} subsets of {sizes}")
+    for finding in findings(study):
+        note(finding)
+    note(f"wrote {options.output}")

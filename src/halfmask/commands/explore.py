@@ -1,13 +1,16 @@
-"""A folder's results in the browser."""
+"""``halfmask explore``: a folder's results in the browser."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, OutputIfAny, Teller, command
+from halfmask.commands._output import note
+
+GROUP = "Show"
 
 RESULTS = (".profile", ".parquet", ".json", ".csv")
 
@@ -61,3 +64,14 @@ def explore(options: Explore) -> None:
         tell=options.tell or print,
         spell=command_of,
     )
+
+
+OWN = ("127.0.0.1", "localhost", "::1")
+
+
+def main(options: Explore) -> None:
+    """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
+    if options.output is None and options.host not in OWN:
+        note(f"listening on {options.host}: whoever reaches this machine sees the results, without a password")
+    explore(replace(options, tell=lambda address: print(address, flush=True)))
+    note("stopped" if options.output is None else f"wrote {options.output}")

@@ -1,4 +1,4 @@
-"""Joining a campaign from a producer's own device."""
+"""``halfmask join``: joining a campaign from a producer's own device."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands._output import note
+from halfmask_device.protocol import CampaignTerms
+from halfmask_device.setting import DeviceSetting
+from halfmask_device.sharing import levels
 
 if TYPE_CHECKING:
     from halfmask_device.sharing import Membership
+
+GROUP = "Share: device"
 
 
 @Parameter(name="*")
@@ -44,3 +50,22 @@ def join(options: Join) -> "Membership":
     from halfmask_device.sharing import Sharer
 
     return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation)
+
+
+def main(options: Join) -> None:
+    """Join a campaign of a service from the producer's own device."""
+    member = join(options)
+    offer = member.offer
+    terms = CampaignTerms.read(offer)
+    print(f"joined campaign {member.campaign} by setting {member.setting} ({'; '.join(levels(terms)[member.setting])})")
+    note(f"purpose: {offer.get('purpose')}; published from {offer.get('least_producers')} producers on")
+    if DeviceSetting.parse(terms.menu[member.setting]).text == "none":
+        note(f"setting {member.setting} is 'none': readings are sent as they are, without a mask")
+    if offer.get("keep_reports") == "always":
+        note("the service keeps masked reports after their period is closed")
+    if offer.get("live"):
+        note(
+            "the campaign is live: aggregates are shown while a period is open, and the closed one may differ from the "
+            "last of these by fewer producers"
+        )
+    note(f"terms pinned: {member.pinned[:16]}...; then: halfmask send readings.csv --state {options.state}")

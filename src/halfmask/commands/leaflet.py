@@ -1,4 +1,4 @@
-"""A page for households, from a menu alone."""
+"""``halfmask leaflet``: a page for households, from a menu alone."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -8,10 +8,13 @@ from cyclopts import Parameter
 
 from halfmask.commands._campaign import from_campaign
 from halfmask.commands._options import AnyMenu, AnyPath, Numbers, Options, Output, command, held
+from halfmask.commands._output import note
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
+
+GROUP = "Show"
 
 
 @Parameter(name="*")
@@ -113,3 +116,13 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
             place=str(path),
         )
     return plain
+
+
+def main(options: Leaflet) -> None:
+    """One offline page for households: a day as others see it under each choice, and what that tells."""
+    leaflet(options)
+    from_campaign = ("purpose", "keeps") if options.campaign else ()
+    blank = [name for name in ("recipient", "purpose", "keeps", "contact") if not getattr(options, name)]
+    if left := [f"`{name}`" for name in blank if name not in from_campaign]:
+        note(f"lines left blank, to be filled in before households get the page: {', '.join(left)}")
+    note(f"wrote {options.output}")

@@ -1,4 +1,4 @@
-"""Leaving a campaign from a producer's own device."""
+"""``halfmask leave``: leaving a campaign from a producer's own device."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +9,8 @@ from halfmask.commands._options import AnyPath, Options, command
 
 if TYPE_CHECKING:
     from halfmask_device.sharing import Membership
+
+GROUP = "Share: device"
 
 
 @Parameter(name="*")
@@ -36,3 +38,9 @@ def leave(options: Leave) -> "Membership":
 
     sharer = Sharer(options.state, create=False)
     return sharer.leave(sharer.member(options.campaign).campaign)
+
+
+def main(options: Leave) -> None:
+    """Leave a campaign: reports of open periods are withdrawn, earned rewards stay."""
+    member = leave(options)
+    print(f"left campaign {member.campaign}; reports of periods that are still open are withdrawn")

@@ -1,4 +1,4 @@
-"""What the reader understands of a source, before anything is made of it."""
+"""``halfmask look``: what the reader understands of a source, before anything is made of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import Parameter
 
 from halfmask.commands._options import command
+from halfmask.commands._output import print_rows
 from halfmask.commands._readings import ReadingsOptions
 
 if TYPE_CHECKING:
     from halfmask.commands.profile import ProfileOptions
     from halfmask.profiles.first_look import FirstLook
+
+GROUP = "Measure"
 
 
 @Parameter(name="*")
@@ -53,3 +56,33 @@ def commands(options: Look, seen: "FirstLook") -> list[str]:
 def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
     """The options with a way out; a query reads what a table of a database was named for."""
     return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)
+
+
+NOTHING_SAID = Look()
+
+
+def main(options: Look = NOTHING_SAID) -> None:
+    """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
+    from halfmask.commands._phrases import phrase  # it reads the commands, of which this is one
+
+    seen = look(options)
+    print_rows([seen.names, *seen.rows], "First rows")
+    if seen.guesses:
+        rows = [
+            [guess.what, guess.choice, phrase(guess.evidence, "look"), phrase(guess.option, "look")]
+            for guess in seen.guesses
+        ]
+        print_rows([["", "taken as", "because", "overruled by"], *rows], "\nUnderstood")
+    for note in seen.notes:
+        print(f"note: {phrase(note, 'look')}")
+    if seen.accounts:
+        rows = [[reason, f"{count:,}"] for reason, count in seen.accounts]
+        print_rows([["rows", "number"], *rows, ["all rows of the source", f"{seen.total:,}"]], "\nRows")
+        print_rows([["", ""], *[[name, text] for name, text in seen.quality]], "\nReadings")
+    if seen.problem:
+        print(f"\nIn doubt: {phrase(seen.problem, 'look')}")
+    lines = commands(options, seen)
+    if lines:
+        print("\nTo go on" + (", one of" if len(lines) > 1 else "") + ":")
+    for line in lines:
+        print(f"  {line}")

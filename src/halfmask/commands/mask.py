@@ -1,15 +1,19 @@
-"""Masking on a producer's own device."""
+"""``halfmask mask``: masking on a producer's own device."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
+from halfmask.commands._output import note
 from halfmask.errors import SourceError, StoppedError
+
+GROUP = "Share: device"
 
 _InPython = Annotated[Any, Parameter(parse=False, show=False)]
 
@@ -121,3 +125,8 @@ def _streams(options: Mask) -> Iterator[tuple[Any, Any]]:
         open(temporary, "wb") as target,
     ):
         yield source, target
+
+
+def main(options: Mask) -> None:
+    """Mask readings on the producer's own device: CSV from standard input, masked CSV to standard output."""
+    mask(replace(options, source=sys.stdin.buffer, output=sys.stdout.buffer, tell=note))

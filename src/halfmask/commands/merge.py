@@ -1,14 +1,17 @@
-"""Profiles that were made apart, added up."""
+"""``halfmask merge``: profiles that were made apart, added up."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyProfile, Options, Output, Teller, command, held
+from halfmask.commands._output import note, print_table_of
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
+
+GROUP = "Measure"
 
 
 @Parameter(name="*")
@@ -67,3 +70,9 @@ def _twice(one: "Profile", other: "Profile") -> str | None:
         f"both profiles have readings of {who} in {int(both.any(axis=0).sum()):,} periods: they are added up, so the "
         "same readings would count twice"
     )
+
+
+def main(options: MergeOptions) -> None:
+    """Two profiles of different readings as one, without reading the readings again."""
+    print_table_of(merge(replace(options, tell=note)))
+    note(f"wrote {options.output}")

@@ -1,4 +1,4 @@
-"""The menu one can sign."""
+"""``halfmask offer``: the menu one can sign."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from halfmask.commands._options import (
     AnyProfile,
     AnySource,
     AnyStudy,
+    Flag,
     Options,
     Output,
     Progress,
@@ -17,12 +18,15 @@ from halfmask.commands._options import (
     command,
     held,
 )
+from halfmask.commands._output import bar, note, print_json, print_rows
 from halfmask.commands._panel import reopen
 from halfmask.commands._question import asked
 
 if TYPE_CHECKING:
     from halfmask.menus.offer import Offer
     from halfmask.profiles.profile import Profile
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -109,3 +113,25 @@ def _study(options: OfferOptions, people: "Profile") -> Any:
     if options.study is not None:
         return options.study
     return evaluate(people, advance=options.advance)
+
+
+def main(options: OfferOptions, *, json: Flag = False) -> None:
+    """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error.
+
+    Parameters
+    ----------
+    json
+        Print the offer as JSON instead of a table.
+    """
+    from halfmask.menus.menu import menu_json
+    from halfmask.menus.offer import offer_notes, offer_rows
+
+    with bar("evaluating settings", 1) as advance:
+        made = offer(replace(options, advance=advance))
+    if json:
+        print_json(menu_json(made.menu))
+    else:
+        print_rows(offer_rows(made.menu), "Offer")
+        for told in (*offer_notes(made.menu), made.sentence(), *made.menu.warnings()):
+            note(told)
+    note(f"wrote {options.output}")

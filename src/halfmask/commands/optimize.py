@@ -1,4 +1,4 @@
-"""A study to a menu."""
+"""``halfmask optimize``: a study to a menu."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,6 +19,7 @@ from halfmask.commands._options import (
     command,
     held,
 )
+from halfmask.commands._output import bar, note, print_json, print_rows
 from halfmask.commands._panel import reopen
 from halfmask.commands._question import asked
 from halfmask.errors import OptionError
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask.menus.menu import Menu
     from halfmask.menus.optimize import Optimum
     from halfmask.profiles.profile import Profile
     from halfmask.protection.evidence import Evidence
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -212,3 +216,65 @@ def _refined(
     least = replace(least, meets=lambda each: taken(each) and meets(each))
     raised = refine_above(found.menu, people, least, advance=options.advance)
     return replace(found, menu=raised.menu, refined=raised)
+
+
+def main(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
+    """A study to a menu: the best setting of each level of privacy.
+
+    Parameters
+    ----------
+    unit
+        Unit of a reading, for the words (kWh).
+    json
+        Print the menu as JSON instead of a table.
+    """
+    from halfmask.menus.menu import menu_json
+    from halfmask.profiles.profile import Profile
+
+    options.check()  # while the profile is still a file
+    people = None if options.profile is None else held(Profile, options.profile)
+    with bar("choosing settings", options.bins) as advance:
+        found = optimize(replace(options, profile=people, advance=advance))
+    if json:
+        print_json(menu_json(found.menu))
+    else:
+        _tables(found, people, options.floor, unit)
+    for told in found.notes:
+        note(told)
+    note(f"wrote {options.output}")
+
+
+def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str) -> None:
+    from halfmask.menus.words import brief, menu_rows
+
+    menu = found.menu
+    if found.refined is not None:
+        print_rows(found.refined.rows(), "Refined" if floor is None else f"Refined, with {floor} or more")
+    names = ["setting", *(brief(each.setting) for each in menu.settings)]
+    print_rows([[row[0], name, *row[2:]] for row, name in zip(menu_rows(menu), names, strict=True)], "Menu")
+    if found.costs is not None:
+        print_rows(found.costs.rows(), "\nWhat requirements cost: median utility of the best setting of each level")
+    if people is not None:
+        _words(menu, people, unit or people.unit or "")
+    if menu.question is not None:
+        asked = menu.question
+        note(
+            "guess: error of the best guess of a reading from its report, over that without a report; epsilon: for a "
+            f"change of up to {asked.size} in one reading, at delta 0 (*: at delta {asked.delta:g}); "
+            f"of {asked.window:,}: {asked.words()}"
+        )
+        note(f"{asked.drawn()}; `step` names another")
+    note(f"{len(found.front)} settings on the Pareto front, of {int(found.admissible.sum()):,} admissible")
+
+
+def _words(menu: "Menu", people: "Profile", unit: str) -> None:
+    """What each setting means for a typical reading and for a total."""
+    from halfmask.menus.words import menu_words
+
+    words = menu_words(menu, people)
+    crowds = [f"{users:,} user{'s' * (users != 1)}" for users in words[0].errors]
+    errors = [["-" if error is None else f"{error:.2%}" for error in each.errors.values()] for each in words]
+    lines = [[each.id, each.sentence(unit), *of_each] for each, of_each in zip(words, errors, strict=True)]
+    period = menu.provenance.get("period", "period")
+    of = f"{'an' if period == 'hour' else 'a'} {period}'s"
+    print_rows([["id", "a typical reading", *crowds], *lines], f"\nIn words, and the error of {of} total")

@@ -1,10 +1,15 @@
-"""What producers have earned."""
+"""``halfmask payout``: what producers have earned."""
 
+import csv
+import sys
 from dataclasses import KW_ONLY, dataclass
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import Options, OutputIfAny, command
+from halfmask.commands._output import note
+
+GROUP = "Share: service"
 
 
 @dataclass(frozen=True)
@@ -54,3 +59,17 @@ def payout(options: Payout) -> tuple[Owed, ...]:
             writer.writerow(["campaign", "producer", "amount", "currency"])
             writer.writerows((row.campaign, row.producer, row.amount, row.currency) for row in found)
     return found
+
+
+DEFAULTS = Payout()
+
+
+def main(options: Payout = DEFAULTS) -> None:
+    """What producers are owed, as CSV: campaign, producer, amount, currency."""
+    found = payout(options)
+    if options.output is None:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["campaign", "producer", "amount", "currency"])
+        writer.writerows((row.campaign, row.producer, row.amount, row.currency) for row in found)
+    else:
+        note(f"wrote {options.output}: {len(found)} producers")

@@ -1,4 +1,4 @@
-"""Advice to one producer."""
+"""``halfmask recommend``: advice to one producer."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, Options, command, held
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.choice.held_out import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -105,3 +108,72 @@ def parse_rewards(text: str) -> dict[str, float]:
         if not id:
             raise OptionError(f"rewards '{text}': '{part}' is not an id, = and a number, like A=5")
     return paid
+
+
+DEFAULTS = Recommend()
+
+
+def main(options: Recommend = DEFAULTS) -> None:
+    """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine."""
+    found = recommend(options)
+    if isinstance(found, list):
+        print_rows(trial_rows(found), f"A wish for privacy of {options.privacy:g}, on held-out users")
+        return
+    print_rows(advice_rows(found), f"{found.chosen.entry.id} ({found.chosen.entry.setting})")
+    for told in found.notes:
+        note(told)
+
+
+def advice_rows(found: "Recommendation") -> list[list[str]]:
+    """Every setting for this producer."""
+    from halfmask.menus.placed import score_words
+
+    head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
+    peaks = found.settings[0].peak is not None
+    rewards = any(each.reward is not None for each in found.settings)
+    table = [head + ["peak shows"] * peaks + ["reward"] * rewards]
+    for each in found.settings:
+        mark = ("take this" if found.meets else "closest") if each is found.chosen else ""
+        row = [
+            mark,
+            each.entry.id,
+            str(each.entry.setting),
+            f"{each.privacy:.2f}",
+            f"{each.low:.2f} to {each.high:.2f}",
+            "-" if each.once is None else f"{each.once:.2f}",
+        ]
+        scores = (each.entry.privacy, each.entry.utility)
+        row += [score_words(score.median, known=each.entry.outside) for score in scores]
+        row += [f"{each.peak:.0%} of days"] if each.peak is not None else []
+        row += ["-" if each.reward is None else f"{each.reward:g}"] * rewards
+        table.append(row)
+    return table
+
+
+def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:
+    """Advice tried on held-out users, a row for each number of readings."""
+    head = [
+        "readings",
+        "users",
+        "can be met",
+        "met by advice",
+        "its utility",
+        "truth below stated",
+        "in the interval",
+        "met by one setting for all",
+        "its utility",
+    ]
+    return [head] + [
+        [
+            f"{each.readings:,}",
+            f"{each.users:,}",
+            f"{each.reachable:.0%}",
+            f"{each.met:.0%}",
+            f"{each.utility:.3f}",
+            f"{each.below:.0%}",
+            f"{each.inside:.0%}",
+            f"{each.population_met:.0%}",
+            f"{each.population_utility:.3f}",
+        ]
+        for each in trials
+    ]

@@ -1,4 +1,4 @@
-"""All results of a folder on one page."""
+"""``halfmask report``: all results of a folder on one page."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -7,6 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands._output import note
+
+GROUP = "Show"
 
 
 @Parameter(name="*")
@@ -36,3 +39,8 @@ def report(options: ReportOptions) -> Path:
     from halfmask.pages.report import report as write_report
 
     return write_report(options.folder, options.figures, command_of)
+
+
+def main(options: ReportOptions) -> None:
+    """All results of a folder on one page that opens offline: folder/report.html."""
+    note(f"wrote {report(options)}")

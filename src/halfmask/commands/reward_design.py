@@ -1,4 +1,4 @@
-"""Rewards drawn at random, so that what they do can be learned."""
+"""``halfmask reward design``: rewards drawn at random, so that what they do can be learned."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, Options, OutputIfAny, command, held
+from halfmask.commands._output import note, print_rows
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
+
+GROUP = "Share: service"
 
 
 @Parameter(name="*")
@@ -59,3 +62,12 @@ def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]"
             writer.writerow(["group", *menu.ids])
             writer.writerows([number + 1, *map(int, row)] for number, row in enumerate(drawn))
     return menu.ids, drawn
+
+
+def main(options: RewardDesign) -> None:
+    """Rewards drawn at random, so that what they do can be learned from who chooses what."""
+    ids, drawn = reward_design(options)
+    rows = [["group", *ids], *([str(number + 1), *(f"{each:.0f}" for each in row)] for number, row in enumerate(drawn))]
+    print_rows(rows, "Rewards per report")
+    if options.output is not None:
+        note(f"wrote {options.output}")

@@ -1,16 +1,19 @@
-"""What producers choose at which rewards, from what they chose."""
+"""``halfmask reward fit``: what producers choose at which rewards, from what they chose."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyPath, Flag, Options, OutputIfAny, Teller, command, held
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.fit import Choices, Fit
     from halfmask_device.transport import ServiceClient
+
+GROUP = "Share: service"
 
 COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 
@@ -198,3 +201,33 @@ def _number(path: Any, number: int, name: str, text: str) -> float:
     if not math.isfinite(value):
         raise SourceError(f"{path}, row {number}, column {name}: '{text}' is not a finite number")
     return value
+
+
+DEFAULTS = RewardFit()
+
+
+def main(options: RewardFit = DEFAULTS) -> None:
+    """What producers choose at which rewards, learned from what they chose."""
+    found = reward_fit(replace(options, tell=note))
+    model = found.model
+    values = {"taking part": model.take, "a unit of privacy": model.worth, "a unit of money": model.money}
+    rows = [["value to a producer of", "estimate", "standard error"]]
+    rows += [[name, f"{value:.4g}", f"{e:.2g}"] for (name, value), e in zip(values.items(), found.errors, strict=True)]
+    errors = "are clustered by producer"
+    if options.service is not None:
+        errors = "hold whatever hangs together in one producer's choices, which a service does not tell"
+    print_rows(rows, f"{found.occasions:,} choices of {found.producers:,} producers; errors {errors}")
+    if found.spread_range is not None:
+        print(_differ(model.spread, *found.spread_range))
+    print(f"What a unit of privacy is worth in money: {model.price_told()}.")
+    if options.output is not None:
+        note(f"wrote {options.output}")
+
+
+def _differ(spread: float, low: float, high: float) -> str:
+    """How much what privacy is worth differs between producers, and what is known of that."""
+    alike = "" if low > 0 else ", so they may as well all be alike"
+    return (
+        f"The value of a unit of privacy differs between producers by {spread:.4g} (standard deviation; 95 % interval "
+        f"{low:.4g} to {high:.4g}{alike})."
+    )

@@ -1,22 +1,26 @@
-"""Sending readings, masked, from a producer's own device."""
+"""``halfmask send``: sending readings, masked, from a producer's own device."""
 
 import sys
 import time as clock
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
+from halfmask.commands._output import note
 from halfmask.errors import OptionError, RunError, SourceError
+from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
     from halfmask_device.sharing import Sharer
     from halfmask_device.stream import ByteSource
+
+GROUP = "Share: device"
 
 WAIT = 1.0
 """Seconds between two looks at a growing file."""
@@ -151,3 +155,48 @@ class _Run:
     def _tell(self, notes: list[str]) -> None:
         for text in notes:
             (self.options.tell or str)(text)
+
+
+def main(options: Send) -> None:
+    """Mask readings on the producer's own device and send the reports to every campaign joined."""
+    heard: set[str] = set()
+
+    def once(text: str) -> None:
+        if text not in heard:
+            heard.add(text)
+            note(text)
+
+    _say(send(replace(options, tell=once)))
+
+
+def _say(shared: Shared) -> None:
+    earned = " and ".join(money(amount, currency) for currency, amount in shared.earned.items()) or "nothing"
+    print(f"queued {shared.queued} report(s); sent: {counted(shared.outcomes)}; earned {earned}")
+    if shared.refused:
+        note(f"not reported: {counted(shared.refused)}")
+    if shared.waiting:
+        note(f"{shared.waiting} report(s) wait in the queue: run 'halfmask send' again")
+
+
+WORDS = {
+    "known": "accepted before",
+    "conflict": "refused, since another value stands for the time",
+    "closed": "refused, since the period is closed",
+    "future": "too early for the service's clock, which stay queued",
+    "outside_campaign": "outside the campaign's time",
+    "unknown_setting": "refused, since the setting is not on the menu",
+    "implausible": "refused as implausible: is the lattice the campaign's?",
+    "malformed": "refused, since the service could not read them",
+    "refused": "refused without a reason",
+    "missing": "without a value",
+    "revision": "of a time that was reported with another value",
+    "unaligned": "of times that the campaign does not take",
+    "forgotten": "of days whose keys were deleted",
+    "limit": "beyond the limit of the ledger",
+    "waiting": "waiting for a receipt",
+}
+"""What became of readings and reports, said to a person."""
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {WORDS.get(name, name)}" for name, count in sorted(counts.items())) or "nothing"

@@ -1,4 +1,4 @@
-"""A look at a profile."""
+"""``halfmask show``: a look at a profile."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, Options, command, held
+from halfmask.commands._options import AnyPath, AnyProfile, Flag, Options, command, held
+from halfmask.commands._output import note, print_json, print_table_of
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
+
+GROUP = "Measure"
 
 
 @Parameter(name="*")
@@ -45,3 +48,22 @@ def show(options: Show) -> "Profile":
     if options.picture is not None:
         draw_profile(loaded, Path(options.picture), options.aggregate)
     return loaded
+
+
+def main(options: Show, *, json: Flag = False) -> None:
+    """Look at a profile: quality of the data, how large readings are, totals or means over time.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object instead.
+    """
+    from halfmask.profiles.quality import quality
+
+    profile = show(options)
+    if json:
+        print_json({**quality(profile), "fingerprint": profile.fingerprint()})
+    else:
+        print_table_of(profile, options.aggregate)
+    if options.picture is not None:
+        note(f"drew {options.picture}")

@@ -1,4 +1,4 @@
-"""Noise for a promise, and a promise for an error."""
+"""``halfmask solve``: noise for a promise, and a promise for an error."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyMenu, AnyProfile, Options, WholeIfAny, command, held
+from halfmask.commands._output import note, print_rows
 from halfmask.commands._question import asked
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.solve import Solved
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -82,3 +85,16 @@ def solve(options: Solve) -> "Solved":
         raise OptionError("an error is that of some producers' total: give a profile, `within` and `producers`")
     error = parse_share(str(options.within), f"within {options.within}")
     return strongest(error, options.producers, question, people, menu=menu)
+
+
+DEFAULTS = Solve()
+
+
+def main(options: Solve = DEFAULTS) -> None:
+    """Noise for a promise: the least of each mechanism that keeps it; or the strongest promise that keeps an error."""
+    found = solve(options)
+    asked = found.question.words()
+    title = f"Epsilon {options.epsilon:g} {asked}" if options.epsilon is not None else f"The strongest promise {asked}"
+    print_rows(found.rows(), title)
+    for told in found.notes():
+        note(told)

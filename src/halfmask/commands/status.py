@@ -1,4 +1,4 @@
-"""How a device stands with its campaigns."""
+"""``halfmask status``: how a device stands with its campaigns."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands._output import note
+from halfmask.commands.send import counted
+from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
     from halfmask_device.sharing import Membership
+
+GROUP = "Share: device"
 
 
 @Parameter(name="*")
@@ -43,3 +48,15 @@ def status(options: Status) -> list[CampaignStanding]:
     from halfmask_device.sharing import Sharer
 
     return [CampaignStanding(member, counts) for member, counts in Sharer(options.state, create=False).standings()]
+
+
+def main(options: Status) -> None:
+    """The campaigns that a device is in, and what became of its reports."""
+    found = status(options)
+    for each in found:
+        member, left = each.member, " (left)" if each.member.left else ""
+        print(f"{member.campaign}{left} at {member.address}: setting {member.setting}, {member.offer.get('name')}")
+        for outcome, (reports, reward) in each.counts.items():
+            print(f"  {counted({outcome: reports})}; {money(reward, str(member.offer.get('currency', '')))}")
+    if not found:
+        note("this device is in no campaign: halfmask join URL")

@@ -1,4 +1,4 @@
-"""Reports that do not look like what their setting claims."""
+"""``halfmask suspects``: reports that do not look like what their setting claims."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 from halfmask.commands._options import Options, command
+from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.service.suspects import Suspicions
+
+GROUP = "Share: service"
 
 
 @Parameter(name="*")
@@ -44,3 +47,25 @@ def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
     from halfmask.service.offline import suspicions
 
     return suspicions(options.db, options.campaign, options.false_alarm)
+
+
+def main(options: Suspects) -> None:
+    """Producers whose reports do not look like what their setting claims. A flag is a reason to ask."""
+    found, names = suspects(options)
+    rows = [("producer", "setting", "reports", "reason", "chance if honest, at most")]
+    rows += [
+        (names[each.producer], each.setting, str(each.reports), each.reason, _chance(each.chance))
+        for each in found.suspects
+    ]
+    print_rows(rows)
+    note(f"{found.tested:,} series of reports were long enough to be tested.")
+    note(
+        f"If all producers are honest, at most one run in {1 / found.false_alarm:,.0f} flags any of them with proof. "
+        "What varies more than its peers may still be true."
+    )
+    for setting, reports in found.needed.items():
+        note(f"{setting}: {reports} reports prove that steady readings were sent without its noise")
+
+
+def _chance(chance: float | None) -> str:
+    return "not known" if chance is None else f"{chance:.1g}"

@@ -1,12 +1,15 @@
-"""A synthetic panel."""
+"""``halfmask synth``: a synthetic panel."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, Progress, command
+from halfmask.commands._output import bar, note
+
+GROUP = "Start here"
 
 
 @Parameter(name="*")
@@ -42,3 +45,10 @@ def synth(options: Synth) -> Path:
     target = Path(options.output)
     write_panel(target, users=options.users, days=options.days, seed=options.seed, progress=options.progress)
     return target
+
+
+def main(options: Synth) -> None:
+    """Write a synthetic panel that behaves like the Irish smart meter trial."""
+    with bar("drawing users", options.users) as progress:
+        written = synth(replace(options, progress=progress))
+    note(f"wrote {written}: {options.users * options.days * 48:,} rows")

@@ -1,4 +1,4 @@
-"""One setting for all, by vote."""
+"""``halfmask vote``: one setting for all, by vote."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyBallots, AnyMenu, Options, command, held
+from halfmask.commands._output import note, print_rows
 
 if TYPE_CHECKING:
     from halfmask.choice.vote import Election
+
+GROUP = "Choose"
 
 
 @Parameter(name="*")
@@ -45,3 +48,18 @@ def vote(options: Vote) -> "Election":
     menu, given = held(Menu, options.menu), options.preferences
     ballots = read_preferences(given, menu) if isinstance(given, str | Path) else given
     return count_votes(menu, ballots, options.rule)
+
+
+def main(options: Vote) -> None:
+    """Choose one setting for all by vote."""
+    found = vote(options)
+    title = f"{found.voters} voters, by {found.rule}: {found.winner.id} ({found.winner.setting})"
+    print_rows(election_rows(found), title)
+    if found.note:
+        note(found.note)
+
+
+def election_rows(found: "Election") -> list[list[str]]:
+    """The tally, with the winner and those it was tied with."""
+    marks = {found.winner.id: "wins"} | {id: "tied" for id in found.tied if id != found.winner.id}
+    return [["id", "tally", ""]] + [[id, f"{count:g}", marks.get(id, "")] for id, count in found.tally.items()]

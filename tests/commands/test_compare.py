@@ -12,7 +12,7 @@ from halfmask.mechanisms.grid import grid
 from halfmask.menus.menu import write_menu
 from halfmask.menus.optimize import optimize
 from halfmask.profiles.store import save_profile
-from tests.cli.program import halfmask, refused
+from tests.commands.program import halfmask, refused
 from tests.menus.cases import street
 
 

@@ -10,7 +10,7 @@ from typing import Any
 def note(message: str) -> None:
     """A line on standard error; options in it are written as they are typed."""
     if "`" in message:
-        from halfmask.cli.phrases import phrase
+        from halfmask.commands._phrases import phrase
 
         message = phrase(message)
     print(message, file=sys.stderr)

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.cli.output import print_rows
+from halfmask.commands._output import print_rows
 from halfmask.figures.inputs import read_inputs
 from halfmask.menus.menu import read_menu, write_menu
 from halfmask.pages.report import page_of
-from tests.cli.program import halfmask
+from tests.commands.program import halfmask
 
 
 def test_one_setting_without_a_menu_answers_in_json() -> None:

@@ -5,8 +5,8 @@ from functools import cache, reduce
 
 from cyclopts import App
 
-from halfmask.cli.app import app
 from halfmask.commands import names
+from halfmask.commands._app import app
 from halfmask.errors import HalfmaskError, InputError
 from halfmask_device.errors import OPTION
 

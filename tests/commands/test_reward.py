@@ -16,7 +16,7 @@ from halfmask.rewards.market import Isoline
 from halfmask.rewards.model import ChoiceModel
 from halfmask.rewards.schedule import bound_told, honesty_told
 from tests.choice.cases import homes, menu
-from tests.cli.program import halfmask as run
+from tests.commands.program import halfmask as run
 
 MODEL = ChoiceModel(-1.0, 3.0, 0.8)
 

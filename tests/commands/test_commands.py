@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from halfmask import __version__
-from halfmask.cli import app
-from halfmask.cli.output import print_rows
-from tests.cli.program import PROGRAM, halfmask, process
+from halfmask.commands._app import app
+from halfmask.commands._output import print_rows
+from tests.commands.program import PROGRAM, halfmask, process
 from tests.profiles.oracle import expected_profile
 from tests.profiles.panels import HALF_HOUR, awkward, table
 from tests.real_data import DATA, PEDESTRIANS, SWISS, needs_data
@@ -208,7 +208,7 @@ def test_help_loads_nothing_heavy() -> None:
     looking = f"""
 import sys
 from halfmask import __version__
-from halfmask.cli import app
+from halfmask.commands._app import app
 try:
     app(["--help"])
 except SystemExit:

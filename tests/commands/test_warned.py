@@ -7,7 +7,7 @@ import pytest
 from halfmask.menus.menu import write_menu
 from halfmask.profiles.store import save_profile
 from tests.choice.cases import homes, menu
-from tests.cli.program import halfmask
+from tests.commands.program import halfmask
 
 WARNING = "yet errors are relative"
 

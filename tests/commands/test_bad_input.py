@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.program import halfmask, process, refused
+from tests.commands.program import halfmask, process, refused
 from tests.profiles.panels import plain, table
 
 HEADER = "user,time,value\n"

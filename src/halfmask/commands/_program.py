@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from cyclopts import CycloptsError
 
-from halfmask.cli.app import app
-from halfmask.cli.phrases import exit_code, options, phrase
+from halfmask.commands._app import app
+from halfmask.commands._phrases import exit_code, options, phrase
 from halfmask.errors import HalfmaskError
 from halfmask.extras import naming_extras
 

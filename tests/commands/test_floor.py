@@ -14,7 +14,7 @@ from halfmask.protection.attacks.reconstruction import lattice_errors
 from halfmask.protection.evidence import population_of
 from halfmask_device.decimals import upwards
 from tests.choice.cases import homes
-from tests.cli.program import halfmask, refused
+from tests.commands.program import halfmask, refused
 
 WIDE = ("--max-mean", 0.5, "--max-std", 0.5, "--omega", 0.2, "--bins", 2)
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.cli.check import pair_rows
-from halfmask.commands.check import PAIRS, check
+from halfmask.commands.check import PAIRS, check, pair_rows
 from halfmask.evaluation.cancellation import setting_of
 from halfmask.evaluation.users_needed import by_formula
-from tests.cli.program import halfmask
+from tests.commands.program import halfmask
 
 
 def test_users_by_formula_are_one_number_and_measured_ones_have_an_interval() -> None:

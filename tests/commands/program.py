@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
-from halfmask.cli import main
+from halfmask.commands._program import main
 
-PROGRAM = [sys.executable, "-m", "halfmask.cli"]
+PROGRAM = [sys.executable, "-m", "halfmask"]
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 STREAMS = ("stdin", "stdout", "stderr")

@@ -1,5 +1,0 @@
-"""``python -m halfmask.cli`` is the program."""
-
-from halfmask.cli import main
-
-main()
