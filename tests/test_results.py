@@ -113,5 +113,5 @@ def test_a_damaged_menu_is_found_by_reading_it(folder: Path, tmp_path: Path) -> 
     plain = json.loads((folder / "menu.json").read_text())
     plain["settings"][0]["privacy"] = {"median": 0.5}
     (tmp_path / "menu.json").write_text(json.dumps(plain))
-    with pytest.raises(FileFormatError, match=r"menu.json is a damaged menu"):
+    with pytest.raises(FileFormatError, match=r"menu.json is damaged .*`p10`"):
         halfmask.Menu.read(tmp_path / "menu.json")

@@ -49,10 +49,13 @@ def key_text(key: Any) -> str:
 def from_plain(plain: Any, kind: type[T]) -> T:
     """Return the value that `to_plain` wrote.
 
-    A missing field, a wrong type or a number out of range is a ``msgspec.ValidationError`` that names the place. What
-    the class does not declare is ignored.
+    A missing field, a wrong type or a number out of range is a ValueError that names the place. What the class does
+    not declare is ignored.
     """
-    return msgspec.convert(plain, kind, dec_hook=_decode, str_keys=True)
+    try:
+        return msgspec.convert(plain, kind, dec_hook=_decode, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error).replace("`$.", "`")) from error
 
 
 def _decode(kind: Any, plain: Any) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import halfmask
@@ -106,7 +105,7 @@ def test_a_card_that_lacks_any_field_is_refused_by_its_name(made: tuple[halfmask
     dropped = [place for place in places(page) if isinstance(place[-1], str) and free.isdisjoint(place)]
     assert len(dropped) > 300
     for place in dropped:
-        with pytest.raises((ValueError, msgspec.ValidationError), match=f"[`']{re.escape(place[-1])}[`']"):
+        with pytest.raises(ValueError, match=f"[`']{re.escape(place[-1])}[`']"):
             halfmask.ReportCard.from_json(damaged(page, place))
 
 
@@ -118,7 +117,7 @@ def test_a_card_with_any_field_of_another_type_is_refused_by_its_name(
     assert len(changed) > 400
     for place in changed:
         value = at(page, place)
-        with pytest.raises((ValueError, msgspec.ValidationError)) as refused:
+        with pytest.raises(ValueError, match=".") as refused:
             halfmask.ReportCard.from_json(damaged(page, place, OTHER[type(value)]))
         tables = [name for name in place if isinstance(name, str)]
         assert any(name in str(refused.value) for name in tables[-3:]), (place, str(refused.value))

@@ -44,7 +44,7 @@ def _broken(**changes: Any) -> str:
         ("[1, 2]", "not a menu"),
         ('{"settings": []}', "not a menu"),
         (_broken(version=99), "version 99"),
-        (_broken(settings=None), "damaged menu"),
+        (_broken(settings=None), "`settings`"),
         (_broken(settings=[]), "end with N"),
         (_broken(settings=menu_json(menu())["settings"][:1]), "end with N"),
         (_broken(normalisers={}), "local_mean"),

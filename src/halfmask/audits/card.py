@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from halfmask.audits.empirical import EmpiricalAudit
 from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility
 from halfmask.audits.limit import Closeness
@@ -179,8 +177,8 @@ class ReportCard(Result):
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "ReportCard":
-        """Return the card that `to_json` wrote; an error of msgspec, or a ValueError, names the field at fault."""
-        settings = msgspec.convert(plain, _Settings).settings
+        """Return the card that `to_json` wrote; a ValueError names the field at fault."""
+        settings = from_plain(plain, _Settings).settings
         card = from_plain({**plain, "cards": list(map(_in_memory, settings))}, cls)
         for fault in _faults(card):
             raise ValueError(fault)
@@ -223,8 +221,8 @@ class ReportCard(Result):
         page = read_page(path, FORMAT, VERSION, "halfmask audit")
         try:
             return cls.from_json(page)
-        except (HalfmaskError, msgspec.ValidationError, ValueError) as error:
-            why = str(error).replace("$.cards", "$.settings").replace("].guarantee.", "].").replace("`$.", "`")
+        except (HalfmaskError, ValueError) as error:
+            why = str(error).replace("`cards", "`settings").replace("].guarantee.", "].")
             raise FileFormatError(
                 f"{path} is damaged ({why}): recreate it with 'halfmask audit'", place=str(path)
             ) from error
@@ -234,7 +232,8 @@ class ReportCard(Result):
         write_page(self.to_json(), path)
 
 
-class _Settings(msgspec.Struct):
+@dataclass
+class _Settings:
     settings: list[dict[str, Any]]
 
 

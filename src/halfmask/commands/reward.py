@@ -114,7 +114,7 @@ def read_model(model: "AnyModel") -> "ChoiceModel":
     plain = read_page(model, FORMAT, VERSION, "halfmask reward fit CHOICES")
     try:
         return ChoiceModel.from_json(plain)
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise FileFormatError(f"{model} is a damaged choice model ({error}): fit it again") from error
 
 

@@ -164,7 +164,7 @@ def _schedule(path: Path) -> "Schedule":
     plain = read_page(path, FORMAT, VERSION, "halfmask reward MENU")
     try:
         return Schedule.from_json(plain)
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
 
 

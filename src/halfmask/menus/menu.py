@@ -19,6 +19,7 @@ from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.promise import Protection, Question
 from halfmask.menus.public import PublicSummary
+from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
 from halfmask.results import Result
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 FORMAT = "halfmask menu"
 VERSION = 1
 NONE_ID = "N"
+ALWAYS = ("id", "setting", "bin", "privacy", "utility", "objective", "noise_std")
+"""Fields of a setting that every menu's file has."""
 IDS = string.ascii_uppercase.replace(NONE_ID, "")
 """Each bin's letter, from the lowest privacy up; an empty bin's letter stays unused. N is always "none"."""
 
@@ -153,6 +156,14 @@ class Menu(Result):
         """What goes with every result of this menu: that relative errors were forced on data they do not suit."""
         return warnings_of(self.provenance)
 
+    def check(self) -> None:
+        """Raise a ValueError if parts that are each of their type do not make a menu."""
+        if len(set(self.ids)) != len(self.ids) or not self.ids or self.ids[-1] != NONE_ID:
+            raise ValueError(f"ids {','.join(self.ids)} must differ and end with {NONE_ID}")
+        for name in METRICS:
+            if not 0 < self.normalisers.get(name, 0) < math.inf:
+                raise ValueError(f"normaliser {name} is not above 0")
+
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
         """Raise an OptionError where the menu was made from other data than the profile, unless that is meant."""
         mine, theirs = self.provenance.get("fingerprint"), profile.fingerprint()
@@ -185,49 +196,10 @@ def noise_std(setting: PrivacySetting, step: float | None = None) -> float | Non
 
 
 def menu_json(menu: Menu) -> dict[str, Any]:
-    """The menu as plain data, as `menu.json` holds it."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "settings": [
-            {
-                "id": each.id,
-                "setting": str(each.setting),
-                "bin": list(each.bin),
-                "privacy": vars(each.privacy),
-                "utility": vars(each.utility),
-                "objective": each.objective,
-                "noise_std": each.noise_std,
-                **_further(each),
-            }
-            for each in menu.settings
-        ],
-        "normalisers": dict(menu.normalisers),
-        "weights": {"privacy": list(menu.weights.privacy), "utility": list(menu.weights.utility)},
-        "constraints": dict(menu.constraints),
-        "empty_bins": [
-            {
-                "bin": list(each.bin),
-                "nearest": None if each.nearest is None else str(each.nearest),
-                "privacy": None if each.privacy is None else vars(each.privacy),
-                "reason": each.reason,
-            }
-            for each in menu.empty_bins
-        ],
-        **({} if menu.question is None else {"question": vars(menu.question)}),
-        **({} if menu.public is None else {"public": menu.public.to_json()}),
-        "provenance": dict(menu.provenance),
-    }
-
-
-def _further(each: MenuSetting) -> dict[str, Any]:
-    """What only some menus say of a setting."""
-    told: dict[str, Any] = {"name": each.name} if each.name else {}
-    if each.outside:
-        told["outside"] = True
-    if each.protection is not None:
-        told["protection"] = each.protection.to_json()
-    return told if each.needed is None else {**told, "needed": each.needed}
+    """Return what `menu.json` holds: what only some menus have is left out of the others."""
+    held = to_plain(menu)
+    held["settings"] = [{k: v for k, v in each.items() if k in ALWAYS or v} for each in held["settings"]]
+    return {"format": FORMAT, "version": VERSION, **{k: v for k, v in held.items() if v is not None}}
 
 
 def write_menu(menu: Menu, path: str | Path) -> None:
@@ -236,69 +208,11 @@ def write_menu(menu: Menu, path: str | Path) -> None:
 
 
 def read_menu(path: str | Path) -> Menu:
-    """The menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+    """Return the menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
     plain = read_page(path, FORMAT, VERSION, "halfmask optimize")
     try:
-        return _menu(plain)
-    except HalfmaskError as error:
-        raise FileFormatError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(
-            f"{path} is a damaged menu ({type(error).__name__}: {error}): recreate it with 'halfmask optimize'"
-        ) from error
-
-
-def _menu(plain: Mapping[str, Any]) -> Menu:
-    settings = tuple(_setting(each) for each in plain["settings"])
-    ids = [each.id for each in settings]
-    if len(set(ids)) != len(ids) or not ids or ids[-1] != NONE_ID:
-        raise ValueError(f"ids {','.join(ids)} must differ and end with {NONE_ID}")
-    weights = plain["weights"]
-    return Menu(
-        settings=settings,
-        normalisers={name: _positive(plain["normalisers"][name]) for name in METRICS},
-        weights=Weights(tuple(map(float, weights["privacy"])), tuple(map(float, weights["utility"]))),  # type: ignore[arg-type]
-        constraints={name: float(value) for name, value in plain["constraints"].items()},
-        empty_bins=tuple(_empty_bin(each) for each in plain["empty_bins"]),
-        provenance=dict(plain["provenance"]),
-        question=Question(**{"step": None, **plain["question"]}) if plain.get("question") else None,
-        public=PublicSummary.from_json(plain["public"]) if plain.get("public") else None,
-    )
-
-
-def _setting(plain: Mapping[str, Any]) -> MenuSetting:
-    std = plain["noise_std"]
-    return MenuSetting(
-        id=str(plain["id"]),
-        setting=PrivacySetting.parse(plain["setting"]),
-        bin=_pair(plain["bin"]),
-        privacy=Score(**plain["privacy"]),
-        utility=Score(**plain["utility"]),
-        objective=float(plain["objective"]),
-        noise_std=None if std is None else float(std),
-        name=str(plain.get("name", "")),
-        outside=bool(plain.get("outside", False)),
-        protection=Protection.from_json(plain["protection"]) if plain.get("protection") else None,
-        needed=None if plain.get("needed") is None else int(plain["needed"]),
-    )
-
-
-def _empty_bin(plain: Mapping[str, Any]) -> EmptyBin:
-    nearest, privacy = plain["nearest"], plain["privacy"]
-    return EmptyBin(
-        bin=_pair(plain["bin"]),
-        nearest=None if nearest is None else PrivacySetting.parse(nearest),
-        privacy=None if privacy is None else Score(**privacy),
-        reason=str(plain["reason"]),
-    )
-
-
-def _pair(values: Any) -> tuple[float, float]:
-    low, high = values
-    return float(low), float(high)
-
-
-def _positive(value: Any) -> float:
-    if not 0 < float(value) < math.inf:
-        raise ValueError(f"normaliser {value} is not above 0")
-    return float(value)
+        menu = from_plain(plain, Menu)
+        menu.check()
+    except (HalfmaskError, ValueError) as error:
+        raise FileFormatError(f"{path} is damaged ({error}): recreate it with 'halfmask optimize'") from error
+    return menu

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
@@ -128,20 +127,6 @@ class Protection:
     def hides_next_to_nothing(self) -> bool:
         """Whether the best guess of a reading errs by next to nothing; False where that is not known."""
         return self.guess is not None and self.guess < HIDES
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; numbers of producers as texts."""
-        return {**vars(self), "errors": {str(users): error for users, error in self.errors.items()}}
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "Protection":
-        """What ``to_json`` wrote."""
-        numbers = {
-            name: None if plain.get(name) is None else float(plain[name])
-            for name in ("guess", "recognised", "reading", "window", "per_unit", "usual")
-        }
-        errors = {int(users): float(error) for users, error in plain.get("errors", {}).items()}
-        return cls(**numbers, pure=bool(plain.get("pure", False)), errors=errors)
 
 
 def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:

@@ -22,9 +22,7 @@ under several names.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -86,16 +84,6 @@ class PublicSummary:
         every = np.arange(len(self.share) * BINS_PER_OCTAVE) + self.first * BINS_PER_OCTAVE
         share = np.repeat(np.array(self.share) / sum(self.share) / BINS_PER_OCTAVE, BINS_PER_OCTAVE)
         return every[share > 0], share[share > 0]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**vars(self), "share": list(self.share)}
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "PublicSummary":
-        """What ``to_json`` wrote."""
-        numbers = {name: float(plain[name]) for name in ("zeros", "strength", "a_period", "epsilon")}
-        return cls(int(plain["first"]), tuple(map(float, plain["share"])), **numbers)
 
 
 def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary | None:

@@ -11,7 +11,7 @@ irrelevant alternatives, within one producer).
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.stats import norm
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.plain import from_plain, to_plain
 
 NODES = 15
 """Gauss-Hermite nodes that stand for the producers' different worth of privacy."""
@@ -50,21 +51,17 @@ class ChoiceModel:
             )
         if self.spread < 0:
             raise OptionError(f"the spread of what privacy is worth is {self.spread:.3g}: it must be 0 or above")
+        if self.covariance is not None and np.shape(self.covariance) != (len(PARAMETERS), len(PARAMETERS)):
+            raise ValueError(f"the covariance of {len(PARAMETERS)} parameters needs as many rows and columns")
 
     def to_json(self) -> dict[str, Any]:
-        """The model as plain data, as its file holds it."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+        """Return what its file holds."""
+        return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "ChoiceModel":
-        """The model that `to_json` wrote; a KeyError, TypeError or ValueError where it is damaged."""
-        covariance = plain["covariance"]
-        numbers = {name: float(plain[name]) for name in PARAMETERS}
-        if covariance is not None:
-            covariance = tuple(tuple(map(float, row)) for row in covariance)
-            if np.shape(covariance) != (len(PARAMETERS), len(PARAMETERS)):
-                raise ValueError(f"a covariance of {len(PARAMETERS)} parameters has as many rows and columns")
-        return cls(**numbers, covariance=covariance)
+        """Return the model that `to_json` wrote; a ValueError if it is damaged."""
+        return from_plain(plain, cls)
 
     def population(self, privacy: FloatArray, classes: int = NODES) -> "Producers":
         """Producers as classes that differ in what privacy is worth to them; ``privacy`` (K,) of the settings."""

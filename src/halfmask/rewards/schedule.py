@@ -6,11 +6,12 @@ total is a little less close, or for the same total they cost a little more.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu
+from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
 from halfmask.rewards.honest import arbitrage, dominated, splits
 from halfmask.rewards.market import CurvePoint, End, Isoline, Market, RewardOffer
@@ -19,7 +20,6 @@ from halfmask.rewards.search import best, in_whole_units
 from halfmask.rewards.totals import WITHIN, least_error
 
 FORMAT, VERSION = "halfmask schedule", 3
-TOLD = ("edges", "arbitrage", "splitting", "dominated")
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,17 @@ class Schedule:
     about: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The schedule as plain data, as its file holds it."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+        """Return what its file holds."""
+        return {"format": FORMAT, "version": VERSION, **to_plain(self)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
-        """The schedule that `to_json` wrote; a KeyError, TypeError or ValueError where it is damaged."""
-        honest, free = (RewardOffer(**plain[name]) for name in ("honest", "free"))
-        whole = None if plain["whole"] is None else RewardOffer(**plain["whole"])
-        offers = [each for each in (honest, free, whole) if each is not None]
+        """Return the schedule that `to_json` wrote; a ValueError if it is damaged."""
+        found = from_plain(plain, cls)
+        offers = [each for each in (found.honest, found.free, found.whole) if each is not None]
         if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
             raise ValueError("its offers are of different settings")
-        told: dict[str, Any] = {name: tuple(plain[name]) for name in TOLD}
-        end, target = plain["end"]
-        return cls(
-            honest=honest, free=free, whole=whole, bound=float(plain["bound"]),
-            curve=tuple(CurvePoint(**each) for each in plain["curve"]),
-            equal=tuple(Isoline(**each) for each in plain["equal"]), **told,
-            noise={str(id): float(each) for id, each in plain["noise"].items()},
-            producers=int(plain["producers"]), reports=float(plain["reports"]), end=(str(end), float(target)),
-            about=dict(plain["about"]),
-        )  # fmt: skip
+        return found
 
     @property
     def honesty_costs(self) -> float:
