@@ -39,7 +39,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(PYTEST) tests/test_imports.py
 
-# The paper's claims, measured again: HOUSEHOLDS names a file of user, time and value to check them on as well.
+# The paper's claims, measured again with five seeds (minutes each): HOUSEHOLDS names a file of user, time and value to check them on as well.
 reproduction: $(VENV)/.dev
 	$(BIN)/halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
 	$(BIN)/python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet \

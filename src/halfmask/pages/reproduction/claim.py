@@ -1,5 +1,6 @@
-"""A claim of the paper, and what measuring it on one dataset or several says of it."""
+"""A claim of the paper, and what measuring it on one dataset or several, with several seeds, says of it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -12,45 +13,71 @@ from halfmask.pages.reproduction.trial import Trial
 
 Verdict = Literal["holds", "holds in part", "does not hold"]
 
+ROUNDING = 1e-9
+"""Errors and differences of scores up to this are what rounding leaves."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClaimEvidence:
-    """All that was computed from one dataset: a study, its menu, the menu's samples and mixes, and the direct trial."""
+    """All that was computed from one dataset with one seed: study, menu, the menu's samples and mixes, direct trial."""
 
     samples: Samples
     menu: Menu
     of_menu: MenuSamples
     mix: Mix
     trial: Trial
-    about: str
 
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """What one dataset says of a claim; ``why`` explains a difference and is empty where there is none."""
+    """What one dataset and seed say of a claim; ``why`` explains a difference and is empty where there is none."""
 
     measured: str
     verdict: Verdict
     why: str = ""
 
 
+Findings = Mapping[int, ClaimFinding]
+"""Findings of one dataset by seed."""
+
+
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured by dataset, whether it holds on all of them, and why where it does not."""
+    """What the paper says, and what was found by dataset and seed."""
 
     text: str
-    measured: Mapping[str, str]
-    verdict: Verdict
-    why: str
+    findings: Mapping[str, Findings]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one verdict of all datasets and seeds; "holds in part" if they differ."""
+        verdicts = {finding.verdict for findings in self.findings.values() for finding in findings.values()}
+        return verdicts.pop() if len(verdicts) == 1 else "holds in part"
+
+    @property
+    def why(self) -> str:
+        """Every reason once."""
+        every = (finding.why for findings in self.findings.values() for finding in findings.values())
+        return " ".join(dict.fromkeys(why for why in every if why))
 
 
-def claim(text: str, findings: Mapping[str, ClaimFinding]) -> Claim:
-    """Findings of several datasets as one claim: it holds where all say so, fails where all do, else holds in part."""
-    verdicts = {finding.verdict for finding in findings.values()}
-    verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else "holds in part"
-    measured = {name: f"{finding.measured} *{finding.verdict.capitalize()}.*" for name, finding in findings.items()}
-    reasons = dict.fromkeys(finding.why for finding in findings.values() if finding.why)
-    return Claim(text, measured, verdict, " ".join(reasons))
+def counted(findings: Findings) -> str:
+    """In how many seeds each verdict came out, the most frequent first: "holds in 4 of 5 seeds, holds in part in 1"."""
+    counts = Counter(finding.verdict for finding in findings.values()).most_common()
+    (first, count), *others = counts
+    return ", ".join(
+        [f"{first} in {count} of {len(findings)} seeds", *(f"{name} in {count}" for name, count in others)]
+    )
+
+
+def shown(findings: Findings) -> Findings:
+    """The first seed of every verdict, the most frequent verdict first."""
+    order = Counter(finding.verdict for finding in findings.values()).most_common()
+    return {
+        seed: findings[seed]
+        for verdict, _ in order
+        for seed in [next(seed for seed, finding in findings.items() if finding.verdict == verdict)]
+    }
 
 
 def found(measured: str, verdict: Verdict, why: str) -> ClaimFinding:

@@ -6,7 +6,7 @@ from halfmask.arrays import FloatArray
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.menu import MenuSamples
 from halfmask.menus.menu import Menu
-from halfmask.pages.reproduction.claim import ClaimFinding, found, judged
+from halfmask.pages.reproduction.claim import ROUNDING, ClaimFinding, found, judged
 
 PRIVACY_IQR = 0.16
 BIN = 0.2
@@ -14,7 +14,6 @@ UTILITY_FLOOR = 0.76
 FALSE_ALARM = 0.001
 APART = 0.01
 HUNDREDS = 500
-ROUNDING = 1e-9
 
 
 def mix_trade_off(maps: HeatMaps, menu: Menu) -> ClaimFinding:

@@ -11,7 +11,7 @@ from halfmask.figures.samples import LARGE, Samples
 from halfmask.figures.trajectories import trajectory_data
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.menus.menu import NONE_ID, Menu
-from halfmask.pages.reproduction.claim import ClaimFinding, found, graded, judged
+from halfmask.pages.reproduction.claim import ROUNDING, ClaimFinding, found, graded, judged
 
 PAPER_MENU = {"A": (0.01, 0.99), "B": (0.20, 0.98), "C": (0.40, 0.84), "D": (0.60, 0.76), "E": (0.80, 0.68)}
 NEAR = 0.05
@@ -197,14 +197,15 @@ def dispersion_grows(of_menu: MenuSamples) -> ClaimFinding:
 def dispersion_shrinks(of_menu: MenuSamples, large: npt.NDArray[np.bool_], words: str) -> ClaimFinding:
     """Whether the standard deviation of utility is smaller over the large subsets than over all, for each setting.
 
-    Where no subset has more than 1,000 users, the largest ones stand in and the claim holds in part at best.
+    Settings whose utility does not vary at all, but for rounding, are left out. If no subset has more than 1,000 users,
+    the largest ones are taken and the claim holds in part at best.
     """
     rows = _by_privacy(of_menu)
     every, few = of_menu.utility[rows].std(axis=1), of_menu.utility[rows][:, large].std(axis=1)
     told = ", ".join(f"{of_menu.ids[row]} {a:.3f} to {b:.3f}" for row, a, b in zip(rows, every, few, strict=True))
-    shrinks = int((few < every).sum())
+    shrinks = (few < every)[every > ROUNDING]
     enough = int(of_menu.users[large].min()) > LARGE
-    verdict = judged(shrinks == len(rows) and enough, shrinks >= len(rows) / 2)
+    verdict = judged(bool(shrinks.all()) and enough, bool(shrinks.mean() >= 0.5)) if len(shrinks) else "does not hold"
     why = "With small noise, utility varies little at any size."
     if not enough:
         why = (

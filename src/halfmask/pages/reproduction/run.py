@@ -1,12 +1,14 @@
 """Datasets to claims to a page: every step that users take, then every claim measured on what came out."""
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from halfmask.choice.mix import mix
+from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
@@ -19,10 +21,11 @@ from halfmask.files import whole_file
 from halfmask.mechanisms.grid import grid as grid_named
 from halfmask.menus.optimize import optimize
 from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.pages.reproduction.claim import Claim, ClaimEvidence, ClaimFinding, claim
+from halfmask.pages.reproduction.claim import Claim, ClaimEvidence, ClaimFinding
 from halfmask.pages.reproduction.page import page
 from halfmask.pages.reproduction.trial import USERS, run_trial
 from halfmask.profiles.build import build_profile
+from halfmask.profiles.profile import Profile
 
 Tell = Callable[[str], None]
 
@@ -37,7 +40,7 @@ class ReproductionPlan:
     step: float = 0.125
     mix_repeats: int = 10
     trial_users: int = USERS
-    seed: int = 7
+    seeds: tuple[int, ...] = (7, 8, 9, 10, 11)
     threads: int | None = None
 
 
@@ -83,59 +86,91 @@ CLAIMS: tuple[tuple[str, str, Callable[[ClaimEvidence], ClaimFinding]], ...] = (
 def reproduce(
     panels: Mapping[str, Any], output: str | Path, *, plan: ReproductionPlan | None = None, tell: Tell | None = None
 ) -> list[Claim]:
-    """Measure every claim on every panel (name -> source) and write the page of them; ``tell`` hears of progress.
+    """Measure every claim on every panel (name -> source) with every seed; write the page of them and their findings.
 
-    Files in between go to a temporary folder and are deleted; one dataset is in memory at a time.
+    The findings go to a JSON file of the same name. ``tell`` is called with progress. Files in between go to a
+    temporary folder and are deleted; the evidence of one dataset and seed is in memory at a time.
     """
     if not panels:
         raise OptionError("no dataset to check the paper's claims on: give at least one NAME=SOURCE")
     target, plan = Path(output), plan or ReproductionPlan()
     if not target.absolute().parent.is_dir():
         raise OptionError(f"there is no folder {target.parent} to write {target} in: make it first")
-    found: dict[str, list[ClaimFinding]] = {}
+    found: dict[str, dict[int, list[ClaimFinding]]] = {}
     about: dict[str, str] = {}
     for name, source in panels.items():
-        evidence = gather(name, source, plan, tell or _silent)
-        found[name] = [measure(evidence) for _, _, measure in CLAIMS]
-        about[name] = evidence.about
-        del evidence
-    claims = [
-        claim(text, {name: findings[number] for name, findings in found.items()})
-        for number, (_, text, _) in enumerate(CLAIMS)
-    ]
-    parts: dict[str, list[Claim]] = {}
-    for (part, _, _), each in zip(CLAIMS, claims, strict=True):
-        parts.setdefault(part, []).append(each)
+        about[name], found[name] = measure(name, source, plan, tell or _silent)
+    plain = {
+        name: {
+            "about": about[name],
+            "seeds": {str(seed): [asdict(each) for each in findings] for seed, findings in found[name].items()},
+        }
+        for name in panels
+    }
+    text = page(*read_findings(plain))
+    with whole_file(target.with_suffix(".json")) as temporary:
+        temporary.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with whole_file(target) as temporary:
-        temporary.write_text(page(parts, about), encoding="utf-8")
-    return claims
+        temporary.write_text(text, encoding="utf-8")
+    return [each for claims in read_findings(plain)[0].values() for each in claims]
 
 
-def gather(name: str, source: Any, plan: ReproductionPlan, tell: Tell) -> ClaimEvidence:
-    """Profile, study, menu, mixes and trial of one dataset."""
+def read_findings(plain: Mapping[str, Any]) -> tuple[dict[str, list[Claim]], dict[str, str]]:
+    """Claims by part of the page, and what is said about each dataset, from the JSON that `reproduce` writes."""
+    parts: dict[str, list[Claim]] = {}
+    for number, (part, text, _) in enumerate(CLAIMS):
+        findings = {
+            name: {int(seed): ClaimFinding(**each[number]) for seed, each in dataset["seeds"].items()}
+            for name, dataset in plain.items()
+        }
+        parts.setdefault(part, []).append(Claim(text, findings))
+    return parts, {name: dataset["about"] for name, dataset in plain.items()}
+
+
+def measure(name: str, source: Any, plan: ReproductionPlan, tell: Tell) -> tuple[str, dict[int, list[ClaimFinding]]]:
+    """What is said about one dataset, and the findings of every claim by seed; its profile is made once."""
     tell(f"{name}: profile")
     panel = open_panel(source)
     profile = build_profile(panel, period="day")
+    found: dict[int, list[ClaimFinding]] = {}
+    kept, about = [], ""
+    for seed in plan.seeds:
+        evidence = gather(f"{name}, seed {seed}", panel, profile, plan, seed, tell)
+        found[seed] = [judge(evidence) for _, _, judge in CLAIMS]
+        kept.append(int(evidence.samples.kept.sum()))
+        about = _about(profile, evidence, kept)
+        del evidence
+    return about, found
+
+
+def gather(name: str, panel: Panel, profile: Profile, plan: ReproductionPlan, seed: int, tell: Tell) -> ClaimEvidence:
+    """Study, menu, mixes and trial of one dataset with one seed."""
     with tempfile.TemporaryDirectory(prefix="halfmask-") as folder:
         file = Path(folder) / "study.parquet"
         tell(f"{name}: study")
-        tried = Experiment.on(profile, sizes=plan.sizes, repeats=plan.repeats, seed=plan.seed)
+        tried = Experiment.on(profile, sizes=plan.sizes, repeats=plan.repeats, seed=seed)
         study = evaluate_grid(profile, grid_named(plan.grid), tried, threads=plan.threads)
         write_study(study, file)
         del study
         menu = optimize(file).menu
         samples = read_samples(file, menu)
     tell(f"{name}: mixes")
-    mixes = mix(profile, menu, step=plan.step, repeats=plan.mix_repeats, seed=plan.seed)
+    mixes = mix(profile, menu, step=plan.step, repeats=plan.mix_repeats, seed=seed)
     tell(f"{name}: masking readings")
-    trial = run_trial(panel, menu, users=plan.trial_users, seed=plan.seed)
-    about = (
+    trial = run_trial(panel, menu, users=plan.trial_users, seed=seed)
+    return ClaimEvidence(samples, menu, menu_samples(samples, menu, profile), mixes, trial)
+
+
+def _about(profile: Profile, evidence: ClaimEvidence, kept: list[int]) -> str:
+    samples = evidence.samples
+    few, many = f"{min(kept):,}", f"{max(kept):,}"
+    return (
         f"{profile.users:,} users, {len(profile.periods):,} days, {profile.readings:,} readings; "
         f"{len(samples.settings):,} settings on {len(samples.users)} subsets of {samples.users.min():,} to "
-        f"{samples.users.max():,} users, {int(samples.kept.sum()):,} of which keep the constraint; "
-        f"{mixes.table.num_rows:,} rows of mixes; {trial.users.max():,} users' readings masked one by one"
+        f"{samples.users.max():,} users, {few if few == many else f'{few} to {many}'} of which keep the constraint; "
+        f"{evidence.mix.table.num_rows:,} rows of mixes; {evidence.trial.users.max():,} users' readings masked one by "
+        f"one; {len(kept)} seeds"
     )
-    return ClaimEvidence(samples, menu, menu_samples(samples, menu, profile), mixes, trial, about)
 
 
 def _silent(_: str) -> None:
