@@ -42,7 +42,7 @@ check: $(VENV)/.dev
 # The paper's claims, measured again with five seeds (minutes each): HOUSEHOLDS names a file of user, time and value to check them on as well.
 reproduction: $(VENV)/.dev
 	$(BIN)/halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
-	$(BIN)/python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet \
+	$(BIN)/python -m reproduction docs/reproduction.md stand-in=stand-in.parquet \
 	  $(if $(HOUSEHOLDS),swiss=$(HOUSEHOLDS))
 
 # What the tests need, from Python's packages and the system's at once.

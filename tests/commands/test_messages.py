@@ -17,7 +17,7 @@ EDGES = ("halfmask/commands/",)
 TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?!\{)")
 ALL = sorted(SOURCE.rglob("*.py"))
 KNOWN = {spelled for command in options().values() for spelled in command.values()} | {"--no-browser", "--help"}
-MARKDOWN = "halfmask/pages/reproduction/"
+MARKDOWN = "reproduction/"
 """Writes a page of Markdown, with commands in it, where backquotes mean code."""
 
 

@@ -20,12 +20,12 @@ from halfmask.figures.samples import read_samples
 from halfmask.files import whole_file
 from halfmask.mechanisms.grid import grid as grid_named
 from halfmask.menus.optimize import optimize
-from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.pages.reproduction.claim import Claim, ClaimEvidence, ClaimFinding
-from halfmask.pages.reproduction.page import page
-from halfmask.pages.reproduction.trial import USERS, run_trial
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
+from reproduction import corrections, heterogeneous, homogeneous
+from reproduction.claim import Claim, ClaimEvidence, ClaimFinding
+from reproduction.page import page
+from reproduction.trial import USERS, run_trial
 
 Tell = Callable[[str], None]
 

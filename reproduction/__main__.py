@@ -1,9 +1,9 @@
-"""``python -m halfmask.pages.reproduction OUT.md NAME=SOURCE ...``."""
+"""``python -m reproduction OUT.md NAME=SOURCE ...``."""
 
 import sys
 
 from halfmask.errors import HalfmaskError, InputError, OptionError
-from halfmask.pages.reproduction.run import reproduce
+from reproduction.run import reproduce
 
 
 def main(words: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(words: list[str]) -> int:
 def parse(words: list[str]) -> tuple[str, dict[str, str]]:
     """The page to write, and sources by name."""
     if not words:
-        raise OptionError("nothing to write: python -m halfmask.pages.reproduction OUT.md NAME=SOURCE ...")
+        raise OptionError("nothing to write: python -m reproduction OUT.md NAME=SOURCE ...")
     panels: dict[str, str] = {}
     for word in words[1:]:
         name, equals, source = word.partition("=")

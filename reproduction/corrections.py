@@ -6,9 +6,9 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import GLOBAL_MEAN, LOCAL_MEAN
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples
-from halfmask.pages.reproduction.claim import ROUNDING, ClaimFinding, found, judged
-from halfmask.pages.reproduction.homogeneous import rank_correlation
-from halfmask.pages.reproduction.trial import Trial
+from reproduction.claim import ROUNDING, ClaimFinding, found, judged
+from reproduction.homogeneous import rank_correlation
+from reproduction.trial import Trial
 
 COEFFICIENTS, VALUES = 5, 16
 

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduction.__main__ import main, parse
+from reproduction.claim import Claim, ClaimFinding, counted, graded, shown
+from reproduction.page import page
+from reproduction.run import CLAIMS, ReproductionPlan, measure, read_findings, reproduce
+from reproduction.trial import Trial, few_users, run_trial
 
 from halfmask.data.sources import open_panel
 from halfmask.data.synth import synth
@@ -18,12 +23,7 @@ from halfmask.figures.heatmaps import HeatMaps
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples, read_samples
 from halfmask.menus.menu import read_menu
-from halfmask.pages.reproduction import corrections, heterogeneous, homogeneous
-from halfmask.pages.reproduction.__main__ import main, parse
-from halfmask.pages.reproduction.claim import Claim, ClaimFinding, counted, graded, shown
-from halfmask.pages.reproduction.page import page
-from halfmask.pages.reproduction.run import CLAIMS, ReproductionPlan, measure, read_findings, reproduce
-from halfmask.pages.reproduction.trial import Trial, few_users, run_trial
+from reproduction import corrections, heterogeneous, homogeneous
 from tests.pages.studies import local, menu_of, study_of
 from tests.real_data import SWISS, needs_data
 

@@ -11,7 +11,7 @@ from halfmask.figures.samples import LARGE, Samples
 from halfmask.figures.trajectories import trajectory_data
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.menus.menu import NONE_ID, Menu
-from halfmask.pages.reproduction.claim import ROUNDING, ClaimFinding, found, graded, judged
+from reproduction.claim import ROUNDING, ClaimFinding, found, graded, judged
 
 PAPER_MENU = {"A": (0.01, 0.99), "B": (0.20, 0.98), "C": (0.40, 0.84), "D": (0.60, 0.76), "E": (0.80, 0.68)}
 NEAR = 0.05

@@ -6,7 +6,7 @@ from halfmask.arrays import FloatArray
 from halfmask.figures.heatmaps import HeatMaps, percent
 from halfmask.figures.menu import MenuSamples
 from halfmask.menus.menu import Menu
-from halfmask.pages.reproduction.claim import ROUNDING, ClaimFinding, found, judged
+from reproduction.claim import ROUNDING, ClaimFinding, found, judged
 
 PRIVACY_IQR = 0.16
 BIN = 0.2

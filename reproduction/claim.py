@@ -9,7 +9,7 @@ from halfmask.choice.mix import Mix
 from halfmask.figures.menu import MenuSamples
 from halfmask.figures.samples import Samples
 from halfmask.menus.menu import Menu
-from halfmask.pages.reproduction.trial import Trial
+from reproduction.trial import Trial
 
 Verdict = Literal["holds", "holds in part", "does not hold"]
 

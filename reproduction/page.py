@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from halfmask.pages.reproduction.claim import Claim, Findings, counted, shown
+from reproduction.claim import Claim, Findings, counted, shown
 
 KNOWN = {
     "stand-in": "drawn by `halfmask synth` after published figures of the paper's data, which is given out on signed "
@@ -14,7 +14,7 @@ HEAD = """# The paper's claims, measured
 
 This page is written by a command. Each claim of the paper is measured on every dataset below from the tables that
 `profile`, `evaluate`, `optimize` and `mix` make; what theory alone would decide is measured by masking readings one by
-one. The docstring of each measure (`src/halfmask/pages/reproduction`) says what counts as holding; no setting, grid or
+one. The docstring of each measure (`reproduction/`) says what counts as holding; no setting, grid or
 weight was fitted to agree.
 
 Every claim is judged once per seed. Each seed draws its own subsets of users, noise, mixes, and users whose readings
@@ -27,7 +27,7 @@ AGAIN = """## How to recreate this page
 
 ```sh
 halfmask synth -o stand-in.parquet --users 6435 --days 536 --seed 1
-python -m halfmask.pages.reproduction docs/reproduction.md stand-in=stand-in.parquet swiss=HOUSEHOLDS.parquet
+python -m reproduction docs/reproduction.md stand-in=stand-in.parquet swiss=HOUSEHOLDS.parquet
 ```
 
 `HOUSEHOLDS.parquet` is a file of your own with one row a reading (`user`, `time`, `value`); any source that
