@@ -72,7 +72,14 @@ def draw_protection(data: ProtectionMeasures) -> "Figure":
         rows = range(len(data.ids))
         for row in rows:
             span = [value for values in data.measures.values() if (value := values[row]) is not None]
-            axis.plot([min(span), max(span)], [row, row], color=QUIET, linewidth=1.2, alpha=0.6, zorder=1)
+            axis.plot(
+                [min(span, default=0.0), max(span, default=0.0)],
+                [row, row],
+                color=QUIET,
+                linewidth=1.2,
+                alpha=0.6,
+                zorder=1,
+            )
         for place, (name, (marker, words)) in enumerate(MEASURES.items()):
             values = data.measures[name]
             held = [(value, row) for row, value in enumerate(values) if value is not None]
