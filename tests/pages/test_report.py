@@ -246,7 +246,7 @@ def test_a_profile_alone_makes_a_report(folder: Path) -> None:
 def test_the_commands_carry_what_the_files_say(folder: Path) -> None:
     """These files were not made by commands: they tell by their own values."""
     inputs = read_inputs(folder, command_of)
-    assert inputs.command("study").endswith("--sizes 20,40,60 --error relative")
+    assert inputs.command("study").endswith("--sizes 20,40,60 --aggregate sum --error relative")
     assert inputs.command("mix") == (
         "halfmask mix demo/homes.profile demo/menu.json -o demo/mix.parquet --step 0.5 --repeats 2"
     )

@@ -117,7 +117,7 @@ def test_what_a_computation_left_of_zero_does_not_take_up_the_axis() -> None:
 
 def test_the_reader_of_mixed_signs_is_asked_what_they_are() -> None:
     mixed = series("a", [1.0] * 50 + [-1.0] * 50)
-    assert any("--aggregate mean" in note for note in advice(profile_of(mixed)))
+    assert any("`aggregate=mean`" in note for note in advice(profile_of(mixed)))
     net = profile_of(mixed)
-    assert not any("--aggregate" in note for note in advice(replace(net, about={**net.about, "unit": "kWh"})))
-    assert any("--aggregate sum" in note for note in advice(of_quantity(mixed, "temperatures")))
+    assert not any("`aggregate" in note for note in advice(replace(net, about={**net.about, "unit": "kWh"})))
+    assert any("`aggregate=sum`" in note for note in advice(of_quantity(mixed, "temperatures")))

@@ -23,9 +23,10 @@ def print_json(value: Any) -> None:
 def print_table_of(made: Any, aggregate: Any = "auto") -> None:
     from rich.console import Console
 
+    from halfmask.cli.phrases import phrase
     from halfmask.profiles.show import print_profile
 
-    print_profile(made, Console(), aggregate)
+    print_profile(made, Console(), aggregate, phrase)
 
 
 @contextmanager

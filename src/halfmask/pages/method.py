@@ -38,7 +38,7 @@ def quality_section(inputs: Inputs) -> Markup:
         return Markup("")
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
     rows = [[name, words.replace("   ", " · ")] for name, words in rows]
-    told = [f"{note[:1].upper()}{note[1:]}." for note in advice(inputs.profile)]
+    told = [f"{note[:1].upper()}{note[1:]}.".replace("`", "") for note in advice(inputs.profile)]
     return joined([table("", [], rows), notes(told)])
 
 

@@ -288,7 +288,8 @@ def far_sides(profile: Profile, low: float | None, high: float | None) -> list[s
     if not len(sizes) or np.isinf([low or 0.0, high or 0.0]).any():
         return []
     below = np.cumsum(profile.bin_counts)
-    limit = float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
+    with np.errstate(over="ignore"):  # beyond the largest double nothing is far outside
+        limit = float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
     mirrored = min(limit, high) if high is not None and high > 0 else limit
     sides = [("low", -1, mirrored, negatives)] * (low is None)
     sides += [("high", 1, limit, profile.bin_counts - negatives)] * (high is None)

@@ -116,12 +116,12 @@ def advice(profile: Profile) -> list[str]:
     if profile.quantity:
         notes.append(
             f"readings are {profile.quantity}, which do not add up: means are drawn and evaluated, and "
-            "'--aggregate sum' takes totals"
+            "`aggregate=sum` takes totals"
         )
     elif found["negatives"] and not profile.unit:
         notes.append(
             "signs are mixed, and nothing says what the readings are: totals are drawn and evaluated; where they are "
-            "states such as temperatures, '--aggregate mean' takes means"
+            "states such as temperatures, `aggregate=mean` takes means"
         )
     if found["missing_share"] > 0.5 and profile.step:
         notes.append(f"more readings are missing than present: is the sampling step really {found['step']}?")

@@ -1,5 +1,6 @@
 """A profile to look at: the quality table, a histogram of readings and the totals, or means, of the periods."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -81,6 +82,7 @@ def picture_data(profile: Profile, aggregate: Drawn = "auto") -> ProfilePicture:
     return ProfilePicture(np.exp2((span + 0.5) / 4), shares, profile.periods, totals, profile.unit or "")
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
 def _picture_of_states(profile: Profile) -> ProfilePicture:
     """Readings with their signs on a plain axis, between the 0.1 % and the 99.9 % quantile, and means of periods.
 
@@ -142,8 +144,10 @@ def _kept(policies: dict[str, str] | str) -> str:
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
-def print_profile(profile: Profile, console: "Console", aggregate: Drawn = "auto") -> None:
-    """The quality table and a small picture, in the terminal."""
+def print_profile(
+    profile: Profile, console: "Console", aggregate: Drawn = "auto", phrase: Callable[[str], str] = str
+) -> None:
+    """The quality table and a small picture, in the terminal; ``phrase`` writes options as they are typed there."""
     from rich.table import Table
     from rich.text import Text
 
@@ -166,7 +170,7 @@ def print_profile(profile: Profile, console: "Console", aggregate: Drawn = "auto
         shown = bars(data.totals - low if data.mean else data.totals, width, 5)
         console.print("\n".join(f"  {line}" for line in shown), highlight=False)
     for note in advice(profile):
-        console.print(f"\n[yellow]note:[/] {note}", highlight=False)
+        console.print(f"\n[yellow]note:[/] {phrase(note)}", highlight=False)
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:
