@@ -23,7 +23,7 @@ def print_json(value: Any) -> None:
 def print_table_of(made: Any, aggregate: Any = "auto") -> None:
     from rich.console import Console
 
-    from halfmask.cli.phrases import phrase
+    from halfmask.commands._phrases import phrase
     from halfmask.profiles.show import print_profile
 
     print_profile(made, Console(), aggregate, phrase)
