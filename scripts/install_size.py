@@ -18,18 +18,18 @@ ROOT = Path(__file__).parents[1]
 
 def main(names: list[str]) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    print(f"{'':10}{'packages':>10}{'MB':>8}", flush=True)
+    print(f"{'':14}{'packages':>10}{'MB':>8}", flush=True)
     for name in names or ["core", *extras]:
         with TemporaryDirectory() as folder:
             packages, size = installed(Path(folder), "" if name == "core" else f"[{name}]")
-        print(f"{name:10}{packages:>10}{size / 1e6:>8.0f}", flush=True)
+        print(f"{name:14}{packages:>10}{size / 1e6:>8.0f}", flush=True)
 
 
 def installed(folder: Path, extra: str) -> tuple[int, int]:
     """Packages and bytes in an environment that holds nothing else."""
     venv.create(folder, with_pip=False)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
-    subprocess.run([*pip, f"{ROOT}{extra}"], check=True, stderr=subprocess.DEVNULL)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-qq"]
+    subprocess.run([*pip, f"{ROOT}{extra}"], check=True)
     (site,) = (folder / "lib").glob("python*/site-packages")
     return len(list(site.glob("*.dist-info"))), sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
 

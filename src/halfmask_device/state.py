@@ -111,7 +111,7 @@ class State:
 
     def _open(self) -> sqlite3.Connection:
         where = self._store.absolute().as_uri() + "?mode=rw"
-        connection = sqlite3.connect(where, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         _log_ahead(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.executescript(SCHEMA)

@@ -1,8 +1,7 @@
 """Readings at an address: fetched into a folder of our own first, then read like any file.
 
-``http://`` and ``https://`` come through the standard library, ``s3://``, ``gs://`` and ``hdfs://`` through Arrow's
-file systems, which find credentials where their own tools do. ``s3://bucket/folder?endpoint_override=host:port&scheme=http``
-reaches another store than Amazon's.
+``http://`` and ``https://`` come through the standard library, ``s3://`` through Arrow, which finds credentials where
+Amazon's own tools do. ``s3://bucket/folder?endpoint_override=host:port&scheme=http`` reaches another store.
 """
 
 import shutil
@@ -17,7 +16,7 @@ from pyarrow import fs
 from halfmask.errors import SourceError
 
 WEB = ("http", "https")
-STORES = ("s3", "gs", "gcs", "hdfs")
+STORES = ("s3",)
 _TIMEOUT = 60
 
 
