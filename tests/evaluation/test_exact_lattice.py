@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.evaluation.analytic.decimals import reading_steps
+from halfmask.evaluation.analytic.decimals import reading_steps, with_means
 from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
@@ -75,3 +75,18 @@ def test_one_decimal_shows_however_narrow_the_range() -> None:
         assert reading_steps(opened(brute.panel(values))[1]) == ((pytest.approx(0.1), 1.0),)
     anywhere = degrees(40, 20, 0.3, 0, 0.3) + np.random.default_rng(73).uniform(-0.05, 0.05, (40, 14, 24))
     assert reading_steps(opened(brute.panel(anywhere))[1]) == ()
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 256])
+def test_shares_of_multiples_give_each_bin_its_mean(count: int) -> None:
+    rng = np.random.default_rng(75)
+    values = 10.0 * np.arange(1, 201)[:, None] + np.linspace(0, 0.1, count)
+    means = (rng.dirichlet(np.full(count, 0.5), 200) * values).sum(axis=1)
+    even = np.full(values.shape, 1 / count)
+    place = np.repeat(np.arange(200), count)
+    share = with_means(place, values.ravel(), even.ravel(), means).reshape(values.shape)
+    assert (share >= 0).all()
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+    np.testing.assert_allclose((share * values).sum(axis=1), means, atol=1e-6)
+    same = with_means(place, values.ravel(), even.ravel(), values.mean(axis=1))
+    np.testing.assert_allclose(same, even.ravel(), rtol=1e-6)

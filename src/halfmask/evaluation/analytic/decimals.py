@@ -120,7 +120,8 @@ def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: Fl
     law nearest to ``weight`` that has it. t of each bin by Newton's method.
     """
     apart = values / mean[place] - 1
-    width = np.maximum(np.bincount(place, np.abs(apart), len(mean)), 1e-12)
+    width = np.full(len(mean), 1e-12)
+    np.maximum.at(width, place, np.abs(apart))
     apart = apart / width[place]
     tilt = np.zeros(len(mean))
     for _ in range(NEWTON):
