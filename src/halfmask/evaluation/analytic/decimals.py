@@ -129,7 +129,7 @@ def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: Fl
         tilted /= np.bincount(place, tilted, len(mean))[place]
         first, second = (np.bincount(place, tilted * apart**power, len(mean)) for power in (1, 2))
         tilt = np.clip(tilt - first / np.maximum(second - first**2, 1e-6), -STEEPEST, STEEPEST)
-    return tilted
+    return np.asarray(tilted)
 
 
 def _once(found: list[_Values], finest: float) -> _Values:
