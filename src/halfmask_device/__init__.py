@@ -1,9 +1,13 @@
-"""Masking and sharing on the producer's own device, with nothing but Python's standard library.
+"""Masking and sharing on the producer's own device, using only Python's standard library.
 
-Readings and noise are integers on a published lattice; noise follows from the device's secret, so that the same reading
-always gives the same report. `Producer` masks readings, `mask_csv` a stream of them; `read_ledger`
-says what the reports have told; `noise` and `outputs` show the sampler to an audit. `halfmask_device.sharing`
-joins campaigns and sends.
+Readings and noise are integers on a published lattice. Noise is derived from the device's secret, so the same reading
+always gives the same report.
+
+    Producer                  masks single readings
+    mask_csv                  masks a stream of readings
+    read_ledger               bounds what all reports so far have revealed
+    noise, outputs            draw from the device's sampler, for an audit
+    halfmask_device.sharing   joins campaigns and sends reports
 """
 
 from importlib import import_module
@@ -56,7 +60,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first asked for, so that whoever needs the errors alone waits for nothing else."""
+    """Import a public name on first use, so that a program that needs only the errors imports nothing else."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

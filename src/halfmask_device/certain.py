@@ -1,7 +1,7 @@
-"""Decisions on a uniform real number U that is known bit by bit: more bits are drawn until the answer is certain.
+"""Exact decisions about a uniform real number U: bits are drawn until the answer is certain.
 
-Functions of U are enclosed between integers, in units of a power of two, so every answer is the one that the exact
-real number would give. How often more than 64 bits are needed does not matter; that bounds hold does.
+Functions of U are bounded by integers in units of a power of two, so every answer is the one that the exact real number
+would give. The bounds must hold; how tight they are only affects how often more than 64 bits are needed.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,14 @@ from halfmask_device.prf import Bits
 
 CHUNK = 64
 GUARD = 64
-"""Bits that `quarter_sine` carries beyond those of its argument."""
+"""Extra bits of precision in `quarter_sine`."""
 
 
 def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
-    """True with probability p, where ``bounds(bits)`` gives low <= p 2^bits <= high, ever closer as bits grow."""
+    """Return True with probability p.
+
+    ``bounds(bits)`` returns low <= p 2^bits <= high, which must enclose p ever more closely as bits grow.
+    """
     drawn = bits = 0
     while True:
         drawn, bits = drawn << CHUNK | source.bits(CHUNK), bits + CHUNK
@@ -29,11 +32,12 @@ def chance(source: Bits, bounds: Callable[[int], tuple[int, int]]) -> bool:
 
 
 def quarter_sine(u: int, bits: int) -> int:
-    """sin(pi/2 u/2^bits) in units of 2^-width, width = bits + GUARD, to less than width units, for 0 <= u <= 2^bits.
+    """Return sin(pi/2 u/2^bits) for 0 <= u <= 2^bits, in units of 2^-width with width = bits + GUARD.
 
-    The Taylor series in integers. The angle errs by at most 2 units and its square by 8. With errors passed on, the
-    first two terms err by at most 5 and 2 units, every other one by 1.3, and so does what is cut off. From the ninth
-    on each term is below 2^-6 of the one before, so fewer than width/4 differ from 0: in all less than width units.
+    The error is less than width units. The method is the Taylor series in integers. The angle is off by at most 2 units
+    and its square by 8. With errors propagated, the first two terms are off by at most 5 and 2 units, every other term
+    by 1.3, and the truncated rest by 1.3. From the ninth on each term is below 2^-6 of the one before, so fewer than
+    width/4 terms are not 0: in total less than width units.
     """
     width = bits + GUARD
     angle = pi(width) * u >> (bits + 1)
@@ -49,7 +53,7 @@ def quarter_sine(u: int, bits: int) -> int:
 
 @lru_cache(maxsize=16)
 def pi(width: int) -> int:
-    """floor of pi 2^width, or one less: Machin's 16 arctan(1/5) - 4 arctan(1/239), with 32 bits to spare."""
+    """Return floor(pi 2^width) or one less, by Machin's 16 arctan(1/5) - 4 arctan(1/239) with 32 guard bits."""
     one = 1 << (width + 32)
     return (16 * _arctan_of_inverse(5, one) - 4 * _arctan_of_inverse(239, one)) >> 32
 
@@ -65,7 +69,7 @@ def _arctan_of_inverse(n: int, one: int) -> int:
 
 
 def decay_bounds(rate: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Two numbers between which exp(-rate) lies, about 2^-bits apart; ``Decimal.exp`` is correctly rounded."""
+    """Return bounds of exp(-rate), about 2^-bits apart; this relies on ``Decimal.exp`` being correctly rounded."""
     if rate >= bits:
         return Fraction(0), Fraction(1, 1 << bits)  # exp(-bits) < 2^-bits
     with localcontext(Context(prec=20 + bits)) as context:

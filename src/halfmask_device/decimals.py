@@ -1,4 +1,4 @@
-"""Numbers as people write them: the shortest decimal that reads back as the same float."""
+"""Numbers as text: format and parse decimals and amounts of money."""
 
 import math
 import re
@@ -12,16 +12,16 @@ _PARTS = re.compile("10{1,9}")
 
 
 def number_text(value: float) -> str:
-    """The shortest decimal that reads back as ``value``: ``1`` for 1.0, ``1e-7``, ``1e300``."""
+    """Return the shortest decimal that reads back as ``value``: ``1`` for 1.0, ``1e-7``, ``1e300``."""
     mantissa, mark, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
 
 
 def upwards(value: float, digits: int = 3) -> str:
-    """So many digits of an upper bound, rounded up: what is printed is never below what was found.
+    """Return an upper bound rounded up to ``digits`` digits, so that the printed bound still holds.
 
-    What is above a shorter number by less than `SLACK` of itself is above it by the rounding of floats alone: 3 x 0.1.
+    A relative excess below `SLACK` over a shorter number counts as float rounding, as in 3 * 0.1, and is dropped.
     """
     if not math.isfinite(value):
         return f"{value:g}"
@@ -30,7 +30,7 @@ def upwards(value: float, digits: int = 3) -> str:
 
 
 def money(amount: int, currency: str) -> str:
-    """Whole units as money: 192 of ``EUR/1000`` is ``0.192 EUR``; where the currency names no such part, as it is."""
+    """Return an amount as money: 192 of ``EUR/1000`` is ``0.192 EUR``; 5 of ``points`` is ``5 points``."""
     name, _, parts = currency.rpartition("/")
     if not name or not _PARTS.fullmatch(parts):
         return f"{amount} {currency}".strip()
@@ -38,7 +38,7 @@ def money(amount: int, currency: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """The float that ``text`` writes; ``place`` says in errors where it stood."""
+    """Return the float that ``text`` represents; errors quote ``place``, the text that contains it."""
     stripped = text.strip()
     if not _NUMBER.fullmatch(stripped):
         raise SettingError(f"{stripped[:40]!r} in {place[:80]!r} is not a number: write it like 0.5 or 1e-3")

@@ -1,37 +1,37 @@
-"""Everything that can go wrong, in one tree. It stands here because the device imports nothing else of ours.
+"""All exceptions, in one tree. They are defined here because the device imports nothing else of this project.
 
     HalfmaskError
-    ├── InputError           the caller can mend it
-    │   ├── SourceError      a source is missing, empty, unreadable or of another format
-    │   ├── ColumnError      a column is missing, or several could be meant
-    │   ├── ReadingError     a user, time or value cannot be read
-    │   │   └── StoppedError a reading may not be reported, and those before it were
+    ├── InputError           the caller can correct it
+    │   ├── SourceError      a source is missing, empty, unreadable or in another format
+    │   ├── ColumnError      a column is missing, or several match
+    │   ├── ReadingError     a user, time or value cannot be parsed
+    │   │   └── StoppedError a reading may not be reported; those before it were
     │   ├── SettingError     a privacy setting is malformed or out of range
-    │   ├── FileFormatError  a file of ours is truncated, foreign or too new
-    │   └── OptionError      an option's value does not fit, alone or with the others
+    │   ├── FileFormatError  one of our files is truncated, not ours, or too new
+    │   └── OptionError      an option's value is not valid, alone or with the others
     └── RunError             the machine could not do it
         └── ExtraError       a part of the package is not installed
 
 A message names the value, the place (file, row, column, field) and the way out, in one line. It names an option by its
-name in Python between backquotes, `max_mean`, or with a value, `error=scaled`: the command line, the pages and the
-service each write that in their own way.
+Python name in backquotes, `max_mean`, or with a value, `error=scaled`. The command line, the pages and the service each
+translate this to their own spelling.
 """
 
 import re
 from typing import ClassVar
 
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
-"""An option in a message: its name, and the value that is advised where one is."""
+"""Matches an option in a message: its name and, if given, the recommended value."""
 
 
 class HalfmaskError(Exception):
-    """Root of the tree.
+    """Root of the exception tree.
 
-    ``code``     the kind of error, one word for programs, the same in all versions
+    ``code``     the kind of error: one word, for programs, the same in all versions
     ``message``  what happened
-    ``hint``     the way out, where the message does not say it
-    ``fields``   options that it is about, by their names in Python: those given, or those that message and hint name
-    ``place``    file, row or column where it happened, where that is known
+    ``hint``     the way out, if the message does not contain it
+    ``fields``   Python names of the options concerned: the one given, or those that message and hint name
+    ``place``    file, row or column, if known
     """
 
     code: ClassVar[str] = "error"
@@ -43,36 +43,36 @@ class HalfmaskError(Exception):
         self.fields: tuple[str, ...] = (field,) if field else tuple(dict.fromkeys(named))
 
     def __str__(self) -> str:
-        """One line: what happened, and the way out."""
+        """Return one line: what happened, and the way out."""
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
 class InputError(HalfmaskError):
-    """What was asked or given cannot be used as it is."""
+    """The input or the request cannot be used as it is."""
 
     code = "input"
 
 
 class SourceError(InputError):
-    """A source of readings is missing, empty, unreadable or not what it was said to be."""
+    """A source of readings is missing, empty, unreadable or not in the stated format."""
 
     code = "source"
 
 
 class ColumnError(InputError):
-    """A column is missing, or several columns could be meant."""
+    """A column is missing, or several columns match."""
 
     code = "column"
 
 
 class ReadingError(InputError):
-    """A user, time or value cannot be read as one."""
+    """A user, time or value cannot be parsed."""
 
     code = "reading"
 
 
 class StoppedError(ReadingError):
-    """A reading may not be reported: a limit is reached, or its time was reported with another value."""
+    """A reading may not be reported: a limit is reached, or another value was reported for its time."""
 
 
 class SettingError(InputError):
@@ -82,13 +82,13 @@ class SettingError(InputError):
 
 
 class FileFormatError(InputError):
-    """A file of ours is truncated, damaged, foreign, or from a newer version."""
+    """One of our files is truncated, damaged, not ours, or from a newer version."""
 
     code = "file"
 
 
 class OptionError(InputError):
-    """An option's value does not fit, alone or together with the others."""
+    """An option's value is not valid, alone or together with the others."""
 
     code = "option"
 
@@ -100,6 +100,6 @@ class RunError(HalfmaskError):
 
 
 class ExtraError(RunError):
-    """A part of the package is not installed: ``fields`` are the extras that have it, the hint installs them."""
+    """An optional part is not installed: ``fields`` are the extras that contain it, ``hint`` installs them."""
 
     code = "extra"

@@ -1,4 +1,4 @@
-"""Instants: whole microseconds since 1970 in UTC. Device and service compare them as such; text is for the wire."""
+"""Instants: whole microseconds since 1970 in UTC, for comparison; messages hold them as RFC 3339 text."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -9,20 +9,20 @@ _TICK = timedelta(microseconds=1)
 
 
 def of_datetime(moment: datetime) -> Instant:
-    """The instant of a datetime that knows its offset."""
+    """Return the instant of a datetime that has an offset."""
     return (moment - EPOCH) // _TICK
 
 
 def parse_instant(text: str) -> Instant | None:
-    """The instant that RFC 3339 text names, None where it is none. What is finer than a microsecond is cut off."""
+    """Return the instant of an RFC 3339 text, or None if it is not valid. Digits beyond a microsecond are cut off."""
     return _parsed(text) if 20 <= len(text) <= 64 else None
 
 
 @lru_cache(maxsize=65_536)
 def _parsed(text: str) -> Instant | None:
-    """Times come again, so they are remembered; their length is bounded before, or the memory would not be.
+    """Parse a text whose length was checked, so that the cache stays small; the same times occur often.
 
-    ``datetime.fromisoformat`` takes more forms than RFC 3339, so that the places of its separators are checked first.
+    ``datetime.fromisoformat`` accepts more forms than RFC 3339, so the positions of the separators are checked first.
     """
     if text[10] not in "Tt " or text[4] + text[7] + text[13] + text[16] != "--::":
         return None
@@ -41,10 +41,10 @@ def _parsed(text: str) -> Instant | None:
 
 
 def at(instant: Instant) -> datetime:
-    """The instant as a datetime in UTC."""
+    """Return the instant as a datetime in UTC."""
     return EPOCH + timedelta(microseconds=instant)
 
 
 def instant_text(instant: Instant) -> str:
-    """RFC 3339 in UTC, with the digits that are needed."""
+    """Return RFC 3339 text in UTC; a fraction of a second only if it is not 0."""
     return at(instant).isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""The published lattice: the numbers that readings are rounded to and reports are made of."""
+"""The published lattice: readings are rounded to its points, and reports are multiples of its step."""
 
 import math
 import re
@@ -16,15 +16,15 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "inf", "infinity"))
 _MOST_DIGITS = 30
 _MEMO = 1 << 16
-"""Readings whose steps are kept at hand while the program runs: meters repeat themselves."""
+"""Most readings whose steps are cached: meters often repeat a value."""
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """The multiples of ``step``; readings are held between ``low`` and ``high``. All three are exact decimals.
+    """The multiples of ``step``; readings are clipped to ``low`` and ``high``. All three are exact decimals.
 
-    Published, because it is a promise: a report tells no digit finer than the step, and no two readings that a
-    device distinguishes lie further apart than high - low, which is the sensitivity of guarantees.
+    It is published because guarantees rest on it. A report shows no digit finer than the step. Two readings differ on
+    the lattice by at most high - low, which is the sensitivity.
     """
 
     step: str
@@ -65,12 +65,13 @@ class Lattice:
         return self._ends
 
     def steps(self, value: Value, place: str = "the reading") -> int | None:
-        """The reading in steps: the nearest lattice point, halves upwards, held within the range.
+        """Return the reading in steps: the nearest lattice point, halves rounded up, clipped to the range.
 
-        Halves go one way, so that readings d apart are at most ceil(d/step) steps apart on the lattice.
+        All halves are rounded up so that readings d apart are at most ceil(d/step) steps apart on the lattice. A float
+        is read as the shortest decimal that represents it.
 
-        None for a missing reading (empty, ``NA``, NaN, infinite). A float counts as the shortest decimal that writes
-        it. What is no number is a ReadingError that names ``place`` and never the reading.
+        Return None for a missing value (empty, ``NA``, NaN, infinite). Raise a ReadingError if the value is not a
+        number; it names ``place`` and never the reading.
         """
         if type(value) is str or type(value) is float:
             memo = self._memo
@@ -85,14 +86,16 @@ class Lattice:
         if not _NUMBER.fullmatch(text) or isinstance(value, bool):
             raise ReadingError(f"{place} is no number: write it like 0.512, or leave it empty where it is missing")
         number, (low, high) = Decimal(text), self._ends
-        if not number or number.adjusted() < math.log10(self._unit) - 2:  # spares the powers of ten of 1e-999999999
+        if (
+            not number or number.adjusted() < math.log10(self._unit) - 2
+        ):  # avoids huge powers of ten, as for 1e-999999999
             return min(max(0, low), high)
         if number.adjusted() > 2 * _MOST_DIGITS:
             return high if number > 0 else low
         return min(max(floor(Fraction(number) / self._unit + Fraction(1, 2)), low), high)
 
     def _plain_steps(self, value: str | float) -> int | None:
-        """`steps` of decimals like 12.345, in integers and quick; None for whatever is written in another way."""
+        """Return `steps` of a plain decimal like 12.345, fast and in integers; None for any other spelling."""
         text = value if type(value) is str else repr(value)
         whole, _, fraction = text.partition(".")
         negative = whole.startswith("-")
@@ -105,7 +108,7 @@ class Lattice:
         return low if steps < low else high if steps > high else steps
 
     def text(self, steps: int) -> str:
-        """So many steps as a decimal, exact, with the digits that the step has."""
+        """Return a number of steps as an exact decimal with as many places as the step."""
         places = self._places
         digits = str(abs(steps) * int(self._unit * 10**places)).zfill(places + 1)
         sign = "-" if steps < 0 else ""
@@ -113,7 +116,7 @@ class Lattice:
 
 
 def exact_decimal(text: str, name: str) -> Fraction:
-    """The exact number; thirty digits on either side of the point are more than any sensor has."""
+    """Return the exact number; raise an OptionError if it has more than 30 digits, which no sensor has."""
     number = Decimal(stripped) if _NUMBER.fullmatch(stripped := str(text).strip()) else None
     if number is None:
         raise OptionError(f"{name} {stripped[:40]!r} is not a number: write a decimal like 0.001")

@@ -1,6 +1,7 @@
-"""What a law of lattice noise k offers: draws, chances, moments. Exact inversion by a table; rounding to the lattice.
+"""Base classes for the law of lattice noise k: draws, probabilities and moments.
 
-A mechanism of the device is one file of `halfmask_device.laws`, which defines its law and a `DeviceMechanism`.
+`Inverted` draws by exact inversion with a table; `Rounded` rounds continuous noise to the lattice. Each mechanism of
+the device is one file of `halfmask_device.laws`, which defines its law and a `DeviceMechanism`.
 """
 
 import math
@@ -16,26 +17,29 @@ from halfmask_device.prf import Bits
 
 Parameters = tuple[Fraction, ...]
 TAIL = Fraction(32)
-"""A reach is what |psi| exceeds with a chance of about exp(-TAIL), or never."""
+"""A reach is a bound that |psi| exceeds with probability about exp(-TAIL), or never."""
 WIDE = 1 << 12
-"""Scale in steps up to which draws invert a table; beyond it the table would be too long."""
+"""Largest scale, in steps, at which draws invert a table; for larger scales the table would be too long."""
 FAR = 40
-"""Bits of the tail that a table leaves to slower ways: 2^(FAR - 64) of all draws."""
+"""A table stops 2^(FAR - 64) before probability 1: this share of all draws is left to the slower method."""
 PANELS = 1 << 16
 GAP = 1 << 12
-"""How far, in 2^-64, a table's entries may stay below the chances they stand for."""
+"""Largest error of a table entry, in units of 2^-64; entries are never above the exact probability."""
 
 
 class Law(ABC):
-    """A symmetric law of k. Parameters are exact and in steps; chances and moments are floats, right to 1e-9 and better
-    unless a law says otherwise."""
+    """A symmetric law of k.
+
+    Parameters are exact, in steps. Probabilities and moments are floats, right to 1e-9 or better unless a law says
+    otherwise.
+    """
 
     table: list[int] | None = None
-    """floor(2^64 P(|k| < n)) for n = 1, 2, ..., where draws invert it; see `Inverted`."""
+    """2^64 P(|k| < n) for n = 1, 2, ..., too low by less than `GAP` (see `Inverted`); None without a table."""
 
     @abstractmethod
     def draw(self, source: Bits) -> int:
-        """One k, a function of the source's bits alone."""
+        """Draw one k, a function of the source's bits only."""
 
     @abstractmethod
     def tail(self, n: int) -> float:
@@ -46,7 +50,7 @@ class Law(ABC):
         """E k^power, for power 2 and 4."""
 
     def prepare(self) -> None:
-        """Do now what makes many draws quick; draws stay the same."""
+        """Build what makes many draws fast; the values drawn stay the same."""
         return
 
     def mass(self, k: int) -> float:
@@ -54,11 +58,14 @@ class Law(ABC):
         return (self.tail(abs(k)) - self.tail(abs(k) + 1)) / (2 if k else 1)
 
     def above(self, n: int) -> float:
-        """P(k >= n) for n >= 1: the chance of one side alone."""
+        """P(k >= n) for n >= 1: the probability of one side only."""
         return self.tail(n) / 2
 
     def furthest(self, chance: float = 1e-12) -> int:
-        """The largest n with P(k >= n) >= ``chance``: a report further beyond the range is implausible. 0 for none."""
+        """Return the largest n with P(k >= n) >= ``chance``, or 0 if there is none.
+
+        A report further than n steps outside the range is implausible.
+        """
         low, high = 0, 1
         while self.above(high) >= chance:
             low, high = high, 2 * high
@@ -69,12 +76,12 @@ class Law(ABC):
 
     @property
     def unmasked(self) -> float:
-        """P(k = 0): how often a report is the reading itself."""
+        """P(k = 0): the share of reports that equal the reading."""
         return 1.0 - self.tail(1)
 
     @cached_property
     def variance(self) -> float:
-        """E k^2, in squared steps; of the lattice law, not of the continuous one."""
+        """E k^2 in squared steps, of the lattice law and not of the continuous one."""
         return self._moment(2)
 
     @cached_property
@@ -84,19 +91,20 @@ class Law(ABC):
 
 
 class Inverted(Law):
-    """Draws |k| from a real U, uniform on [0, 1): |k| >= n where U >= P(|k| < n); then a bit for the sign.
+    """A law drawn by inversion of a real U, uniform on [0, 1): |k| >= n if U >= P(|k| < n); one more bit is the sign.
 
-    U is known bit by bit and P(|k| < n) between bounds, so every answer is the one of the exact numbers. The table
-    answers all but about 2^-24 of the draws by one search; the rest asks `below` with more bits. Both answer alike.
+    U is drawn bit by bit and P(|k| < n) is known between bounds, so every draw is the one that exact real numbers would
+    give. One search of the table decides all but about 2^-24 of the draws; the others use `below` with more bits. Both
+    methods give the same k.
     """
 
     @abstractmethod
     def below(self, n: int, bits: int) -> tuple[int, int]:
-        """Bounds low <= 2^bits P(|k| < n) <= high for n >= 1, about 1 apart."""
+        """Return bounds low <= 2^bits P(|k| < n) <= high, about 1 apart, for n >= 1."""
 
     @abstractmethod
     def _tabulate(self) -> list[int]:
-        """t_n for n = 1, 2, ... with t_n <= 2^64 P(|k| < n) < t_n + GAP."""
+        """Return t_n for n = 1, 2, ... with t_n <= 2^64 P(|k| < n) < t_n + GAP."""
 
     def prepare(self) -> None:
         if self.table is None:
@@ -112,7 +120,7 @@ class Inverted(Law):
         return -size if source.bits(1) else size
 
     def _size(self, u: int, bits: int) -> int | None:
-        """|k| for U in [u, u + 1) / 2^bits; None where these bits leave it open."""
+        """Return |k| for U in [u, u + 1) / 2^bits, or None if these bits do not decide it."""
         low, high = 0, 1
         while self.below(high, bits)[1] <= u:
             low, high = high, 2 * high
@@ -123,7 +131,7 @@ class Inverted(Law):
 
 
 def quick(table: list[int], u: int) -> int | None:
-    """|k| for the first 64 bits of U by the table; None where it cannot tell."""
+    """Return |k| for the first 64 bits of U by the table, or None if the table does not decide it."""
     size = bisect_right(table, u)
     if size == len(table) or (size and u - table[size - 1] < GAP):
         return None
@@ -131,7 +139,7 @@ def quick(table: list[int], u: int) -> int | None:
 
 
 class Rounded(Law):
-    """|k| >= n where |psi/step| >= n - 1/2."""
+    """Continuous noise psi rounded to the lattice: |k| >= n if |psi/step| >= n - 1/2."""
 
     @abstractmethod
     def beyond(self, y: float) -> float:
@@ -139,13 +147,17 @@ class Rounded(Law):
 
     @abstractmethod
     def _reach(self) -> float:
-        """What |psi/step| exceeds never, or with a chance below 1e-30."""
+        """Return a bound that |psi/step| exceeds never, or with probability below 1e-30."""
 
     def tail(self, n: int) -> float:
         return self.beyond(n - 0.5) if n > 0 else 1.0
 
     def _moment(self, power: int) -> float:
-        """sum (n^p - (n-1)^p) P(|k| >= n); beyond `PANELS` cells the integral of p y^(p-1) P(|psi| >= y), to 1e-6."""
+        """Return the sum over n of (n^p - (n-1)^p) P(|k| >= n), p = power.
+
+        For noise that reaches further than `PANELS` steps it is the integral of p y^(p-1) P(|psi/step| >= y), right to
+        1e-6.
+        """
         most = math.floor(self._reach() + 0.5)
         if most <= PANELS:
             return math.fsum((n**power - (n - 1) ** power) * self.tail(n) for n in range(1, most + 1))
@@ -156,14 +168,14 @@ class Rounded(Law):
 
 @dataclass(frozen=True)
 class DeviceMechanism:
-    """One mechanism of the device: how its settings are checked and built, and what the ledger knows of them.
+    """One mechanism of the device: how its settings are checked and built, and the privacy bounds the ledger uses.
 
-    ``name``        as settings write it
-    ``parameters``  their names; a last ``...`` allows more of the kind
+    ``name``        name of the mechanism in settings
+    ``parameters``  names of the parameters; a last ``...`` allows more of them
     ``build``       (parameters, step) -> the law in steps of the lattice
-    ``reach``       parameters -> what |psi| exceeds with a chance of about exp(-TAIL), or never
-    ``check``       raises a SettingError for parameters that do not fit; none is negative
-    ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if it grows evenly; none of them is 0
+    ``reach``       parameters -> bound that |psi| exceeds with probability about exp(-TAIL), or never
+    ``check``       raises a SettingError for parameters that do not fit; it is never given a negative one
+    ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if proportional; it is never given a 0
     ``stairs``      (parameters, change) -> pure epsilon of a change, if it grows in steps
     ``divergence``  (parameters, change, step, order) -> an upper bound on the Renyi divergence of one report
     """

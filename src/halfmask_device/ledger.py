@@ -1,4 +1,4 @@
-"""The privacy ledger of a device: what its reports have told so far, over all campaigns, and the limit on it."""
+"""The privacy ledger of a device: epsilon spent by its reports so far, over all campaigns, and the limit on it."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -15,14 +15,17 @@ from halfmask_device.state import State
 from halfmask_device.times import UNDATED, day_text
 
 Counts = dict[tuple[str, str], int]
-"""Reports of each setting and step."""
+"""Number of reports by setting and step."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One window: ``epsilon`` at ``delta`` bounds what its reports tell of a change of ``change`` in every reading of
-    it; ``one`` bounds that of one reading alone, as if every setting and every revision of its day had been a look at
-    it; ``unit`` is pure epsilon per unit of change in every reading."""
+    """The spending of one window, a day, week or month. Change and delta are those of the `Ledger`.
+
+    ``epsilon``  bound for a change of every reading in the window
+    ``one``      bound for a change of one reading only, as if all settings and revisions of its day concerned it
+    ``unit``     pure epsilon per unit of change in every reading
+    """
 
     window: str
     reports: int
@@ -34,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries by day, week and month. It counts from when the folder's memory begins: a lost memory is not counted."""
+    """Entries by day, week and month. Reports whose record was lost with the folder's memory are not counted."""
 
     change: str
     delta: float
@@ -45,7 +48,11 @@ class Ledger:
 
 
 def read_ledger(state: State, change: str, delta: float = 1e-6) -> Ledger:
-    """The ledger of a device for a change of a reading, like ``"1"``, in the readings' unit."""
+    """Return the ledger of a device.
+
+    ``change``  the change of a reading that is to stay hidden, in the readings' unit, like ``"1"``
+    ``delta``   the delta of epsilon
+    """
     if not 0 < delta < 1:
         raise OptionError("delta must lie between 0 and 1, like 1e-6")
     with state.memory() as memory:
@@ -69,9 +76,10 @@ def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta:
 
 
 def _looks(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
-    """For each day the most looks that one of its readings can have had: one a law, and all revisions of that law.
+    """Return for each day the largest number of reports that one reading can have had, by setting and step.
 
-    Which reading was revised is not stored, so all revisions of a day may have been of one.
+    That is one report per law plus all revisions of this law. Which reading was revised is not stored, so all revisions
+    of a day may belong to one reading.
     """
     days: dict[int, list[tuple[str, int]]] = {}
     for day, law, reports, revisions in rows:
@@ -89,7 +97,7 @@ def _counted(pairs: Iterable[tuple[str, int]]) -> Counts:
 
 
 def window_of(day: int, kind: Window) -> str:
-    """The name of the window that a day is in: 2026-11-16, 2026-W47 or 2026-11."""
+    """Return the name of the window that contains a day: 2026-11-16, 2026-W47 or 2026-11."""
     text = day_text(day)
     if day == UNDATED or kind == "day":
         return text
@@ -100,7 +108,7 @@ def window_of(day: int, kind: Window) -> str:
 
 
 def window_days(day: int, kind: Window) -> tuple[int, int]:
-    """The first and the last day of the window that a day is in."""
+    """Return the first and the last day of the window that contains a day."""
     if day == UNDATED or kind == "day":
         return day, day
     if kind == "week":  # 1970 began on a Thursday
@@ -113,20 +121,23 @@ def window_days(day: int, kind: Window) -> tuple[int, int]:
 
 
 class Guard:
-    """Holds a device to its limit, as it stands when a transaction begins: which channel a new report may still use.
+    """Enforces a device's limit: decides in each transaction which channel a new report may use.
 
-    ``who`` the reports are for is a campaign of a service, or empty: the device's owner. What a limit has moved to a
-    coarser channel of the ``menu`` stays reported by it, whatever becomes of the limit. ``notes`` gets what a person
-    should know.
+    ``channel``  the requested channel
+    ``menu``     settings from which a coarser channel may be chosen
+    ``notes``    list to which messages for the user are added
+    ``who``      recipient of the reports: a campaign of a service, or empty for the device's owner
+
+    A reading that was reported with a coarser channel keeps that report, even if the limit changes later.
     """
 
     def __init__(self, state: State, channel: Channel, menu: Iterable[str], notes: list[str], who: str = "") -> None:
         self._state, self._channel, self._menu, self._notes, self._who = state, channel, tuple(menu), notes, who
-        if limit := read_limit(state):  # one that cannot be kept is told before anything is masked
+        if limit := read_limit(state):  # a menu it cannot use raises here, before anything is masked
             self._channels(limit)
 
     def past(self, memory: sqlite3.Connection) -> list[Channel]:
-        """Channels of the same lattice that a limit moved to; a campaign knows those of its menu alone."""
+        """Return coarser channels of this lattice that a limit has used; for a campaign, only those on its menu."""
         moved = memory.execute("SELECT law FROM moved WHERE who = ?", (self._who,))
         lattice = self._channel.lattice
         found = [(law, Channel.of(law.rpartition("@")[0], lattice)) for (law,) in moved]
@@ -137,7 +148,10 @@ class Guard:
         ]
 
     def gate(self, memory: sqlite3.Connection) -> Callable[[int], Channel | None] | None:
-        """For a day, the first channel with which one more report stays within the limit; None without a limit."""
+        """Return a function from a day to the first channel with which one more report stays within the limit.
+
+        Return None if the device does not have a limit.
+        """
         limit = read_limit(self._state)
         return None if limit is None else partial(self._pass, memory, limit)
 
@@ -159,7 +173,7 @@ class Guard:
         return None
 
     def _channels(self, limit: Limit) -> list[Channel]:
-        """From the asked one to the coarsest."""
+        """Return the channels to try: the requested one, then coarser ones by rising variance if the limit allows."""
         return [self._channel, *(self._wider if limit.then == "coarser" else [])]
 
     @cached_property

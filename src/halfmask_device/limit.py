@@ -1,4 +1,4 @@
-"""A producer's own limit on what the reports of a window may tell."""
+"""A producer's limit on the epsilon of the reports in a day, week or month."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -14,15 +14,16 @@ from halfmask_device.state import State
 Window = Literal["day", "week", "month"]
 WINDOWS: tuple[Window, ...] = ("day", "week", "month")
 WARN_FROM = 0.8
-"""The share of a limit from which on it is warned of."""
+"""Share of a limit above which the user is warned."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """At most ``epsilon`` at ``delta`` for a change of ``change`` in each of the readings of a window.
+    """At most ``epsilon`` at ``delta`` for a change of ``change`` in every reading of a window.
 
-    What would exceed it is not reported (``stop``), or is reported by a coarser setting of the menu while one fits
-    (``coarser``), or is reported all the same (``warn``). From `WARN_FROM` of it on, it is warned of.
+    ``then`` says what happens to a report that would exceed it. ``stop`` does not report it. ``coarser`` reports it
+    with a coarser setting of the menu if one stays within the limit. ``warn`` reports it anyway. The user is warned
+    above `WARN_FROM` of the limit.
     """
 
     epsilon: float
@@ -44,7 +45,7 @@ class Limit:
             raise OptionError("a limit's change must be above 0")
 
     def words(self) -> str:
-        """The epsilon with its change, its window and its delta."""
+        """Return the limit in words: epsilon, change, window and delta."""
         return (
             f"epsilon {number_text(self.epsilon)} for a change of {self.change} in every reading of a {self.window}, "
             f"delta {self.delta:g}"
@@ -52,9 +53,9 @@ class Limit:
 
 
 def read_limit(state: State) -> Limit | None:
-    """The device's limit, or None."""
+    """Return the device's limit, or None."""
     path = state.limit
-    if not path.exists():  # quicker than to try, and asked for with every report
+    if not path.exists():  # faster than opening the file, and called with every report
         return None
     try:
         plain = json.loads(path.read_bytes())
@@ -65,9 +66,10 @@ def read_limit(state: State) -> Limit | None:
 
 
 def write_limit(state: State, limit: Limit | None) -> None:
-    """Hold the device to a limit from here on, or to none; programs that are masking already too.
+    """Set the device's limit, or remove it with None. It also applies to programs that are already running.
 
-    Masking reads the limit in its own transaction, so that one here leaves none under way that has not seen it.
+    Masking reads the limit within its transaction. Writing it within a transaction too means that no masking is under
+    way with the old limit.
     """
     with state.memory():
         if limit is None:

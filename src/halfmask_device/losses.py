@@ -1,4 +1,4 @@
-"""What reports tell, added up: a sound upper bound on epsilon, in closed forms of the standard library.
+"""The privacy loss of many reports: an upper bound on epsilon, computed with the standard library only.
 
 For a change of D = ceil(change/step) steps in each reading, a report by a law p has the Renyi divergence
 
@@ -8,12 +8,12 @@ of order a > 1. Divergences of independent reports add up, and epsilon at delta 
 
     min over a of  R_a + log(1 - 1/a) - log(delta a) / (a - 1)   (Canonne, Kamath and Steinke 2020, proposition 12)
 
-A law of which only a pure epsilon is known has a divergence of at most that of a coin that lies with this epsilon,
+If only a pure epsilon of the law is known, its divergence is at most that of randomized response with this epsilon,
 
     R_a <= log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)   (Bun and Steinke 2016)
 
-Where every report has a pure epsilon, their sum is a bound too, at any delta; the smaller one counts. It bounds what
-an attacker learns who knows everything but the readings of the window; a privacy loss distribution is tighter.
+If every report has a pure epsilon, their sum is a bound too, at any delta; the smaller bound is used. It holds against
+an attacker who knows everything except the readings of the window. A privacy loss distribution would be tighter.
 """
 
 import math
@@ -31,12 +31,12 @@ ORDERS = (
 
 
 def steps_apart(change: str, step: str) -> int:
-    """How far a change of a reading can move it on the lattice."""
+    """Return the most steps by which a change of a reading can move it on the lattice."""
     return math.ceil(exact_decimal(change, "change") / exact_decimal(step, "step"))
 
 
 def pure(setting: DeviceSetting, change: str, step: str) -> float:
-    """The pure epsilon of one report; infinite where there is none."""
+    """Return the pure epsilon of one report; infinite if the law has none."""
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
@@ -47,14 +47,14 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
 
 
 def _rate(setting: DeviceSetting) -> Fraction | None:
-    """Pure epsilon per unit of a reading's change, where it grows evenly with it."""
+    """Return pure epsilon per unit of a reading's change, or None if it is not proportional to the change."""
     per_unit = setting.known.per_unit
     return per_unit(setting.parameters) if per_unit and all(setting.parameters) else None
 
 
 @lru_cache(maxsize=4096)
 def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> float:
-    """R of one report at an order, or a bound above it."""
+    """Return the Renyi divergence of one report at an order, or an upper bound on it."""
     moved = steps_apart(change, step) * exact_decimal(step, "step")
     if moved == 0:
         return 0.0
@@ -71,7 +71,7 @@ def _log_cosh(x: float) -> float:
 
 
 def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float) -> float:
-    """The bound for so many reports of each (setting, step), at ``delta``."""
+    """Return the bound on epsilon at ``delta``, for the number of reports by (setting, step)."""
     laws = [(DeviceSetting.parse(setting), step, count) for (setting, step), count in reports.items() if count]
     if not laws:
         return 0.0
@@ -85,9 +85,10 @@ def epsilon_of(reports: Mapping[tuple[str, str], int], change: str, delta: float
 
 
 def per_unit(reports: Mapping[tuple[str, str], int]) -> float:
-    """Metric privacy: pure epsilon for each unit by which each reading may change; infinite where a law has none.
+    """Return the metric privacy of all reports: pure epsilon per unit of change in every reading.
 
-    A unit is rounded up to whole steps of the lattice, as every change is.
+    It is infinite if a law's pure epsilon is not proportional to the change. One unit is rounded up to whole steps of
+    the lattice, as every change is.
     """
     total = 0.0
     for (text, step), count in reports.items():

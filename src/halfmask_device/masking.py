@@ -1,13 +1,16 @@
-"""One reading, one look: noise is a function of the secret, the law, sensor, time and value, and of nothing else.
+"""Masking: noise is a function of the secret, the lattice and setting, the sensor, the time and the value only.
+
+A look is one noisy observation of a reading; each reading gets one.
 
     message = lattice and setting, sensor, time, reading in steps
-    slot    = day, and BLAKE2s("slot") of the message without the reading under the day's key: where it is remembered
-    noise   = the law's draw from the `Bits` of the message under the key of the day; the first block ends with a tag
+    slot    = day, and BLAKE2s("slot") under the day's key of the message without the reading: the key in table `seen`
+    noise   = the law's draw from the `Bits` of the message under the day's key
+    tag     = the last 8 bytes of the first block of these bits: stored in `seen`, to notice another value
 
-Lattice and setting are in the message, so that two settings draw independent noise: were it the same uniform number
-through two laws, two reports would give the reading away. So is the reading: were it not, the difference of two reports
-of one time would be the difference of the readings. What follows is that a changed reading gets new noise, which is one
-more look at the true value; `seen` remembers the tag of the first, so that this is noticed.
+Lattice and setting are in the message so that two settings draw independent noise. If two laws were given the same
+uniform number, two reports would reveal the reading. The reading is in the message too. If it were not, the difference
+of two reports for one time would be the difference of the readings. So a changed reading gets new noise, which is one
+more look at the true value; the stored tag of the first look makes this noticeable.
 """
 
 import sqlite3
@@ -28,22 +31,23 @@ from halfmask_device.setting import DeviceSetting, law
 from halfmask_device.state import State, add_counts, known_tags
 
 HASH = 47
-"""Bits of a slot's hash, below those of its day: days lie together on disk, and a million readings a day collide with
-a chance of 1 in 300, which would refuse one of them as a revision."""
+"""Bits of a slot's hash; the bits above hold its day, so that each day lies together on disk.
+
+Among a million readings per day two collide with probability 1 in 300; one of them would be refused as a revision."""
 PREPARE = 200
-"""Draws that are worth a table."""
+"""Number of draws above which building a table is worth its time."""
 FIRST_BLOCK = (0).to_bytes(4, "big")
 _read_block = Struct(">QB15xq").unpack
-"""Of a first block: 64 bits of U, the byte that begins with the sign, the tag at its end."""
+"""Splits a first block into 64 bits of U, the byte whose top bit is the sign, and the tag at its end."""
 
 
 Look = tuple[str, str, int, bytes, int]
-"""A reading on its way: sensor, time, day, the key of the day, and the value in steps. A plain tuple, for speed."""
+"""A reading to be masked: sensor, time, day, the day's key, and the value in steps. A plain tuple, for speed."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A lattice and a setting: what noise is of. All who ask for the same one are served by one draw."""
+    """A lattice and a setting, which together fix the law of the noise. Campaigns with equal channels share draws."""
 
     setting: DeviceSetting
     lattice: Lattice
@@ -51,12 +55,12 @@ class Channel:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(setting: str, lattice: Lattice) -> "Channel":
-        """The channel of a setting as it is written; the same one each time, with what it has worked out."""
+        """Return the channel of a setting's text; the same object each time, with its cached properties."""
         return Channel(DeviceSetting.parse(setting), lattice)
 
     @cached_property
     def name(self) -> str:
-        """As the ledger counts it."""
+        """The name under which the ledger counts reports."""
         return f"{self.setting.text}@{self.lattice.step},{self.lattice.low},{self.lattice.high}"
 
     @cached_property
@@ -65,11 +69,14 @@ class Channel:
 
     @cached_property
     def head(self) -> bytes:
-        """16 bytes that stand for the channel in every message: short messages are quicker to hash."""
+        """16 bytes that represent the channel in every message, because short messages are faster to hash."""
         return blake2s(self.name.encode(), digest_size=16, person=b"channel").digest()
 
     def drawn(self, looks: Sequence[Look]) -> "Drawn":
-        """Slot, tag and noise of each look. The hash of a day's key is begun once and continued by copies."""
+        """Return slot, tag and noise of each look.
+
+        The hash object keyed for a day is created once and copied for each look, for speed.
+        """
         if len(looks) > PREPARE:
             self.law.prepare()
         table, number, keyed, named = self.law.table or [], int.from_bytes, None, None
@@ -98,7 +105,7 @@ class Channel:
         return Drawn(slots, tags, noises)
 
     def slots(self, looks: Sequence[Look]) -> list[int]:
-        """Where each look is remembered, as in `drawn`, without drawing."""
+        """Return the slot of each look, as `drawn` does, without drawing noise."""
         found, keyed, named = list[int](), None, None
         for sensor, time, day, key, _ in looks:
             if sensor != named:
@@ -112,7 +119,7 @@ class Channel:
 
 
 class Drawn(NamedTuple):
-    """By look: where it is remembered, by which tag, and its noise in steps."""
+    """For each look: its slot in the memory, its tag, and its noise in steps."""
 
     slots: list[int]
     tags: list[int]
@@ -120,16 +127,17 @@ class Drawn(NamedTuple):
 
 
 def _written(text: str) -> bytes:
-    """Its length before it, so that no two pairs of texts are written alike."""
+    """Return the text with its length in front, so that no two pairs of texts give the same bytes."""
     return f"{len(text)}:{text}".encode("utf-8", "surrogateescape")
 
 
 Gate = Callable[[int], Channel | None]
-"""The channel that a new report of a day may use: the asked one, a coarser one, or None where the limit is reached."""
+"""Maps a day to the channel that a new report may use: the requested one, a coarser one, or None if the limit is
+reached."""
 
 
 class Watch(Protocol):
-    """What is asked in the transaction that masks: the limit of now, and by what else readings were reported."""
+    """Read in the transaction that masks: the current limit, and other channels that readings were reported with."""
 
     def gate(self, memory: sqlite3.Connection, /) -> Gate | None: ...
 
@@ -138,8 +146,13 @@ class Watch(Protocol):
 
 @dataclass
 class Masked:
-    """Reports of a batch by position. ``revisions`` were asked for and are looks beyond the first; ``refused`` names
-    why a position has no report; ``others`` the channel where it is not the one asked for."""
+    """The reports of a batch, by position.
+
+    ``reports``    reports in steps; None if there is none
+    ``revisions``  positions of revised readings, each a look beyond the first
+    ``refused``    reason why a position has no report
+    ``others``     channel of a report, if it is not the requested one
+    """
 
     reports: list[int | None]
     revisions: list[int] = field(default_factory=list)
@@ -151,10 +164,12 @@ def mask(
     state: State, channel: Channel, looks: Sequence[Look], watch: Watch, *, past: Sequence[Channel] = (),
     revise: bool = False, stop: bool = False,
 ) -> Masked:  # fmt: skip
-    """Reports of the looks, each remembered before it is returned.
+    """Return the reports of the looks, each stored in the memory before this returns.
 
-    ``past`` are channels that the same readings may have been reported by before, beside those that the watch knows:
-    their reports stand. With ``stop`` nothing is masked after a look that is refused.
+    ``past``    channels with which the same readings may have been reported before, besides those that ``watch`` knows;
+                such a reading keeps its report
+    ``revise``  mask another value for a time that was reported, instead of refusing it
+    ``stop``    mask nothing after the first look that is refused
     """
     drawn = channel.drawn(looks)
     with state.memory() as memory:
@@ -164,7 +179,7 @@ def mask(
             memory.execute("SAVEPOINT quick")
             rows = sorted(zip(drawn.slots, drawn.tags, strict=True))
             stored = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", rows).rowcount
-            if stored == len(looks):  # none was there before, and none came twice
+            if stored == len(looks):  # none was stored before, and none occurs twice
                 days = Counter(map(itemgetter(2), looks))
                 add_counts(memory, channel.name, [(day, count, 0) for day, count in days.items()])
                 return Masked(list(map(add, map(itemgetter(4), looks), drawn.noises)))
@@ -174,7 +189,7 @@ def mask(
 
 @dataclass
 class _Careful:
-    """Look by look, where some of them may have been reported before or a limit is near."""
+    """Masks one look at a time, for batches that may hold readings reported before, or if a limit is set."""
 
     memory: sqlite3.Connection
     channel: Channel

@@ -1,9 +1,9 @@
-"""Where a device's chance comes from: keyed BLAKE2s over what is masked, so that the same reading draws the same noise.
+"""The device's pseudo-random bits: keyed BLAKE2s over the reading, so that the same reading draws the same noise.
 
-`Bits` is the only source that the samplers read. It is made from 32 bytes of key and a message, and from nothing else:
-block i = BLAKE2s(message, i) under the key; of its 32 bytes the first 24 are random bits in order, the last 8 a tag.
-To whoever lacks the key the bits are uniform and independent from message to message, if BLAKE2s is a pseudo-random
-function; to whoever holds it they are known, and so is the noise.
+`Bits` is the only source that the samplers read. It depends on a 32-byte key and a message only. Block i is
+BLAKE2s(message, i) under the key; the first 24 of its 32 bytes are the random bits in order, the last 8 are a tag.
+Without the key the bits are uniform and independent between messages, if BLAKE2s is a pseudo-random function. With the
+key the bits are known, and so is the noise.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from typing import final
 
 KEY_BYTES = 32
 BLOCK = 24
-"""Bytes of a block that feed samplers."""
+"""Bytes of a block that the samplers use."""
 
 
 def keyed(key: bytes, purpose: bytes, *parts: bytes) -> bytes:
-    """32 bytes of BLAKE2s under a key for one purpose; lengths before the parts keep them apart."""
+    """Return the 32-byte BLAKE2s of the parts under a key, for one purpose; each part is prefixed with its length."""
     framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return hashlib.blake2s(framed, key=key, person=purpose).digest()
 
@@ -33,11 +33,11 @@ class Bits:
 
     @classmethod
     def fresh(cls) -> "Bits":
-        """Bits of a key that the operating system draws now and nobody keeps."""
+        """Return bits under a new random key of the operating system, which is not stored."""
         return cls(os.urandom(KEY_BYTES), b"")
 
     def bits(self, count: int) -> int:
-        """Uniform on 0 .. 2^count - 1: the next ``count`` bits, the first of them the highest."""
+        """Return the next ``count`` bits, the first as the highest: uniform on 0 .. 2^count - 1."""
         while self._size < count:
             taken = block(self._key, self._message, self._block)[:BLOCK]
             self._held = self._held << (8 * BLOCK) | int.from_bytes(taken, "big")
@@ -49,7 +49,7 @@ class Bits:
         return drawn
 
     def below(self, bound: int) -> int:
-        """Uniform on 0 .. bound - 1, by rejection; a remainder would favour small numbers."""
+        """Return an integer uniform on 0 .. bound - 1, by rejection; a remainder would favour small numbers."""
         size = (bound - 1).bit_length()
         while True:
             drawn = self.bits(size)
@@ -58,5 +58,5 @@ class Bits:
 
 
 def block(key: bytes, message: bytes, number: int) -> bytes:
-    """The 32 bytes of one block."""
+    """Return the 32 bytes of one block."""
     return hashlib.blake2s(message + number.to_bytes(4, "big"), key=key, person=b"noise").digest()

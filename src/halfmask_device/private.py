@@ -1,4 +1,4 @@
-"""Files that nobody but their owner may read or write, whole or absent."""
+"""Private files: only the owner may read or write them, and they are written completely or not at all."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from halfmask_device.errors import RunError
 
 
 def create_once(path: Path, content: bytes) -> None:
-    """Write a private file that is whole or absent, unless there is one: of several writers the first wins."""
+    """Write a private file atomically, unless it exists: of several writers the first wins."""
     temporary = _written_beside(path, content)
     try:
         with suppress(FileExistsError):
@@ -20,7 +20,7 @@ def create_once(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put a private file in the place of another, at once."""
+    """Write a private file atomically, replacing an existing one."""
     temporary = _written_beside(path, content)
     try:
         temporary.replace(path)
@@ -30,7 +30,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def private(path: Path) -> Path:
-    """The path, if its file is ours alone."""
+    """Return the path; raise a RunError unless the current user owns the file and others have no access."""
     found = path.stat()
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them")
@@ -40,7 +40,7 @@ def private(path: Path) -> Path:
 
 
 def own_folder(folder: Path) -> None:
-    """Make the folder, or see that nobody else can write in it: they could swap what a device relies on."""
+    """Create the folder, and raise a RunError if others can write in it: they could replace the device's files."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -50,7 +50,7 @@ def own_folder(folder: Path) -> None:
 
 
 def _written_beside(path: Path, content: bytes) -> Path:
-    """A new file of mode 0600, on disk when this returns."""
+    """Write a new temporary file of mode 0600 in the folder of ``path``; it is on disk when this returns."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(content)
@@ -60,7 +60,7 @@ def _written_beside(path: Path, content: bytes) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Write the folder's directory entries to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

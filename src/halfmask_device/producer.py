@@ -1,4 +1,4 @@
-"""A device that masks: reading in, report out, both on the lattice."""
+"""The device's masking interface: a reading goes in, a report comes out, both on the lattice."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -16,20 +16,27 @@ from halfmask_device.terms import Terms, hold_to
 from halfmask_device.times import UNDATED, moment
 
 Reading = tuple[str, Value] | tuple[str, Value, str]
-"""Time, value, and the sensor where a device has several."""
+"""Time, value, and the sensor if the device has several."""
 BATCH = 4096
 
 
 class Producer:
-    """One producer's device. m = s + psi: s the reading on the lattice, within the range; psi whole steps of noise.
+    """One producer's device. A report is m = s + psi: the reading on the lattice, clipped to the range, plus noise.
 
-    The report m is not clipped: clipping after noise would bias totals. The same reading (sensor, time and lattice
-    value) always gives the same report, by the secret; the first report stays under another setting, by the memory.
-    Another value for the same sensor and time is refused, unless ``revise``: it is one more look. Another setting than
-    the one that the folder has promised needs the consent ``change``. ``notes`` says what a person should know.
+    ``setting``  the privacy setting, like ``laplace:0.5``
+    ``lattice``  the published lattice
+    ``state``    folder of the device's secret and memory
+    ``change``   allow a setting other than the one stored in the folder
+    ``revise``   allow another value for a sensor and time that was already reported
+    ``notes``    (attribute) messages for the user
 
-    ``Producer(campaign, token)``, the address of a campaign and a token of it as text, is a `sharing.Member` instead:
-    it also queues, sends and waits for receipts.
+    The report m is not clipped, because clipping after noise would bias totals. The same reading (sensor, time and
+    lattice value) always gives the same report, because noise is derived from the secret. A reading that was reported
+    under an earlier setting keeps that report, because the memory knows it. A revised value gets new noise, which is
+    one more noisy observation (a look) of the true value.
+
+    ``Producer(campaign, token)``, with the address of a campaign and its token as texts, returns a `sharing.Member`
+    instead, which also queues, sends and waits for receipts.
     """
 
     def __new__(cls, setting: str, lattice: "Lattice | str", *more: Any, **options: Any) -> Any:
@@ -43,7 +50,7 @@ class Producer:
         self, setting: str, lattice: Lattice, state: str | Path, *, change: bool = False, revise: bool = False
     ) -> None:
         channel = Channel.of(setting, lattice)
-        law(channel.setting, lattice.unit)  # refuses before anything is written
+        law(channel.setting, lattice.unit)  # raises before anything is written
         self._state = State(state)
         terms = hold_to(self._state, Terms(channel.setting.text, lattice), change=change)
         self.setting, self.lattice, self.notes = channel.setting.text, lattice, list[str]()
@@ -54,7 +61,7 @@ class Producer:
             self._note(warning)
 
     def report(self, time: str, value: Value, sensor: str = "") -> int | None:
-        """The report of one reading, in steps; None where the reading is missing."""
+        """Return the report of one reading in steps, or None if the reading is a missing value."""
         reports, stopped = self._batch([(time, value, sensor)], 1, "time", "value")
         if stopped:
             raise stopped
@@ -63,11 +70,13 @@ class Producer:
     def reports(
         self, readings: Iterable[Reading], *, first: int = 1, columns: tuple[str, str] = ("time", "value")
     ) -> Iterator[int | None]:
-        """The reports of many readings, in their order; looks are remembered by batches, before their reports go out.
+        """Yield the reports of many readings, in order. Each batch is stored before its reports are yielded.
 
-        A reading that may not be reported ends it with a `StoppedError`, after the reports of those before it: nothing
-        is charged that does not go out. ``first`` and ``columns`` say in errors where a reading stood; no error ever
-        shows the reading itself.
+        A reading that may not be reported raises a `StoppedError`, after the reports of the readings before it. So the
+        ledger counts only reports that were yielded.
+
+        ``first``    number of the first row, for errors
+        ``columns``  names of the time and value columns, for errors; an error never shows the reading itself
         """
         rest = iter(readings)
         while batch := list(islice(rest, BATCH)):
@@ -88,7 +97,7 @@ class Producer:
                 when, day = moment(time)
                 steps = lattice.steps(value)
                 key = days.get(day) or keys.of(day)
-            except ReadingError:  # once more, now with words for where it stood
+            except ReadingError:  # again, now with the row and column for the error; formatting them each time is slow
                 when, day = moment(time, f"row {first + row}, column {time_column}: the time")
                 steps = lattice.steps(value, f"row {first + row}, column {value_column}: the reading")
                 key = keys.of(day, f"row {first + row}, column {time_column}: the time")
@@ -128,7 +137,7 @@ STOPPED = ": readings before this one are reported, this one and those after it 
 
 
 def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
-    """Independent draws of psi in steps, from the sampler that devices use and a key that nobody keeps."""
+    """Return independent draws of psi in steps, from the sampler that devices use, under a random key."""
     drawn, source = law(DeviceSetting.parse(setting), lattice.unit), Bits.fresh()
     if count > PREPARE:
         drawn.prepare()
@@ -136,7 +145,7 @@ def noise(setting: str, lattice: Lattice, count: int) -> list[int]:
 
 
 def outputs(setting: str, lattice: Lattice, value: Value, count: int) -> list[int]:
-    """What ``count`` devices that hold the same reading would report, in steps: s + psi."""
+    """Return what ``count`` devices with the same reading would report, in steps: s + psi."""
     s = lattice.steps(value)
     if s is None:
         raise ReadingError("a missing reading has no report")

@@ -1,7 +1,7 @@
-"""What passes between device and service: campaigns with the hash of their terms, results of reports, cells.
+"""Messages between device and service: campaign terms and their hash, results of reports, cells of aggregates.
 
-Wire forms are JSON as `docs/protocol.md` says; each class reads its own (`read`, strict; errors name the field and
-never repeat a value). Service and device share these classes, so that neither can drift.
+Messages are JSON, as `docs/protocol.md` specifies. Each class parses its own form with `read`, which is strict; errors
+name the field and never repeat a value. Service and device share these classes, so that they cannot disagree.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from halfmask_device.setting import DeviceSetting, law
 
 MOST_SETTINGS = 100
 MOST_WRITTEN = 10_000
-"""Settings of a menu, and characters of one: a tabulated law takes many."""
+"""Most settings on a menu, and most characters of one setting: a tabulated law is long."""
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?", re.ASCII)
 
 Status = Literal["accepted", "known", "refused"]
 
 
 class MessageError(InputError):
-    """A message does not keep to the protocol; ``field`` says where."""
+    """A message does not follow the protocol; ``field`` names the part that does not."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}", field=field)
@@ -34,7 +34,7 @@ class MessageError(InputError):
 
 
 def instant(text: object, field: str = "time") -> Instant:
-    """The instant of an RFC 3339 time with an offset."""
+    """Return the instant of an RFC 3339 time with an offset."""
     found = parse_instant(text) if isinstance(text, str) else None
     if found is None:
         raise MessageError(field, "is no RFC 3339 time with an offset, like 2026-11-16T00:30:00Z")
@@ -43,7 +43,7 @@ def instant(text: object, field: str = "time") -> Instant:
 
 @dataclass(frozen=True)
 class ReportResult:
-    """What a service says of one report; a result of any status but ``refused`` is its receipt."""
+    """A service's answer for one report; any status except ``refused`` is a receipt."""
 
     status: Status
     code: str | None = None
@@ -65,9 +65,9 @@ class ReportResult:
 
 
 class Cell(NamedTuple):
-    """Of one setting: how many reports, of how many producers, their sum and the sum of their squares, in steps.
+    """Totals of the reports with one setting: reports, producers, the sum and the sum of squares, in steps.
 
-    It is the mergeable part of an aggregate: whole numbers, so adding is exact in any order. ``Cell()`` is neutral.
+    It is the mergeable part of an aggregate. All are integers, so adding is exact in any order. ``Cell()`` is neutral.
     """
 
     reports: int = 0
@@ -76,13 +76,20 @@ class Cell(NamedTuple):
     squares: int = 0
 
     def merge(self, other: "Cell") -> "Cell":
-        """Of disjoint reports together; a producer counts once, under the setting of its first report."""
+        """Return the totals of two disjoint sets of reports.
+
+        Producers are added too, so each producer must be counted in one cell only: that of its first report's setting.
+        """
         return Cell(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     @property
     def possible(self) -> bool:
-        """Whether any whole numbers add up to it: sum^2 <= reports squares (Cauchy-Schwarz), |x| <= x^2, and x and x^2
-        are odd together. There may be reports and no producer, never the other way round."""
+        """Whether some integers have these totals.
+
+        It needs sum^2 <= reports * squares (Cauchy-Schwarz), |sum| <= squares (since |x| <= x^2), and a sum and squares
+        of equal parity (as x and x^2 have). There may be reports without a producer, but never more producers than
+        reports.
+        """
         return (
             0 <= self.producers <= self.reports
             and self.sum**2 <= self.reports * self.squares
@@ -93,9 +100,14 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignTerms:
-    """A consumer's offer. ``menu`` maps ids to settings; ``offer`` is the whole offer as it was read.
+    """A consumer's offer of a campaign.
 
-    Its terms are what cannot change under those who joined; a device pins their hash, `terms_hash`.
+    ``menu``             maps ids to settings
+    ``least_producers``  smallest cohort that is published
+    ``begins``, ``ends`` instants; not part of the terms
+    ``offer``            the whole offer as it was read
+
+    Its `terms` cannot change for producers who joined; a device pins their hash, `terms_hash`.
     """
 
     lattice: Lattice
@@ -113,7 +125,7 @@ class CampaignTerms:
 
     @classmethod
     def read(cls, plain: object) -> "CampaignTerms":
-        """Strict about the terms; whatever else an offer holds is kept in ``offer`` as it is."""
+        """Return the parsed offer. The terms are checked strictly; other fields are only kept in ``offer``."""
         body = _object(plain, "campaign")
         least = body.get("least_producers")
         if not isinstance(least, int) or isinstance(least, bool) or least < 1:
@@ -135,7 +147,7 @@ class CampaignTerms:
         )  # fmt: skip
 
     def terms(self) -> dict[str, Any]:
-        """The terms in canonical form: settings as parsed, decimals with the step's digits."""
+        """Return the terms in canonical form: settings as parsed, decimals with the digits of the step."""
         lattice = {"step": self.lattice.step, "low": self.lattice.low, "high": self.lattice.high}
         return {
             "keep_reports": self.keep_reports,
@@ -150,12 +162,12 @@ class CampaignTerms:
         }
 
     def terms_hash(self) -> str:
-        """SHA-256 of the canonical JSON of `terms`: keys sorted, no spaces, UTF-8; as hexadecimal text."""
+        """Return the SHA-256 of the canonical JSON of `terms` as hexadecimal text."""
         return hashlib.sha256(canonical(self.terms())).hexdigest()
 
 
 def canonical(plain: object) -> bytes:
-    """JSON with sorted keys and no spaces, in UTF-8: the same bytes for the same content."""
+    """Return JSON with sorted keys and no spaces, in UTF-8: equal content gives equal bytes."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -189,12 +201,12 @@ def _lattice(plain: object) -> Lattice:
 
 @lru_cache(maxsize=64)
 def _same_lattice(step: str, low: str, high: str) -> Lattice:
-    """One lattice for all messages that name it: an offer is read again before every sending."""
+    """Return one shared lattice for equal texts, because an offer is parsed again before every sending."""
     return Lattice(step, low, high)
 
 
 def _menu(plain: object, lattice: Lattice) -> dict[str, str]:
-    """Ids and settings, each of which a device can draw on the lattice."""
+    """Return the settings by id; each must be one whose noise a device can draw on the lattice."""
     entries = _object(plain, "menu").get("settings")
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_SETTINGS:
         raise MessageError("menu", f"needs a list of 1 to {MOST_SETTINGS} settings")

@@ -1,4 +1,4 @@
-"""Files of a device that only its secret can have written."""
+"""Seals: a keyed hash shows that a file was written with the device's secret."""
 
 import hmac
 import json
@@ -11,12 +11,12 @@ from halfmask_device.state import State
 
 
 def sealed(plain: dict[str, Any], state: State) -> bytes:
-    """The content as JSON with a seal over all of it."""
+    """Return the content as JSON, with a seal over all of it."""
     return (json.dumps({**plain, "seal": _seal(plain, state)}, indent=2) + "\n").encode()
 
 
 def unsealed(plain: dict[str, Any], state: State, path: Path) -> None:
-    """Take the seal off; content that this device did not write is refused."""
+    """Remove the seal from ``plain``; raise a FileFormatError if this device did not write the content."""
     seal = plain.pop("seal", None)
     if not isinstance(seal, str) or not hmac.compare_digest(seal, _seal(plain, state)):
         raise FileFormatError(f"{path} was changed by somebody without this device's secret: bring it back from a copy")

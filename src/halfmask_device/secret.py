@@ -1,12 +1,12 @@
-"""The device's secret, and the keys that follow from it.
+"""The device's secret, and the keys derived from it.
 
     chain_0 is random; chain_(d+1) = BLAKE2s("next") under chain_d; the key of day d = BLAKE2s("day") under chain_d
 
-Days count from 1970. What is kept is chain_d of the oldest day that can still be masked: later keys follow from it, and
-earlier ones from nothing, once it has moved on (`Secret.forget`). ``fixed`` seals the terms and masks undated times.
+Days count from 1970. The secret stores chain_d of the oldest day that can still be masked. Later keys are derived from
+it; earlier keys cannot be recovered after `Secret.forget`. ``fixed`` seals the terms and masks undated times.
 
-The secret stands twice, inside the folder and beside it (``mine/secret`` and ``mine.secret``), so that a folder that is
-emptied, restored or copied goes on with the same secret, and gives the same reports again.
+The secret is stored twice, inside the folder and next to it (``mine/secret`` and ``mine.secret``). So a folder that was
+emptied, restored or copied keeps its secret and gives the same reports again.
 """
 
 import json
@@ -29,7 +29,12 @@ WAY_OUT = "bring the folder back from a copy, or begin a new one and never mask 
 
 @dataclass(frozen=True)
 class Secret:
-    """``chain`` is the link of ``day``, the oldest day that can still be masked."""
+    """The stored secret of a device.
+
+    ``day``    the oldest day that can still be masked
+    ``chain``  the link of that day
+    ``fixed``  the part that never changes
+    """
 
     day: int
     chain: bytes
@@ -37,11 +42,11 @@ class Secret:
 
     @classmethod
     def new(cls) -> "Secret":
-        """32 random bytes for either part, of the operating system."""
+        """Return a new secret: 32 random bytes of the operating system for each of its two parts."""
         return cls(0, os.urandom(KEY_BYTES), os.urandom(KEY_BYTES))
 
     def forget(self, before: int) -> "Secret":
-        """The secret without the keys of days before ``before``; they cannot be had again from it."""
+        """Return the secret without the keys of days before ``before``, which cannot be derived from it."""
         chain = self.chain
         for _ in range(max(before - self.day, 0)):
             chain = keyed(chain, b"next")
@@ -69,7 +74,7 @@ class Secret:
 
 
 class Keys:
-    """The keys of single days, derived forward and kept while the program runs."""
+    """The keys of single days, derived on demand and cached while the program runs."""
 
     def __init__(self, secret: Secret) -> None:
         self._secret, self._chains, self._lock = secret, [secret.chain], Lock()
@@ -77,7 +82,7 @@ class Keys:
         self.seal = keyed(secret.fixed, b"terms")
 
     def of(self, day: int, place: str = "the time") -> bytes:
-        """The key of a day, or an error where it has been deleted."""
+        """Return the key of a day; raise a ReadingError if it was deleted."""
         found = self.days.get(day)
         if found is None:
             if day < self._secret.day:
@@ -93,9 +98,11 @@ class Keys:
 
 
 def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
-    """The secret of a folder: that inside or beside it, whichever is there; a new one where neither was ever needed.
+    """Return the secret of a folder, from the file inside it or next to it, and write it to both places.
 
-    Where both are there they must be links of one chain, and the one further on counts: deleted keys stay deleted.
+    If both files are missing, a new secret is created, unless ``in_use`` says that the device was used before, which
+    raises a FileFormatError. If both exist, they must be links of one chain, and the later one is used, so that deleted
+    keys stay deleted.
     """
     inside, beside = places(folder)
     found = [Secret.read(path) for path in (inside, beside) if path.exists()]
@@ -112,7 +119,7 @@ def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
 
 
 def keep(folder: Path, secret: Secret) -> None:
-    """Write the secret to both places, where it does not stand there yet."""
+    """Write the secret to each of the two places that has no secret or an older link."""
     for path in places(folder):
         stored = None
         with suppress(FileFormatError):
@@ -124,6 +131,6 @@ def keep(folder: Path, secret: Secret) -> None:
 
 
 def places(folder: Path) -> tuple[Path, Path]:
-    """Where the secret stands: inside the folder, and beside it."""
+    """Return the two paths of the secret: inside the folder, and next to it."""
     whole = folder.absolute()
     return whole / NAME, whole.with_name(f"{whole.name}.secret")

@@ -1,6 +1,6 @@
-"""A privacy setting as a device reads it, and the law of its noise on a lattice.
+"""A privacy setting as a device parses it, and the law of its noise on a lattice.
 
-Parameters are the exact decimals that are written, not floats: 0.1 is one tenth.
+Parameters are exact decimals, not floats: 0.1 is one tenth.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from halfmask_device.laws.none import Silence
 
 FURTHEST = 2**63
 MOST_UNMASKED = 0.9
-"""Noise that leaves the reading as it is with a larger chance is refused."""
+"""Largest accepted P(k = 0), the probability that noise leaves the reading unchanged."""
 WARN_UNMASKED = 0.5
-"""Noise that leaves the reading as it is with a larger chance is warned of."""
+"""Largest P(k = 0) without a warning."""
 
 
 @dataclass(frozen=True)
 class DeviceSetting:
-    """One mechanism with exact parameters, valid by construction; `parse` refuses what `PrivacySetting` refuses."""
+    """One mechanism with exact parameters, checked when parsed; `parse` refuses whatever `PrivacySetting` refuses."""
 
     mechanism: str
     parameters: tuple[Fraction, ...]
@@ -30,12 +30,12 @@ class DeviceSetting:
 
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
-        """Read ``mechanism:p1,p2,...``."""
+        """Parse ``mechanism:p1,p2,...``."""
         return _parsed(text)
 
     @property
     def known(self) -> DeviceMechanism:
-        """All that the device knows of the mechanism."""
+        """The device's definition of the mechanism."""
         return MECHANISMS[self.mechanism]
 
 
@@ -67,10 +67,10 @@ def _check(known: DeviceMechanism, parameters: tuple[Fraction, ...], written: li
 
 @lru_cache(maxsize=64)
 def law(setting: DeviceSetting, step: Fraction) -> Law:
-    """The exact law of a setting's noise in steps of the lattice.
+    """Return the exact law of a setting's noise in steps of the lattice.
 
-    Refused is noise that leaves the reading as it is, P(k = 0), with a chance above `MOST_UNMASKED`: only ``none`` may
-    do that. So is noise beyond 64-bit integers, which no consumer could add up.
+    Raise a SettingError if P(k = 0), the probability of an unchanged reading, is above `MOST_UNMASKED`; only ``none``
+    may exceed it. Raise one also if the noise reaches beyond 64-bit integers, which consumers could not add up.
     """
     reach = setting.known.reach(setting.parameters) / step
     if reach >= FURTHEST:
@@ -78,7 +78,7 @@ def law(setting: DeviceSetting, step: Fraction) -> Law:
             f"{setting.text[:80]} reaches beyond {FURTHEST} steps of {float(step):g}: take a coarser step or less noise"
         )
     found = setting.known.build(setting.parameters, step) if reach > Fraction(1, 2) else Silence()
-    if found.unmasked > MOST_UNMASKED and setting.parameters:  # without parameters, none is meant
+    if found.unmasked > MOST_UNMASKED and setting.parameters:  # only `none` takes no parameters
         raise SettingError(
             f"{setting.text[:80]} leaves {_share(found.unmasked)} of all readings as they are on a lattice of step "
             f"{float(step):g}, and at most {_share(MOST_UNMASKED)} are accepted: take a finer step or more noise, "
@@ -88,17 +88,17 @@ def law(setting: DeviceSetting, step: Fraction) -> Law:
 
 
 def _share(chance: float) -> str:
-    """In percent, and never all where it is not quite."""
+    """Return a probability in percent; never "100 %" if it is below 1."""
     return "over 99.9 %" if 0.999 < chance < 1 else f"{100 * chance:.3g} %"
 
 
 def law_of(setting: str, step: str | Fraction) -> Law:
-    """`law` of texts: ``law_of("laplace:0.5", "0.001")``."""
+    """Return the law of a setting and a step given as texts: ``law_of("laplace:0.5", "0.001")``."""
     return law(DeviceSetting.parse(setting), Fraction(step))
 
 
 def unmasked_warning(setting: str, step: str | Fraction) -> str | None:
-    """What to say where more than half of all readings stay as they are; None where fewer do."""
+    """Return a warning if more than half of all readings stay unchanged, else None."""
     chance = law_of(setting, step).unmasked
     if not DeviceSetting.parse(setting).parameters or chance <= WARN_UNMASKED:
         return None

@@ -1,7 +1,7 @@
-"""A producer in campaigns: joins, masks each reading once for all of them, queues, sends, and waits for receipts.
+"""A producer's part in campaigns: join, mask each reading once, queue the reports, send them, wait for receipts.
 
-A report stays in the queue until the service has said of this very report that it is accepted, known or refused for
-good. Nothing raw is queued, logged or sent. The terms of a campaign are pinned by their hash when it is joined.
+A report stays in the queue until the service has answered for this report: accepted, known, or refused for good. Raw
+readings are never queued, logged or sent. The device pins the hash of a campaign's terms when it joins.
 """
 
 import json
@@ -28,14 +28,21 @@ from halfmask_device.times import moment
 from halfmask_device.transport import ServiceClient, ServiceError
 
 BATCH = 1000
-"""Reports of a request: well below the protocol's 10,000 and a mebibyte."""
+"""Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
 
 BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
 
 
 @dataclass(frozen=True)
 class Membership:
-    """What a device keeps of a campaign it is in. ``token`` is a secret."""
+    """What a device stores about a campaign that it joined.
+
+    ``setting``  id of the current setting on the campaign's menu
+    ``pinned``   hash of the terms that were joined
+    ``token``    the producer's secret
+    ``past``     ids of earlier settings, whose reports remain valid
+    ``left``     whether the device has left the campaign
+    """
 
     address: str
     campaign: str
@@ -49,21 +56,26 @@ class Membership:
 
     @cached_property
     def terms(self) -> CampaignTerms:
-        """The offer as it was joined."""
+        """The offer as it was when the device joined."""
         return CampaignTerms.read(self.offer)
 
 
 @lru_cache(maxsize=1024)
 def _kept(plain: str) -> Membership:
-    """A membership as it is stored. The same text comes again with every reading, so it is read once."""
+    """Return the membership stored as this JSON text, cached because the same text is parsed with every reading."""
     row = json.loads(plain)
     return Membership(**(row | {"past": tuple(row["past"])}))
 
 
 @dataclass
 class Sent:
-    """What became of the queue: outcomes by name, what was earned by currency, how many still wait, and what should be
-    known."""
+    """The result of sending the queue.
+
+    ``outcomes``  number of reports by outcome
+    ``earned``    rewards by currency
+    ``waiting``   number of reports still without a receipt
+    ``notes``     messages for the user
+    """
 
     outcomes: Counter[str] = field(default_factory=Counter)
     earned: Counter[str] = field(default_factory=Counter)
@@ -73,7 +85,12 @@ class Sent:
 
 @dataclass
 class Queued:
-    """What became of readings: how many reports were queued or known, and why others were not."""
+    """The result of queueing readings.
+
+    ``reports``  number of reports that are in the queue, new or already known
+    ``refused``  number of other readings, by reason
+    ``notes``    messages for the user
+    """
 
     reports: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -81,7 +98,10 @@ class Queued:
 
 
 def levels(terms: CampaignTerms) -> dict[str, list[str]]:
-    """What a campaign says of each setting of its menu: its name where it has one, the setting, what a report earns."""
+    """Return for each setting id of a campaign's menu its name, the setting and the reward per report.
+
+    A name or reward that the campaign does not state is left out.
+    """
     offer, found = terms.offer, {}
     for entry in offer["menu"]["settings"]:
         reward, name = (offer.get("rewards") or {}).get(entry["id"]), entry.get("name")
@@ -92,9 +112,11 @@ def levels(terms: CampaignTerms) -> dict[str, list[str]]:
 
 
 class Sharer:
-    """One meter in any number of campaigns. ``service`` makes the client of an address: the seam for tests.
+    """One meter in any number of campaigns.
 
-    A device is begun when it first joins, and by nothing that fails before; without ``create``, never.
+    ``state``    folder of the device; a new device is created there on the first successful join
+    ``service``  makes the client for an address; tests pass another one
+    ``create``   if False, a device that does not exist is an error and is never created
     """
 
     def __init__(
@@ -112,13 +134,16 @@ class Sharer:
     def join(
         self, address: str, campaign: str | None = None, setting: str | None = None, invitation: str | None = None
     ) -> Membership:
-        """Join a campaign of a service by one of its settings; the only campaign where none is named."""
+        """Join a campaign of a service with one of its settings.
+
+        ``campaign`` may be omitted if the service has only one.
+        """
         service = self._service(address)
         found = self._offer(service, campaign)
         terms, id = CampaignTerms.read(found), str(found.get("campaign", ""))
         if any(
             each.campaign == id for each in self.memberships()
-        ):  # wherever: it must count once, and the queue is its
+        ):  # at any address: the device must count once, and the queue is kept by campaign id
             raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
@@ -131,15 +156,19 @@ class Sharer:
     def _enter(
         self, service: ServiceClient, offer: dict[str, object], producer: str, setting: str, token: str
     ) -> Membership:
-        """Keep a new membership. What this service was told when the device was in the campaign before stays told."""
+        """Store a new membership.
+
+        If the device was in this campaign at this address before, its earlier settings are kept in ``past``, because
+        the reports made with them remain valid.
+        """
         terms, id = CampaignTerms.read(offer), str(offer["campaign"])
         before = [each for each in self.memberships(left=True) if each.campaign == id]
-        here = [each for each in before if each.address == service.address]  # another must not hear what this one did
+        here = [each for each in before if each.address == service.address]  # another must not learn of it
         told = dict.fromkeys(past for each in here for past in (*each.past, each.setting))
         past = tuple(each for each in told if each in terms.menu and each != setting)
         member = Membership(service.address, id, producer, setting, terms.terms_hash(), offer, token, past)
         with self.state.memory() as memory:
-            if any(each.left for each in before):  # its token still reads what it earned
+            if any(each.left for each in before):  # kept, because its token still reads its rewards
                 earlier = (f"{id} before {producer}", id)
                 memory.execute("UPDATE campaigns SET id = ? WHERE id = ?", earlier)
                 memory.execute("UPDATE queue SET campaign = ? WHERE campaign = ?", earlier)
@@ -147,7 +176,10 @@ class Sharer:
         return member
 
     def adopt(self, address: str, campaign: str, token: str) -> Membership:
-        """Keep a membership that was made elsewhere, by its token; one that is kept already needs no answer."""
+        """Store a membership that was made elsewhere, given its token.
+
+        If it is stored already, the service is not asked.
+        """
         for each in self.memberships():
             if each.campaign == campaign and each.token == token:
                 return each
@@ -170,7 +202,7 @@ class Sharer:
         return dict(offers[0])
 
     def change(self, campaign: str, setting: str) -> Membership:
-        """Share by another setting from here on; what was reported stays reported by the old one."""
+        """Use another setting from now on; readings already reported keep their reports."""
         member = self.member(campaign)
         if setting not in member.terms.menu:
             raise OptionError(f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'")
@@ -181,7 +213,7 @@ class Sharer:
         return changed
 
     def leave(self, campaign: str) -> Membership:
-        """Leave: the service withdraws reports of open periods, and what is still queued is dropped."""
+        """Leave a campaign: the service withdraws reports of open periods, and queued reports are deleted."""
         member = self.member(campaign)
         self._service(member.address).ask("DELETE", "/v1/me", member.token)
         left = replace(member, left=True)
@@ -191,7 +223,7 @@ class Sharer:
         return left
 
     def memberships(self, *, left: bool = False) -> list[Membership]:
-        """The campaigns this device is in; with ``left`` also those it was in."""
+        """Return the campaigns this device is in; with ``left``, also those it has left."""
         if self._create and not holds_device(self._folder):
             return []
         with self.state.memory() as memory:
@@ -199,7 +231,7 @@ class Sharer:
         return [each for each in found if left or not each.left]
 
     def member(self, campaign: str | None = None) -> Membership:
-        """The membership of that campaign, or the only one."""
+        """Return the membership of ``campaign``, or the only membership if it is None."""
         found = [each for each in self.memberships() if campaign in (None, each.campaign)]
         if len(found) != 1:
             named = ", ".join(each.campaign for each in self.memberships()) or "none: join one first"
@@ -215,10 +247,10 @@ class Sharer:
         memory.execute("INSERT OR REPLACE INTO campaigns VALUES (?, ?)", (member.campaign, json.dumps(asdict(member))))
 
     def put(self, readings: Iterable[tuple[str, Value]], *, first: int = 1) -> Queued:
-        """Mask readings for every campaign and queue the reports, on disk when this returns.
+        """Mask readings for every campaign and queue the reports, which are on disk when this returns.
 
-        Another value for a time that was reported is not masked: the service keeps the first, so it would be a look
-        for nothing.
+        A different value for a time that was already reported is refused: the service keeps the first report, so a
+        second would reveal more about the readings to no purpose. ``first`` is the number of the first row in errors.
         """
         queued, rest = Queued(), iter(readings)
         members = self.memberships()
@@ -234,7 +266,11 @@ class Sharer:
         return queued
 
     def send(self) -> Sent:
-        """Send what is queued, and keep what has no receipt. A campaign that fails holds up no other."""
+        """Send the queued reports, and keep those without a receipt.
+
+        A campaign that fails does not hold up the others; its error becomes a note. If all fail, the first error is
+        raised.
+        """
         sent, failed, members = Sent(), list[HalfmaskError](), self.memberships()
         for member in members:
             try:
@@ -298,15 +334,16 @@ class Sharer:
         for (number, *_), result in zip(rows, results, strict=True):
             outcome = result.code or "refused" if result.status == "refused" else result.status
             sent.outcomes[outcome] += 1
-            if outcome != "future":  # its time will come
+            if outcome != "future":  # stays queued until its time has come
                 sent.earned[str(member.offer.get("currency", ""))] += result.reward or 0
                 done.append((outcome, result.reward or 0, number))
         with self.state.memory() as memory:
             memory.executemany("UPDATE queue SET outcome = ?, reward = ? WHERE number = ?", done)
 
     def standings(self) -> list[tuple[Membership, dict[str, tuple[int, int]]]]:
-        """Every campaign that this device is or was in, the latest time first, with reports and rewards by outcome;
-        ``waiting`` has no receipt yet.
+        """Return every campaign that this device is or was in, with (reports, rewards) by outcome.
+
+        The current membership of a campaign comes before earlier ones. The outcome ``waiting`` means no receipt yet.
         """
         with self.state.memory() as memory:
             members = memory.execute("SELECT id, plain FROM campaigns ORDER BY id").fetchall()
@@ -321,10 +358,10 @@ class Sharer:
 
 
 class Member:
-    """A producer by the address of its campaign, ``http://HOST/v1/campaigns/ID``, and its token.
+    """A producer that joined one campaign, given its address ``http://HOST/v1/campaigns/ID`` and its token.
 
-    It masks each reading once, queues the report in its state folder, and sends until there is a receipt; a service
-    that is away is waited for with growing, random pauses, and what is queued outlives the process.
+    It masks each reading once, queues the report in its state folder, and sends until it has a receipt. If the service
+    does not answer, it tries again after growing, random pauses. The queue is on disk, so it survives a restart.
     """
 
     def __init__(
@@ -342,14 +379,14 @@ class Member:
         self.membership = self.sharer.adopt(address, id, token)
 
     def report(self, time: str, value: Value) -> Queued:
-        """Mask and queue one reading, on disk when this returns."""
+        """Mask one reading and queue its report, which is on disk when this returns."""
         return self.reports([(time, value)])
 
     def reports(self, readings: Iterable[tuple[str, Value]]) -> Queued:
         return self.sharer.put(readings)
 
     def send(self) -> Sent:
-        """Send what is queued, and keep what has no receipt."""
+        """Send the queued reports, and keep those without a receipt."""
         return self.sharer.send()
 
     def leave(self) -> Membership:
@@ -357,7 +394,10 @@ class Member:
 
 
 class _Lane:
-    """One campaign's way from readings to the queue. ``zone`` is that of times without an offset, if there is one."""
+    """Masks and queues readings for one campaign.
+
+    ``zone`` is the time zone of times without an offset; None if the campaigns differ.
+    """
 
     def __init__(self, state: State, member: Membership, queued: Queued, zone: str | None) -> None:
         self._state, self._member, self._queued, self._zone = state, member, queued, zone
@@ -382,7 +422,7 @@ class _Lane:
             try:
                 when, text, canonical, day = _read(time, self._zone)
             except ReadingError:
-                _instant(time, self._zone, f"row {row}, column time: the time")  # the same error, with its place
+                _instant(time, self._zone, f"row {row}, column time: the time")  # the same error, with the row
                 raise
             steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
             if steps in self._ends and self._beyond(value):
@@ -392,9 +432,7 @@ class _Lane:
             elif not self._campaign.begins <= when < self._campaign.ends:
                 self._queued.refused["outside_campaign"] += 1
             elif self._every and not _aligned(when, self._campaign.time_zone, self._every):
-                self._queued.refused["unaligned"] += (
-                    1  # the service would refuse it, and it would be a look for nothing
-                )
+                self._queued.refused["unaligned"] += 1  # the service would refuse it, so it is not masked
             elif day < self._state.secret.day:
                 self._queued.refused["forgotten"] += 1
             else:
@@ -423,22 +461,22 @@ class _Lane:
 
 @lru_cache(maxsize=4096)
 def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
-    """A time as an instant, as it is sent, in the one spelling that noise is drawn for, and its day."""
+    """Return a time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
     when = _instant(time, zone, "the time")
     return when, instant_text(when), *moment(instant_text(when))
 
 
 def _aligned(when: int, zone: str, minutes: int) -> bool:
-    """Whether an instant is a whole number of so many minutes after the hour, where the campaign is."""
+    """Whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
     try:
         local = at(when).astimezone(ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError):
-        local = at(when)  # no time zones on this device: the service looks again
+        local = at(when)  # no time zones on this device: UTC here, and the service checks again
     return not (local.minute % minutes or local.second or local.microsecond)
 
 
 def _instant(time: str, zone: str | None, place: str) -> int:
-    """Microseconds since 1970; a time without an offset is one of the campaigns' time zone."""
+    """Return microseconds since 1970; a time without an offset is read in the time zone ``zone``."""
     text, day = moment(time, place)
     found = datetime.fromisoformat(text) if day >= 0 else None
     if found is None:
@@ -449,7 +487,7 @@ def _instant(time: str, zone: str | None, place: str) -> int:
 
 
 def _local(found: datetime, zone: str | None, place: str) -> datetime:
-    if zone is None:  # in each campaign's own it would be two times, and the same reading would be told twice
+    if zone is None:  # read in each campaign's zone it would become two times, and one reading would be masked twice
         raise ReadingError(
             f"{place} has no offset, and the campaigns of this device differ in time zone: add one, like Z"
         )

@@ -1,13 +1,14 @@
-"""What a device remembers, in a folder that nobody else may read or write. Processes and threads may share it.
+"""The state folder of a device, which no other user may read or write. Processes and threads may share it.
 
-    secret          the keys (`halfmask_device.secret`); the same file stands beside the folder
-    terms.json      what `halfmask_device.terms` keeps, sealed by the secret
-    limit.json      what `halfmask_device.limit` keeps, likewise
-    memory.sqlite   for each sensor, time and law a hash of which value was reported; how many reports each day has;
-                    coarser laws that a limit moved to; campaigns and tokens, masked reports and their receipts
+    secret          the keys (`halfmask_device.secret`); a second copy lies next to the folder
+    terms.json      the terms (`halfmask_device.terms`), sealed with the secret
+    limit.json      the limit (`halfmask_device.limit`), sealed likewise
+    memory.sqlite   for each sensor, time and law a hash of the reported value; the number of reports per day; coarser
+                    laws that a limit switched to; campaigns and tokens, masked reports and their receipts
 
-Noise is not stored: it follows from the secret. The memory may be lost or rolled back without a second look at any
-reading under the same setting; what is lost with it is the notice of revisions and of changed settings, and counts.
+Noise is not stored, because it is derived from the secret. If the memory is lost or rolled back, every reading still
+gets the same report under the same setting. What is lost is the detection of revisions and changed settings, and the
+counts.
 """
 
 import os
@@ -45,7 +46,7 @@ _MENDED = (
 
 
 class State:
-    """The memory of one device; a new one is begun where there is none, unless ``create`` says not to."""
+    """The state of one device in ``folder``. A new device is created if there is none, unless ``create`` is False."""
 
     def __init__(self, folder: str | Path, *, create: bool = True) -> None:
         self.folder = Path(folder)
@@ -63,21 +64,21 @@ class State:
             private(self._store)
             self._connection: sqlite3.Connection | None = None
             self._process, self._lock = os.getpid(), threading.RLock()
-            self._synchronous = "NORMAL"  # whole after a loss of power, if a little behind
+            self._synchronous = "NORMAL"  # after a power loss intact, without the last transactions
             with self.memory() as memory:
                 verdict = memory.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}")
 
     def forget(self, before: int) -> None:
-        """Delete the keys of days before ``before``, and what is remembered of them stays unreadable hashes."""
+        """Delete the keys of all days before ``before``; the hashes stored for those days can no longer be checked."""
         with self._plainly():
             self.secret = self.secret.forget(before)
             keep(self.folder, self.secret)
             self.keys = Keys(self.secret)
 
     def forget_before(self, date: str) -> None:
-        """`forget` days before a date like 2026-11-16."""
+        """Call `forget` for the days before a date like 2026-11-16."""
         try:
             day = day_of(date)
         except ValueError as error:
@@ -88,7 +89,7 @@ class State:
 
     @contextmanager
     def memory(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is stored, or nothing. Locks keep other threads and processes out meanwhile."""
+        """Open one transaction: all of it is stored, or nothing. Locks keep other threads and processes out."""
         with self._alone() as memory:
             memory.execute("BEGIN IMMEDIATE")
             try:
@@ -101,7 +102,7 @@ class State:
 
     @contextmanager
     def _alone(self) -> Iterator[sqlite3.Connection]:
-        """The connection of this process, for one thread at a time. One from before a fork is left to the parent."""
+        """Yield the connection of this process, to one thread at a time. After a fork the child opens a new one."""
         if self._process != os.getpid():
             self._process, self._lock, self._connection = os.getpid(), threading.RLock(), None
         with self._lock, self._plainly():
@@ -118,20 +119,20 @@ class State:
         return connection
 
     def durable(self) -> None:
-        """From here on every transaction is on disk when it ends: for what is queued, which nothing else holds."""
+        """From now on wait until each transaction is on disk: for the queue, which is stored nowhere else."""
         self._synchronous = "FULL"
         with self._alone() as memory:
             memory.execute("PRAGMA synchronous = FULL")
 
     def fleeting(self) -> None:
-        """From here on nothing is waited for, nor shared: for simulated devices, whose power does not fail."""
+        """From now on do not wait for the disk, and lock out other processes: for simulated devices."""
         with self._alone() as memory:
             memory.execute("PRAGMA locking_mode = EXCLUSIVE")
             memory.execute("PRAGMA synchronous = OFF")
             memory.execute("PRAGMA journal_mode = MEMORY")
 
     def close(self) -> None:
-        """Give the store back; it opens again when it is needed."""
+        """Close the connection; it opens again when it is needed."""
         if self._connection is not None and self._process == os.getpid():
             self._connection.close()
         self._connection = None
@@ -145,11 +146,11 @@ class State:
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
-        """Turn what SQLite and the system say into errors that name the folder."""
+        """Translate errors of SQLite and the system into ours, which name the folder."""
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the rest of the code tells the kind
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the higher bits are details
                 raise FileFormatError(f"{self.folder / MEMORY} is damaged ({error}): {_MENDED}") from error
             raise RunError(f"the state in {self.folder} cannot be used ({error}): nothing was reported") from error
         except OSError as error:
@@ -157,12 +158,12 @@ class State:
 
 
 def holds_device(folder: Path) -> bool:
-    """Whether a device was begun there; of a folder that was emptied, the secret beside it tells."""
+    """Whether a device was created there; for an emptied folder, the copy of the secret next to it shows this."""
     return any(path.exists() for path in (folder / TERMS, folder / MEMORY, *places(folder)))
 
 
 def can_begin(folder: Path) -> None:
-    """Raise an error where no device could be begun: before a service is asked for a token, which would be lost."""
+    """Raise an error if a device cannot be created there; checked before joining, or the token would be lost."""
     if folder.is_dir():
         own_folder(folder)
         _not_of_old(folder)
@@ -178,7 +179,7 @@ def _not_of_old(folder: Path) -> None:
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log. SQLite refuses at once while another process does so too: it is asked again."""
+    """Switch to a write-ahead log. Retry while another process does the same, because SQLite then fails at once."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -192,7 +193,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 def known_tags(memory: sqlite3.Connection, slots: Sequence[int]) -> dict[int, int]:
-    """The tags of those slots that have one."""
+    """Return the stored tags by slot; slots without a tag are left out."""
     found: dict[int, int] = {}
     for start in range(0, len(slots), 500):  # SQLite's least limit of parameters is 999
         part = slots[start : start + 500]
@@ -201,7 +202,7 @@ def known_tags(memory: sqlite3.Connection, slots: Sequence[int]) -> dict[int, in
 
 
 def add_counts(memory: sqlite3.Connection, law: str, days: Iterable[tuple[int, int, int]]) -> None:
-    """Add (day, reports, revisions) to what is counted of a law."""
+    """Add (day, reports, revisions) to the counts of a law."""
     memory.executemany(
         "INSERT INTO counts VALUES (?, ?, ?, ?) ON CONFLICT (day, law) DO UPDATE SET "
         "reports = reports + excluded.reports, revisions = revisions + excluded.revisions",

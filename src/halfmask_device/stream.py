@@ -1,4 +1,4 @@
-"""Readings through a pipe: CSV in, the same rows out with the values masked."""
+"""Masking of a CSV stream: rows come in, the same rows go out with the values masked."""
 
 import csv
 import io
@@ -12,11 +12,11 @@ from halfmask_device.producer import BATCH, Producer
 CHUNK = 1 << 16
 STANDARD = "standard input"
 LONGEST = 1 << 20
-"""Bytes of a line; what is longer is no row of readings, and must not fill the memory."""
+"""Most bytes of a line; a longer one is not a row of readings, and must not fill the memory."""
 
 
 class ByteSource(Protocol):
-    """A stream of bytes that gives what it has, without waiting for more."""
+    """A stream whose ``read1`` returns the bytes that are available, without waiting for more."""
 
     def read1(self, size: int, /) -> bytes: ...
 
@@ -24,11 +24,11 @@ class ByteSource(Protocol):
 def mask_csv(
     source: ByteSource, target: BinaryIO, producer: Producer, *, time: str, value: str, sensor: str | None = None
 ) -> int:
-    """Mask the column ``value``; all other columns pass as they are, in the same order. Returns how many rows.
+    """Mask the column ``value``, copy all other columns unchanged, and return the number of rows.
 
-    Rows go out as they come in: what the pipe delivers at once is masked, stored and written before the next read.
-    A missing reading stays empty. Errors count rows from the first one after the header; rows before one that may not
-    be reported go out.
+    Rows are written as they arrive: what one read returns is masked, stored and written before the next read. A missing
+    value stays empty. Errors count rows from 1, the first row after the header. If a reading may not be reported, the
+    rows before it are still written.
     """
     names = {"time": time, "value": value} | ({"sensor": sensor} if sensor else {})
     table = _Table(source, names, STANDARD)
@@ -39,7 +39,7 @@ def mask_csv(
         try:
             masked.extend(_masked(rows, first, table, producer))
         finally:
-            _write(target, masked)  # where it stops, those before it: they are charged
+            _write(target, masked)  # also after an error: the ledger has counted these rows
         done += len(rows)
     return done
 
@@ -47,7 +47,11 @@ def mask_csv(
 def csv_batches(
     source: ByteSource, time: str, value: str, *, most: int = BATCH, name: str = STANDARD
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Times and values as they arrive, in batches, each with the number of its first row; ``name`` is for errors."""
+    """Yield batches of (time, value) as they arrive, each with the number of its first row.
+
+    ``most``  largest number of rows in a batch
+    ``name``  name of the source in errors
+    """
     table = _Table(source, {"time": time, "value": value}, name)
     at, value_at = table.places
     for first, rows in table.batches(most):
@@ -55,7 +59,7 @@ def csv_batches(
 
 
 class _Table:
-    """CSV of a stream: the ``header``, and the ``places`` in it of the columns that have a role."""
+    """CSV from a stream: the ``header``, and ``places``, the positions of the columns that were named."""
 
     def __init__(self, source: ByteSource, columns: Mapping[str, str], name: str) -> None:
         self._lines = Lines(source, name)
@@ -63,12 +67,12 @@ class _Table:
         header = next(self._rows, None)
         if header is None:
             raise SourceError(f"{name} is empty: the names of the columns must come first, then readings")
-        header[0] = header[0].removeprefix("\ufeff")  # a mark that some programs put before the text
+        header[0] = header[0].removeprefix("\ufeff")  # the byte order mark that some programs write
         self.header = header
         self.places = [_place(header, column, role, name) for role, column in columns.items()]
 
     def batches(self, most: int) -> Iterator[tuple[int, list[list[str]]]]:
-        """Rows as they arrive, at most so many at once, with the number of the first."""
+        """Yield rows as they arrive, at most ``most`` at once, with the number of the first."""
         first, pending = 1, list[list[str]]()
         for row in self._rows:
             if len(row) != len(self.header):
@@ -83,7 +87,10 @@ class _Table:
 
 
 class Growing:
-    """A file that others append to: where it ends, wait and look again. ``idle`` is called before each wait."""
+    """A file that another program appends to.
+
+    At its end ``idle`` is called, which waits and returns whether to read again.
+    """
 
     def __init__(self, file: BinaryIO, idle: Callable[[], bool]) -> None:
         self._file, self._idle = file, idle
@@ -96,14 +103,14 @@ class Growing:
 
 
 class Lines(Iterator[str]):
-    """Lines of a stream as they arrive; ``drained`` once the next one must be waited for."""
+    """Lines of a stream as they arrive."""
 
     def __init__(self, source: ByteSource, name: str = STANDARD) -> None:
         self.name, self._source, self._whole, self._rest = name, source, deque[bytes](), b""
 
     @property
     def drained(self) -> bool:
-        """Whether no whole line is at hand but blank ones, which are no rows."""
+        """Whether the next row has to be waited for: no complete line is buffered, except blank ones."""
         return not any(map(bytes.strip, self._whole))
 
     def __next__(self) -> str:
@@ -128,7 +135,7 @@ class Lines(Iterator[str]):
 
 
 def _rows(lines: Lines) -> Iterator[list[str]]:
-    """Rows that are not blank."""
+    """Yield the rows that are not blank."""
     reader = csv.reader(lines)
     try:
         yield from filter(None, reader)
@@ -137,7 +144,10 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
 
 
 def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> int:
-    """Where the column is; a cell with a digit may be a reading, for want of a header or a comma, and is not shown."""
+    """Return the position of the column ``name``.
+
+    The error lists only header cells without a digit. Others may be readings, if the header or a comma is missing.
+    """
     count = header.count(name)
     if count != 1:
         named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"

@@ -1,4 +1,4 @@
-"""The terms on which a device shares: setting, lattice, columns and menu; sealed in its ``terms.json``."""
+"""The terms on which a device shares: setting, lattice, columns and menu, stored and sealed in its ``terms.json``."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ VERSION = 2
 STEP = "0.001"
 MENU = Path("menu.json")
 WIDEST = 10**6
-"""Either end of the range where none is published: hardly a range, and guarantees for it are as weak as it is wide."""
+"""Both ends of the range, as +-WIDEST, if none is published. Guarantees for so wide a range are weak."""
 MENU_FORMAT = "halfmask menu"
 MENU_VERSION = 1
 COLUMNS = {"time": "time", "value": "value"}
@@ -29,10 +29,12 @@ COLUMNS = {"time": "time", "value": "value"}
 
 @dataclass(frozen=True)
 class Terms:
-    """``setting`` is written out, or an id of ``menu``, which maps ids to settings; a device can draw its noise.
+    """The terms of one device, valid by construction: the noise of the setting can be drawn on the lattice.
 
-    ``columns`` names those of the roles time, value and, where a device has several, sensor. ``past`` are settings that
-    the device shared by before: what was reported by them stands.
+    ``setting``  a setting, or an id of the menu
+    ``menu``     maps ids to settings
+    ``columns``  names of the columns for time, value and, if the device has several, sensor
+    ``past``     earlier settings; readings reported with them keep their reports
     """
 
     setting: str
@@ -46,18 +48,18 @@ class Terms:
 
     @property
     def published(self) -> bool:
-        """Whether the range is one that somebody named."""
+        """Whether the range was chosen: both ends lie within half of the default, +-`WIDEST`."""
         return max(abs(float(self.lattice.low)), abs(float(self.lattice.high))) < WIDEST / 2
 
     @property
     def setting_text(self) -> str:
-        """The setting written out."""
+        """The setting itself, also if ``setting`` is an id of the menu."""
         return self.menu.get(self.setting, self.setting)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller says of the terms; None is what it leaves to the terms that are stored."""
+    """The terms that a caller asks for; None keeps what is stored."""
 
     setting: str | None = None
     menu: Path | None = None
@@ -68,10 +70,10 @@ class Asked:
 
 
 def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
-    """The terms of a device: those that are stored, or on first use those that are asked for, which are then stored.
+    """Return the terms of a device: the stored ones, or on first use those asked for, which are then stored.
 
-    What is asked for must agree with what is stored. ``change`` takes another setting, menu or columns from here on;
-    the lattice never changes, because the noise that is remembered belongs to it.
+    Raise an OptionError if the terms asked for differ from the stored ones. ``change`` allows another setting, menu or
+    columns from now on. The lattice can never change, because the remembered reports belong to it.
     """
     if (folder / FILE).exists():
         state = State(folder)
@@ -98,7 +100,7 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
 
 
 def _changed(state: State, stored: Terms, new: Terms) -> Terms:
-    """Other terms from here on; what was reported by the old setting stays known by it."""
+    """Store new terms, with the old setting among ``past``, so that its reports are kept."""
     past = dict.fromkeys((*stored.past, stored.setting_text))
     past.pop(new.setting_text, None)
     changed = replace(new, past=tuple(past))
@@ -111,7 +113,7 @@ def _changed(state: State, stored: Terms, new: Terms) -> Terms:
 
 
 def _first(folder: Path, asked: Asked) -> Terms:
-    """The terms of first use: the setting must be named; step, range and columns have defaults."""
+    """Return the terms of first use: the setting is required; step, range and columns have defaults."""
     if asked.setting is None:
         raise OptionError(f"{folder} has no terms yet: name `setting`, like laplace:0.5, or C together with `menu`")
     if (asked.low is None) != (asked.high is None):
@@ -124,7 +126,7 @@ def _first(folder: Path, asked: Asked) -> Terms:
 
 
 def _widest(step: str) -> str:
-    """The largest multiple of the step within `WIDEST`; of what is no step, `Lattice` will say so."""
+    """Return the largest multiple of the step within `WIDEST`; `Lattice` raises the error for an invalid step."""
     try:
         return str(Decimal(step) * max(WIDEST // Decimal(step), Decimal(1)))
     except ArithmeticError:
@@ -132,16 +134,16 @@ def _widest(step: str) -> str:
 
 
 def _menu_at_hand(setting: str) -> dict[str, str]:
-    """The ``menu.json`` of the working folder, where an id is asked for and no menu is named, as other commands do."""
+    """Return the settings of ``menu.json`` in the working folder if ``setting`` is an id, as other commands do."""
     named = ":" not in setting and setting != "none"
     return read_menu_settings(MENU) if named and MENU.is_file() else {}
 
 
 def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
-    """Store terms where there are none; return those that are stored, whose lattice must be the same.
+    """Store the terms if none are stored, and return the stored ones. The lattice must be equal.
 
-    Another setting than the stored one needs the consent ``change``: readers of the reports rely on it, and so may the
-    producer, who was promised noise.
+    A setting other than the stored one needs ``change``, because readers of the reports rely on the stored one, and so
+    may the producer, who was promised its noise.
     """
     path = state.folder / FILE
     stored = read_terms(state)
@@ -181,7 +183,7 @@ def _shown(terms: Terms) -> str:
 
 
 def _chosen(setting: str, menu: Mapping[str, str]) -> str:
-    """The id, or the setting in the words that are stored."""
+    """Return the id if it is on the menu, else the setting in its canonical text."""
     if setting in menu:
         return setting
     if ":" not in setting and setting != "none":
@@ -193,7 +195,7 @@ def _chosen(setting: str, menu: Mapping[str, str]) -> str:
 
 
 def read_menu_settings(path: Path) -> dict[str, str]:
-    """Id and setting of each entry of a ``menu.json``; nothing else of it concerns a device."""
+    """Return the settings of a ``menu.json`` by id; a device needs nothing else from it."""
     try:
         plain = json.loads(path.read_bytes())
         _check_menu(plain, path)
@@ -208,7 +210,7 @@ def read_menu_settings(path: Path) -> dict[str, str]:
 
 
 def _check_menu(plain: Any, path: Path) -> None:
-    """A menu that names a format must name ours, in a version that is known; one written by hand may name none."""
+    """Raise a FileFormatError if the menu states another format or version; a handwritten menu may state none."""
     if not isinstance(plain, dict) or plain.get("format", MENU_FORMAT) != MENU_FORMAT:
         raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'")
     version = plain.get("version", MENU_VERSION)
@@ -217,7 +219,7 @@ def _check_menu(plain: Any, path: Path) -> None:
 
 
 def read_terms(state: State) -> Terms | None:
-    """The stored terms, or None where there are none; terms that this device did not write are refused."""
+    """Return the stored terms, or None if there are none. Raise a FileFormatError if this device did not write them."""
     path = state.folder / FILE
     try:
         plain = json.loads(path.read_bytes())
@@ -236,7 +238,7 @@ def read_terms(state: State) -> Terms | None:
 
 
 def _read(plain: dict[str, Any]) -> Terms:
-    """Terms whose seal is right, so that they are as this program wrote them."""
+    """Return the terms of a file whose seal was verified, so its fields need no further check."""
     return Terms(
         plain["setting"],
         Lattice(plain["step"], plain["low"], plain["high"]),

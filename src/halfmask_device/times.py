@@ -1,4 +1,4 @@
-"""When a reading was taken: one spelling for each time, and the day whose key masks it."""
+"""Times of readings: normalize the spelling of a time, and find the day whose key masks it."""
 
 import re
 from datetime import UTC, date, datetime
@@ -10,22 +10,23 @@ _CLOCK = re.compile(
 )
 _EPOCH = date(1970, 1, 1).toordinal()
 UNDATED = -(1 << 15)
-"""The day of times whose day cannot be read."""
+"""The day number of times whose date cannot be parsed."""
 LAST = 1 << 16
-"""Days that a device has keys for: to the year 2149."""
+"""Number of days from 1970 on that a device has keys for: up to the year 2149."""
 _DATE = 10
-"""Characters of a date, 2026-11-16."""
+"""Number of characters of a date, like 2026-11-16."""
 _MEMO = 1 << 17
-"""Clock times whose spelling is kept at hand while the program runs: a day has 86,400 seconds."""
+"""Most clock times whose spelling is cached: a day has 86,400 seconds."""
 _days: dict[str, int] = {}
 _clocks: dict[str, str] = {}
 
 
 def moment(text: str, place: str = "the time") -> tuple[str, int]:
-    """A time in its one spelling, and its day since 1970 (in UTC where the time has an offset).
+    """Return a time in its normalized spelling, and its day since 1970, both in UTC if the time has an offset.
 
-    ISO 8601 in all its spellings, and seconds or milliseconds since 1970 (10 or 13 digits). What has no readable date
-    is taken as it is written, on the day `UNDATED`. A time of day names no single reading and is refused.
+    It accepts ISO 8601, and seconds or milliseconds since 1970 (10 or 13 digits). A text without a date that can be
+    parsed is kept as it is, on the day `UNDATED`. Raise a ReadingError for a time of day without a date, because it
+    does not identify one reading.
     """
     day, clock = _days.get(text[:_DATE]), _clocks.get(text[_DATE:])
     if day is not None and clock is not None:
@@ -52,9 +53,9 @@ def moment(text: str, place: str = "the time") -> tuple[str, int]:
 
 
 def _remember(text: str, spelled: str, day: int) -> None:
-    """Keep a date and a clock time that are spelled apart: any such date with any such clock is then known.
+    """Cache the date and the clock time separately, so that any combination of cached ones need not be parsed.
 
-    So it is where the spelling has the text's own date, as it has without an offset or with that of UTC.
+    This is valid only if the normalized spelling keeps the date of the text, as without an offset or with that of UTC.
     """
     date_, clock = text[:_DATE], text[_DATE:]
     apart = spelled[:_DATE] == date_ and clock[1:9] == spelled[_DATE + 1 :][:8] and clock[9:] in ("", "Z", "+00:00")
@@ -74,10 +75,10 @@ def _undated(stripped: str, place: str) -> tuple[str, int]:
 
 
 def day_text(day: int) -> str:
-    """A day since 1970 as a date; ``undated`` for `UNDATED`."""
+    """Return a day since 1970 as a date; ``undated`` for `UNDATED`."""
     return "undated" if day == UNDATED else date.fromordinal(day + _EPOCH).isoformat()
 
 
 def day_of(text: str) -> int:
-    """Days since 1970 of a date like 2026-11-16."""
+    """Return the days since 1970 of a date like 2026-11-16."""
     return date.fromisoformat(text).toordinal() - _EPOCH

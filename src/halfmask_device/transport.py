@@ -1,4 +1,4 @@
-"""How a device speaks to a service: JSON over HTTP, tried again with growing, random pauses. Nothing is logged."""
+"""HTTP client of a device: JSON requests to a service, retried after growing, random pauses. Nothing is logged."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from halfmask_device.errors import OptionError, RunError
 
 Answer = tuple[int, Mapping[str, str], bytes]
 Transport = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
-"""Method, address, headers and body in; status, headers and body out; an OSError where nobody answers."""
+"""Maps method, address, headers and body to status, headers and body; raises an OSError if there is no answer."""
 TIMEOUT = 30.0
 MOST_BYTES = 1 << 24
 CUT_OFF = "its answer is not HTTP, or was cut off"
@@ -23,12 +23,12 @@ AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504, 507))
 
 
 def urllib_transport(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-    """The standard library's client. Redirections are not followed: a token must not go elsewhere."""
+    """Send one request with the standard library. Redirects are not followed: a token must not go elsewhere."""
     request = urllib.request.Request(address, data=body, headers=dict(headers), method=method)
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as answer:
             content = answer.read(MOST_BYTES)
-            if answer.length and len(content) < MOST_BYTES:  # a cut connection gives less than was told
+            if answer.length and len(content) < MOST_BYTES:  # shorter than Content-Length: cut off
                 raise OSError(0, CUT_OFF)
             return answer.status, dict(answer.headers), content
     except urllib.error.HTTPError as error:
@@ -47,7 +47,11 @@ _OPENER = urllib.request.build_opener(_Stay)
 
 
 class ServiceError(RunError):
-    """The service said no; ``status`` and ``said`` are its own. It never holds what was sent."""
+    """The service answered with an error. It never contains what was sent.
+
+    ``status``  HTTP status
+    ``said``    the service's error code
+    """
 
     code = "service"
 
@@ -58,7 +62,12 @@ class ServiceError(RunError):
 
 @dataclass(frozen=True)
 class ServiceClient:
-    """One service by its address. ``tries`` counts attempts of a request; pauses grow from ``pause`` to ``longest``."""
+    """A client of one service.
+
+    ``tries``    most attempts per request
+    ``pause``    seconds of the first pause between attempts; it doubles each time
+    ``longest``  longest pause, in seconds
+    """
 
     address: str
     transport: Transport = urllib_transport
@@ -71,14 +80,18 @@ class ServiceClient:
         try:
             parts = urlsplit(self.address)
             fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # a port that is no number, a bracket too few
+        except ValueError:  # a port that is not a number, or a missing bracket
             fine = False
         if not fine or not self.address.isascii() or not self.address.isprintable() or " " in self.address:
             raise OptionError("the service's address is no http:// or https:// address: write it like https://host")
         object.__setattr__(self, "address", self.address.rstrip("/"))
 
     def ask(self, method: str, path: str, token: str | None = None, body: object = None) -> Any:
-        """The answer's JSON. What may succeed later is tried again; what cannot is a `ServiceError` at once."""
+        """Send a request and return the JSON of the answer.
+
+        Failures that may pass (no answer, a status in `AGAIN`) are retried. Any other error status raises a
+        `ServiceError` at once.
+        """
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         sent = None
         if body is not None:
@@ -113,13 +126,13 @@ class ServiceClient:
         raise ServiceError(status, said, f"{self.address} answered {status} {said}: {words}")
 
     def _pause(self, attempt: int) -> float:
-        """Between half and all of a pause that doubles: devices that failed together do not come back together."""
+        """Return a random time between half of the current pause and all of it, so that devices retry apart."""
         chance = int.from_bytes(os.urandom(4), "big") / 2**32
         return float(min(self.pause * 2**attempt, self.longest) * (0.5 + chance / 2))
 
 
 def _told(headers: Mapping[str, str]) -> float:
-    """Seconds that the service asks to wait, at most an hour."""
+    """Return the seconds of a Retry-After header, at most an hour; 0 if there is none."""
     for name, value in headers.items():
         if name.lower() == "retry-after" and value.strip().isdigit():
             return float(min(int(value), 3600))

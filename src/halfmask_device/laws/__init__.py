@@ -1,7 +1,7 @@
-"""Mechanisms of the device, one file each: a file in this folder is found by its `MECHANISM`.
+"""Mechanisms of the device, one file each; every file of this folder is loaded and must define `MECHANISM`.
 
-`laplace` and `gaussian` become their discrete forms; most others become round(psi/step). A discrete law is not the
-continuous one rounded: its guarantee is its own, that of `Law.mass`.
+`laplace` and `gaussian` are drawn in their discrete forms; most others as round(psi/step). A discrete law is not the
+rounded continuous one, so its guarantee differs: it is the one that follows from `Law.mass`.
 """
 
 from importlib import import_module

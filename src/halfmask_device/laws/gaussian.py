@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise: exact inversion at scales up to `WIDE` steps, rejection in integers beyond."""
+"""Discrete Gaussian noise: exact inversion at scales up to `WIDE` steps, integer rejection sampling above."""
 
 import math
 from fractions import Fraction
@@ -11,9 +11,10 @@ from halfmask_device.prf import Bits
 
 
 class DiscreteGaussian(Inverted):
-    """P(k) = exp(-k^2 / (2 scale^2)) / Z, Z the sum over all k.
+    """P(k) = exp(-k^2 / (2 scale^2)) / Z, with Z the sum over all k.
 
-    Beyond `WIDE` steps chances are those of the continuous law at borders between steps, right to 1e-6.
+    At scales above `WIDE` steps probabilities are taken from the continuous law, tails from half way between steps.
+    They are right to 1e-6.
     """
 
     def __init__(self, scale: Fraction) -> None:
@@ -28,10 +29,11 @@ class DiscreteGaussian(Inverted):
             super().prepare()
 
     def _summed(self, bits: int) -> list[tuple[int, int]]:
-        """Bounds of 2^width (w_0 + 2 w_1 + ... + 2 w_(n-1)) for n = 1, 2, ..., then of Z; w_n = exp(-n^2/(2 scale^2)).
+        """Return bounds of 2^width (w_0 + 2 w_1 + ... + 2 w_(n-1)) for n = 1, 2, ..., and last of 2^width Z.
 
-        w_(n+1) = w_n r_n, r_(n+1) = r_n q, each rounded down and up in integers of 2^-width, width = bits + 64; the sum
-        ends where w is below one unit, and the rest is at most w_n / (1 - r_n).
+        w_n = exp(-n^2/(2 scale^2)) and width = bits + 64. The recursion is w_(n+1) = w_n r_n, r_(n+1) = r_n q, in
+        integers of 2^-width, once rounded down and once up. The sum ends when w is below one unit; the rest is at most
+        2 w_n / (1 - r_n).
         """
         width = bits + 64
         one = 1 << width
@@ -67,7 +69,7 @@ class DiscreteGaussian(Inverted):
 
     @cached_property
     def _tails(self) -> list[float]:
-        """P(|k| >= n) for n = 0, 1, ...: added from the far end, where they are small."""
+        """P(|k| >= n) for n = 0, 1, ..., summed from the smallest term up."""
         s = float(self.scale)
         weights = [math.exp(-0.5 * (n / s) ** 2) for n in range(math.ceil(39 * s) + 2)]
         total, tails = 0.0, []
@@ -90,7 +92,7 @@ class DiscreteGaussian(Inverted):
         return math.exp(-0.5 * (k / float(self.scale)) ** 2) * (1.0 - self._tails[1])
 
     def _moment(self, power: int) -> float:
-        """scale^2 and 3 scale^4, to exp(-2 pi^2 scale^2) (Poisson's summation); summed where that is not nothing."""
+        """Return scale^2 or 3 scale^4, right to exp(-2 pi^2 scale^2) (Poisson's summation); up to scale 8 the sum."""
         s = float(self.scale)
         if s > 8:
             return s * s if power == 2 else 3 * s**4

@@ -9,7 +9,7 @@ from halfmask_device.laws.laplace import DiscreteLaplace, divergence
 
 def _build(parameters: Parameters, step: Fraction) -> Law:
     b, own = parameters
-    if own != step:  # a finer lattice would leave the reading's last steps in every report
+    if own != step:  # on a finer lattice every report would show the reading's last digits
         raise SettingError(
             f"geometric: its step is {float(own):g}, the lattice's {float(step):g}; unless they are equal, reports "
             "show the rest of the reading: take a lattice of that step, or laplace:b"

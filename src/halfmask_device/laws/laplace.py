@@ -1,4 +1,4 @@
-"""Discrete Laplace noise: exact inversion at scales up to `WIDE` steps, rejection in integers beyond."""
+"""Discrete Laplace noise: exact inversion at scales up to `WIDE` steps, integer rejection sampling above."""
 
 import math
 from fractions import Fraction
@@ -11,11 +11,11 @@ from halfmask_device.prf import Bits
 
 
 class DiscreteLaplace(Inverted):
-    """P(k) = tanh(x/2) exp(-|k| x), x = 1/scale.
+    """P(k) = tanh(x/2) exp(-|k| x), with x = 1/scale.
 
-    For readings d steps apart chances differ by exp(d x) at most, and by just that far out: epsilon is sensitivity/b
-    exactly. Rounding the continuous law would give the same epsilon and nearly the same law: it weighs 0 by
-    1 - exp(-x/2) in place of tanh(x/2), a total variation below x^2/8.
+    For readings d steps apart, probabilities differ by a factor of at most exp(d x), and by exactly that in the tails.
+    So epsilon is exactly sensitivity/b. Rounding the continuous law would give the same epsilon and nearly the same
+    law: P(0) would be 1 - exp(-x/2) instead of tanh(x/2), a total variation below x^2/8.
     """
 
     def __init__(self, scale: Fraction) -> None:
@@ -29,14 +29,17 @@ class DiscreteLaplace(Inverted):
             super().prepare()
 
     def below(self, n: int, bits: int) -> tuple[int, int]:
-        """1 - 2 q^n / (1 + q), q = exp(-1/scale)."""
+        """Return bounds of 2^bits (1 - 2 q^n / (1 + q)), with q = exp(-1/scale)."""
         low, high = decay_bounds(n / self.scale, bits + 8)
         least, most = decay_bounds(1 / self.scale, bits + 8)
         one = 1 << bits
         return max(one - math.ceil(2 * high / (1 + least) * one), 0), one - math.floor(2 * low / (1 + most) * one)
 
     def _tabulate(self) -> list[int]:
-        """Powers of q in integers of 2^-192, rounded up: the error of n of them stays below n units."""
+        """Return the table from powers of q = exp(-1/scale), in integers of 2^-192.
+
+        Each product is rounded up, so the n-th power is too large by less than n units.
+        """
         width = 192
         least, most = decay_bounds(1 / self.scale, width + 8)
         q, term = math.ceil(most * (1 << width)), math.ceil(2 * most / (1 + least) * (1 << width))
@@ -61,16 +64,17 @@ class DiscreteLaplace(Inverted):
         return math.tanh(self._x / 2) * math.exp(-abs(k) * self._x)
 
     def _moment(self, power: int) -> float:
-        """E k^2 = 1/(2 s^2) and E k^4 = (10 + 2 cosh x)/(8 s^4), s = sinh(x/2)."""
+        """E k^2 = 1/(2 s^2) and E k^4 = (10 + 2 cosh x)/(8 s^4), with s = sinh(x/2)."""
         s = math.sinh(self._x / 2)
         return 1 / (2 * s * s) if power == 2 else (10 + 2 * math.cosh(self._x)) / (8 * s**4)
 
 
 def laplace_divergence(x: float, epsilon: float, order: float) -> float:
-    """Of the discrete Laplace with p(k) ~ exp(-x |k|), moved by epsilon/x steps.
+    """Return the Renyi divergence of order a for the discrete Laplace law p(k) ~ exp(-x |k|) and D = epsilon/x steps.
 
-    The sum is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q): the k before both centres,
-    beyond both, and between them, with r = exp(-(2a - 1) x) and q = exp(-x).
+    The sum of p(k)^a p(k - D)^(1-a) is e^((a-1) eps) (1 + e^(-(2a-1) eps) + (1 - q) (r - r^D) / (1 - r)) / (1 + q),
+    with r = exp(-(2a - 1) x) and q = exp(-x). Its three terms are the k on one side of both centres, on the other side,
+    and between them.
     """
     q, r, high = math.exp(-x), -(2 * order - 1) * x, (order - 1) * epsilon
     between = (math.exp(r) - math.exp((2 * order - 1) * -epsilon)) / -math.expm1(r)
@@ -79,7 +83,7 @@ def laplace_divergence(x: float, epsilon: float, order: float) -> float:
 
 
 def divergence(p: Parameters, change: Fraction, step: Fraction, order: float) -> float:
-    """`laplace_divergence` of parameters in the readings' unit."""
+    """Return `laplace_divergence` for a scale, change and step in the readings' unit."""
     return laplace_divergence(float(step / p[0]), float(change / p[0]), order)
 
 

@@ -10,10 +10,11 @@ from halfmask_device.prf import Bits
 
 
 class RoundedLogistic(Rounded, Inverted):
-    """round(X), P(|X| < y) = tanh(y/(2 scale)): by inversion up to a scale of `WIDE` steps, by rejection beyond.
+    """round(X) with P(|X| < y) = tanh(y/(2 scale)): by inversion up to a scale of `WIDE` steps, by rejection above.
 
-    P(k) is proportional to exp(-|k|/scale) / ((1 + exp(-x)) (1 + exp(-y))), x and y = (|k| - 1/2)/scale and
-    (|k| + 1/2)/scale: a discrete Laplace k that two coins let pass.
+    P(k) is proportional to exp(-|k|/scale) / ((1 + exp(-x)) (1 + exp(-y))), with x = (|k| - 1/2)/scale and
+    y = (|k| + 1/2)/scale. So rejection draws a discrete Laplace k and accepts it if two coins, with probabilities
+    1/(1 + exp(-x)) and 1/(1 + exp(-y)), both succeed.
     """
 
     def __init__(self, scale: Fraction) -> None:
@@ -25,7 +26,7 @@ class RoundedLogistic(Rounded, Inverted):
         while True:
             k = discrete_laplace(source, self.scale)
             ends = [(2 * abs(k) + side) / (2 * self.scale) for side in (-1, 1)]
-            if all([_sigmoid(source, end) for end in ends]):  # noqa: C419 - both coins are thrown, whatever falls
+            if all([_sigmoid(source, end) for end in ends]):  # noqa: C419 - both coins are always drawn
                 return k
 
     def prepare(self) -> None:
@@ -33,13 +34,16 @@ class RoundedLogistic(Rounded, Inverted):
             super().prepare()
 
     def below(self, n: int, bits: int) -> tuple[int, int]:
-        """(1 - q)/(1 + q), q = exp(-(n - 1/2)/scale)."""
+        """Return bounds of 2^bits (1 - q)/(1 + q), with q = exp(-(n - 1/2)/scale)."""
         least, most = decay_bounds((2 * n - 1) / (2 * self.scale), bits + 8)
         one = 1 << bits
         return max(math.floor((1 - most) / (1 + most) * one), 0), math.ceil((1 - least) / (1 + least) * one)
 
     def _tabulate(self) -> list[int]:
-        """Powers of exp(-1/scale) in integers of 2^-192, rounded up: the error of n of them stays below n units."""
+        """Return the table from powers of exp(-1/scale), in integers of 2^-192.
+
+        Each product is rounded up, so the n-th power is too large by less than n units.
+        """
         width = 192
         one = 1 << width
         ratio, q = (math.ceil(decay_bounds(part / self.scale, width + 8)[1] * one) for part in (1, Fraction(1, 2)))
@@ -58,7 +62,11 @@ class RoundedLogistic(Rounded, Inverted):
 
 
 def _sigmoid(source: Bits, x: Fraction) -> bool:
-    """True with probability 1/(1 + exp(-x)): a coin says yes at once, or no with chance exp(-x), or again."""
+    """Return True with probability 1/(1 + exp(-x)).
+
+    For x >= 0, a fair coin returns True; otherwise False is returned with probability exp(-x), or the draw is repeated.
+    For x < 0, the same with True and False exchanged.
+    """
     while True:
         if source.bits(1):
             return x >= 0
@@ -70,11 +78,11 @@ STEEPEST, WIDEST, FINE = 64.0, 50.0, 8
 
 
 def _divergence(p: tuple[Fraction, ...], change: Fraction, _: Fraction, order: float) -> float:
-    """log(integral of f(x)^a f(x - d)^(1-a)) / (a - 1) of the continuous law, which bounds that of the rounded one.
+    """Return log(integral of f(x)^a f(x - d)^(1-a)) / (a - 1) for the continuous law, which bounds the rounded one.
 
-    By the trapezoid rule: the integrand is analytic within i pi of the line, so an eighth of a scale errs by less than
-    1e-15 of it up to an order of `STEEPEST`. Beyond that, and for changes of more than `WIDEST` scales, infinite: what
-    follows from the pure epsilon is near by then.
+    It uses the trapezoid rule with a spacing of an eighth of a scale. The integrand is analytic within i pi of the real
+    line, so the relative error is below 1e-15 up to order `STEEPEST`. For higher orders, and for changes of more than
+    `WIDEST` scales, it returns infinity: the bound from the pure epsilon is nearly as good there.
     """
     d = float(change / p[0])
     if order > STEEPEST or d > WIDEST:

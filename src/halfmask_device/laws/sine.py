@@ -9,13 +9,14 @@ from halfmask_device.certain import CHUNK, GUARD, quarter_sine
 from halfmask_device.law import GAP, PANELS, DeviceMechanism, Inverted, Parameters, Rounded
 
 CELLS = 1 << 12
-"""Cells of the sine's table at most."""
+"""Most entries of the table."""
 
 
 class RoundedSine(Rounded, Inverted):
-    """round(P(x)), x = sin(2 pi U), P(x) = sum_k c_k x^(2k+1) with c_k = theta_k^(2k+1)/step >= 0.
+    """round(P(x)) with x = sin(2 pi U), P(x) = sum_k c_k x^(2k+1) and c_k = theta_k^(2k+1)/step >= 0.
 
-    P is odd and rises, so |x| = sin(pi U/2) with a coin for the sign, |k| >= n where U >= (2/pi) arcsin(P^-1(n - 1/2)).
+    P is odd and increasing. So |x| is drawn as sin(pi U/2) with a coin for the sign, and |k| >= n if
+    U >= (2/pi) arcsin(P^-1(n - 1/2)).
     """
 
     def __init__(self, coefficients: list[Fraction]) -> None:
@@ -25,7 +26,10 @@ class RoundedSine(Rounded, Inverted):
         self.floats = [float(each) for each in coefficients]
 
     def _steps(self, x: int, width: int) -> int:
-        """floor(P(x/2^width) + 1/2), in integers: the numerator over denominator 2^((2K-1) width), K terms."""
+        """Return floor(P(x/2^width) + 1/2), in integers.
+
+        With K terms, P is computed as a numerator over denominator * 2^((2K-1) width).
+        """
         square, total = x * x, 0
         for shift, numerator in enumerate(reversed(self.numerators)):
             total = total * square + (numerator << (2 * width * shift))
@@ -33,7 +37,10 @@ class RoundedSine(Rounded, Inverted):
         return (2 * total * x + whole) // (2 * whole)
 
     def _sizes(self, u: int, bits: int) -> tuple[int, int]:
-        """The least and the largest |k| that U in [u, u + 1) / 2^bits may give: the sine rises by less than 2 there."""
+        """Return the least and the largest |k| that U in [u, u + 1) / 2^bits may give.
+
+        On this interval the sine rises by less than 2 units of 2^-bits.
+        """
         width = bits + GUARD
         sine = quarter_sine(u, bits)
         return (
@@ -46,7 +53,7 @@ class RoundedSine(Rounded, Inverted):
         return low if low == high else None
 
     def below(self, n: int, bits: int) -> tuple[int, int]:
-        """By bisection of `_sizes`, from a float's guess outwards."""
+        """Return bounds by bisection of `_sizes`, starting from a guess in floats."""
         one = 1 << bits
         if n > self.most + 1:
             return one, one
@@ -57,7 +64,7 @@ class RoundedSine(Rounded, Inverted):
 
     @staticmethod
     def _edge(guess: int, bits: int, reached: Callable[[int], bool]) -> int:
-        """The least u of 0 .. 2^bits at which ``reached`` holds, which does not fall with u."""
+        """Return the least u of 0 .. 2^bits for which ``reached(u)`` holds; it must hold for all larger u too."""
         stride, one = 1 << (bits - 52), 1 << bits
         low, high = guess - stride, guess + stride
         while low > 0 and reached(low):
@@ -75,7 +82,10 @@ class RoundedSine(Rounded, Inverted):
             super().prepare()
 
     def _tabulate(self) -> list[int]:
-        """A float's guess where `_sizes` confirms it, bisection where it does not: near the end arcsin is steep."""
+        """Return the table. Entries are guessed in floats; if `_sizes` does not confirm one, it is found by bisection.
+
+        That happens near 1, since arcsin is steep there.
+        """
         found: list[int] = []
         for n in range(1, floor(self.most + 0.5) + 1):
             t = max(int((1.0 - self.tail(n)) * 2**53) * 2**11 - GAP // 2, 0)
@@ -84,11 +94,11 @@ class RoundedSine(Rounded, Inverted):
                 if self._sizes(min(t + GAP - 1, (1 << CHUNK) - 1), CHUNK)[0] < n:
                     return found
             found.append(t)
-        found.append((1 << CHUNK) - 1)  # no size is beyond
+        found.append((1 << CHUNK) - 1)  # there is no larger |k|
         return found
 
     def beyond(self, y: float) -> float:
-        """1 - (2/pi) arcsin x, x the root of P(x) = y by Newton within brackets."""
+        """Return 1 - (2/pi) arcsin x, with x the root of P(x) = y by Newton's method within brackets."""
         if y >= self.most:
             return 0.0
         low, high, x = 0.0, 1.0, min(y / self.most, 1.0)
@@ -107,7 +117,10 @@ class RoundedSine(Rounded, Inverted):
         return self.most
 
     def _moment(self, power: int) -> float:
-        """Beyond `PANELS` steps that of P(x), a trigonometric polynomial: its mean over 256 even angles is exact."""
+        """Return the moment of k; for noise that reaches further than `PANELS` steps, that of P(x) before rounding.
+
+        P(x) is a trigonometric polynomial, so its mean over 256 equally spaced angles is exact.
+        """
         if self.most <= PANELS:
             return super()._moment(power)
         angles = (2 * math.pi * (j + 0.5) / 256 for j in range(256))
@@ -116,7 +129,7 @@ class RoundedSine(Rounded, Inverted):
 
 
 def _powers(parameters: Parameters) -> list[Fraction]:
-    """theta_k^(2k+1)."""
+    """Return theta_k^(2k+1) for each k."""
     return [theta ** (2 * k + 1) for k, theta in enumerate(parameters)]
 
 

@@ -12,17 +12,18 @@ from halfmask_device.prf import Bits
 
 
 class RoundedStaircase(Rounded):
-    """round(X), |X| = delta (G + V): P(G >= k) = exp(-k epsilon), V below gamma with chance p, uniform on either part.
+    """round(X) with |X| = delta (G + V) and P(G >= k) = exp(-k epsilon).
 
-    p = gamma / (gamma + exp(-epsilon) (1 - gamma)) is irrational: it is compared, not computed. V is drawn in cells,
-    of which gamma and the lattice's borders are corners.
+    V is uniform on [0, gamma) with probability p, else uniform on [gamma, 1). p = gamma / (gamma + exp(-epsilon)
+    (1 - gamma)) is irrational, so it is only compared with bounds. V is drawn as a whole number of cells; gamma and the
+    rounding borders of the lattice are multiples of a cell.
     """
 
     def __init__(self, epsilon: Fraction, delta: Fraction, gamma: Fraction) -> None:
         self.epsilon, self.delta, self.gamma = epsilon, delta, gamma
         p, q = delta.as_integer_ratio()
-        self.cells = 2 * p * gamma.denominator  # of V
-        self.step = 2 * q * gamma.denominator  # the lattice's, in cells
+        self.cells = 2 * p * gamma.denominator  # cells in [0, 1), the range of V
+        self.step = 2 * q * gamma.denominator  # the lattice's step, in cells
         self.first = int(gamma * self.cells)
         self._first_bounds = lru_cache(maxsize=8)(self._bounds)
 
@@ -43,7 +44,7 @@ class RoundedStaircase(Rounded):
         return -size if source.bits(1) else size
 
     def beyond(self, y: float) -> float:
-        """e^j (e + (1 - e) P(V >= v)) at y = delta (j + v), e = exp(-epsilon)."""
+        """Return e^j (e + (1 - e) P(V >= v)) for y = delta (j + v), with e = exp(-epsilon)."""
         epsilon, gamma = float(self.epsilon), float(self.gamma)
         j, v = divmod(y / float(self.delta), 1.0)
         e = math.exp(-epsilon)
@@ -65,7 +66,7 @@ def _check(parameters: Parameters) -> None:
 
 
 def _stairs(parameters: Parameters, change: Fraction) -> float:
-    """Epsilon for every delta of the change, begun or whole. Rounding is post-processing."""
+    """Return epsilon times ceil(change/delta). Rounding is post-processing, so it costs nothing."""
     epsilon, delta, _ = parameters
     return float(epsilon * math.ceil(change / delta)) if delta else math.inf
 

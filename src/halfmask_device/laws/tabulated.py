@@ -11,14 +11,14 @@ from halfmask_device.prf import Bits
 
 
 class RoundedTable(Rounded):
-    """round(X), |X| uniform within each piece of the table, pieces of their stated mass, the sign a coin.
+    """round(X): |X| falls into each piece of the table with its stated mass, uniform within it; the sign is a coin.
 
-    All ends of pieces and all borders of the lattice are whole numbers of cells, so a piece is a range of cells.
+    The ends of the pieces and the rounding borders of the lattice are whole numbers of cells; |X| is drawn as a cell.
     """
 
     def __init__(self, y: tuple[Fraction, ...], c: tuple[Fraction, ...]) -> None:
         self.y, self.c = (Fraction(0), *y), (Fraction(0), *c)
-        self.cells = 2 * lcm(*(each.denominator for each in y))  # of a step
+        self.cells = 2 * lcm(*(each.denominator for each in y))  # cells per step
         self.ends = [int(each * self.cells) for each in self.y]
         whole = lcm(*(each.denominator for each in c))
         self.masses = list(accumulate(int((high - low) * whole) for low, high in pairwise(self.c)))

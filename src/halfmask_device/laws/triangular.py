@@ -7,7 +7,7 @@ from halfmask_device.law import WIDE, DeviceMechanism, Inverted, Rounded
 
 
 class RoundedTriangular(Rounded, Inverted):
-    """round(X), P(|X| < y) = 1 - (1 - y/a)^2: by inversion, with a table up to a bound of `WIDE` steps."""
+    """round(X) with P(|X| < y) = 1 - (1 - y/a)^2: by inversion, with a table if a is at most `WIDE` steps."""
 
     def __init__(self, a: Fraction) -> None:
         self.a = a

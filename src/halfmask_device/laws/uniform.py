@@ -7,7 +7,10 @@ from halfmask_device.prf import Bits
 
 
 class RoundedUniform(Rounded):
-    """round(X) for X uniform on [-a, a], a = p/q: cells of width 1/(2q), of which the lattice's borders are corners."""
+    """round(X) with X uniform on [-a, a], a = p/q: X is drawn as a cell of width 1/(2q).
+
+    The rounding borders of the lattice are multiples of that width.
+    """
 
     def __init__(self, a: Fraction) -> None:
         self.a = a
