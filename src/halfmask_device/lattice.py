@@ -86,9 +86,7 @@ class Lattice:
         if not _NUMBER.fullmatch(text) or isinstance(value, bool):
             raise ReadingError(f"{place} is no number: write it like 0.512, or leave it empty where it is missing")
         number, (low, high) = Decimal(text), self._ends
-        if (
-            not number or number.adjusted() < math.log10(self._unit) - 2
-        ):  # avoids huge powers of ten, as for 1e-999999999
+        if not number or number.adjusted() < math.log10(self._unit) - 2:  # avoids huge powers of ten
             return min(max(0, low), high)
         if number.adjusted() > 2 * _MOST_DIGITS:
             return high if number > 0 else low

@@ -150,7 +150,7 @@ class Masked:
 
     ``reports``    reports in steps; None if there is none
     ``revisions``  positions of revised readings, each a look beyond the first
-    ``refused``    reason why a position has no report
+    ``refused``    positions without a report, with the reason
     ``others``     channel of a report, if it is not the requested one
     """
 
