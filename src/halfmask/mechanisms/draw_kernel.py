@@ -1,8 +1,8 @@
-"""Noise in machine code: a generator whose state stays in registers, and the draws that are made most often from it.
+"""Noise compiled with numba: a random generator whose state stays in registers, and the most frequent draws.
 
-xoshiro256++ (Blackman and Vigna) gives the words, seeded with 256 bits of numpy's SeedSequence; exponential sizes come
-by the ziggurat of Marsaglia and Tsang. Good for simulation only: the state can be guessed from its output, so a device
-must never mask with it.
+The generator is xoshiro256++ (Blackman and Vigna), seeded with 256 bits of numpy's SeedSequence. Exponential sizes use
+the ziggurat method of Marsaglia and Tsang. It is for simulation only: the state can be computed from the output, so a
+device must never mask with it.
 """
 
 from math import factorial
@@ -15,11 +15,11 @@ from halfmask.mechanisms.base import Words
 
 LAYERS = 256
 TAIL = 7.69711747013104972
-"""Where the lowest layer's tail begins, for 256 layers of equal area under exp(-x)."""
+"""The x at which the tail of the lowest layer begins, for 256 layers of equal area under exp(-x)."""
 
 
 def _layers() -> FloatArray:
-    """Right ends of the layers, widest first; the lowest is as wide as its area with the tail demands."""
+    """Return the right ends of the layers, widest first; the lowest layer's width makes up for the tail's area."""
     area = (TAIL + 1) * np.exp(-TAIL)
     ends = [area * np.exp(TAIL), TAIL]
     while len(ends) < LAYERS:
@@ -30,7 +30,7 @@ def _layers() -> FloatArray:
 _ENDS = _layers()
 _HEIGHTS = np.exp(-_ENDS)
 
-# Taylor's sin(x) = x - x^3/3! + ... to the 17th power, off by 4e-14 at x = pi/2.
+# Taylor series sin(x) = x - x^3/3! + ... up to the 17th power; the error at x = pi/2 is 4e-14.
 _3, _5, _7, _9, _11, _13, _15, _17 = ((-1) ** (k // 2) / float(factorial(k)) for k in range(3, 18, 2))
 
 
@@ -38,7 +38,7 @@ _3, _5, _7, _9, _11, _13, _15, _17 = ((-1) ** (k // 2) / float(factorial(k)) for
 def _step(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """One word of xoshiro256++, and the state after it."""
+    """Return one word of xoshiro256++ and the next state."""
     total = a + d
     word = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
     shifted = b << np.uint64(17)
@@ -53,9 +53,10 @@ def _step(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: FloatArray) -> None:
-    """s + psi, or s (1 + psi), with psi = b times an exponential size with a fair sign.
+    """Write s + psi, or s (1 + psi), to ``out``; psi is b times an exponential size with a fair sign.
 
-    Of each word the low 8 bits choose the layer, the next is the sign, and the upper 53 the place in the layer.
+    In each word the low 8 bits choose the layer, the next bit is the sign, and the upper 53 bits are the position in
+    the layer.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(values.size):
@@ -67,7 +68,7 @@ def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: Flo
             if place < _ENDS[layer + 1]:
                 size += place
                 break
-            if layer == 0:  # the tail is an exponential law again, from there on
+            if layer == 0:  # the tail is again exponential, shifted by TAIL
                 size += TAIL
                 continue
             again, s0, s1, s2, s3 = _step(s0, s1, s2, s3)
@@ -76,7 +77,7 @@ def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: Flo
             if low + height * (high - low) < np.exp(-place):
                 size += place
                 break
-        sign = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(8)) & np.uint64(1)))  # a branch would cost more
+        sign = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(8)) & np.uint64(1)))  # faster than a branch
         noise = b * sign * size
         out[i] = values[i] * (1 + noise) if relative else values[i] + noise
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
@@ -84,7 +85,10 @@ def laplace(values: FloatArray, state: Words, b: float, relative: bool, out: Flo
 
 @njit(nogil=True, cache=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -> None:
-    """s + sum_k terms_k x^(2k+1) with x = sin(pi (V - 1/2)), V uniform on [0, 1): the law of sin(2 pi U)."""
+    """Write s + sum_k terms_k x^(2k+1) to ``out``.
+
+    x = sin(pi (V - 1/2)) with V uniform on [0, 1), which has the same law as sin(2 pi U).
+    """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(values.size):
         word, s0, s1, s2, s3 = _step(s0, s1, s2, s3)
@@ -104,7 +108,7 @@ def sine(values: FloatArray, state: Words, terms: FloatArray, out: FloatArray) -
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scaled(values: FloatArray, unit: FloatArray, scale: float, relative: bool, out: FloatArray) -> None:
-    """Masked values from noise in units of ``scale``."""
+    """Write masked values to ``out``, given the noise ``unit`` in units of ``scale``."""
     for i in range(values.size):
         noise = scale * unit[i]
         out[i] = values[i] * (1 + noise) if relative else values[i] + noise

@@ -1,4 +1,4 @@
-"""Laws of plug-ins that do not state them: estimated from a sample, or integrated from a distribution function."""
+"""Laws of plug-ins that do not define them: estimated from a sample, or integrated from a distribution function."""
 
 import zlib
 from functools import lru_cache
@@ -11,15 +11,16 @@ from halfmask.mechanisms.base import Mechanism, Noise
 from halfmask.streams import stream
 
 DRAWS = 2**20
-SEED = 20_210_501  # fixed: the same plug-in has the same estimated law wherever it runs
+SEED = 20_210_501  # fixed, so that a plug-in has the same estimated law on every machine
 ROWS_AT_ONCE = 256
 
 
 class SampledNoise(Noise):
     """Noise of which only a sampler is known.
 
-    Its law is that of 2^20 draws with a fixed seed: the distribution function is off by about 0.001 at most, moments by
-    about 0.1 % of their spread. A law without finite moments is not noticed. Symmetry is not assumed.
+    Its law is estimated from 2^20 draws with a fixed seed. The error of the distribution function is at most about
+    0.001; the standard error of a moment is about 0.1 % of the standard deviation of |psi|^k. Infinite moments are not
+    detected. Symmetry is not assumed.
     """
 
     estimated = True
@@ -45,7 +46,7 @@ class SampledNoise(Noise):
 
 @lru_cache(maxsize=8)
 def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatArray:
-    """|psi| of the draws that estimate a law, sorted; the last few laws are kept, 8 MB each."""
+    """Return |psi| of the draws that estimate a law, sorted; the last 8 laws are cached, 8 MB each."""
     rng = stream(SEED, "mechanisms.estimated", zlib.crc32(mechanism.name.encode()))
     draws = np.asarray(mechanism.sample(np.array(parameters), DRAWS, rng), dtype=np.float64)
     if draws.shape != (DRAWS,) or np.isnan(draws).any():
@@ -57,7 +58,7 @@ def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatAr
 
 
 class StatedNoise(Noise):
-    """Noise of which a sampler and a distribution function are known; moments come by quadrature."""
+    """Noise of which a sampler and a distribution function are known; moments are integrated numerically."""
 
     def moments(self, parameters: FloatArray) -> FloatArray:
         pieces = [parameters[i : i + ROWS_AT_ONCE] for i in range(0, len(parameters), ROWS_AT_ONCE)]
@@ -68,11 +69,12 @@ class StatedNoise(Noise):
 
 
 def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
-    """E|psi|^k = integral of k y^(k-1) (1 - F(y)) dy, from 0 to where F first rounds to 1.
+    """Return E|psi|^k, the integral of k y^(k-1) (1 - F(y)) dy from 0 to the y at which F first rounds to 1.
 
-    Gauss-Legendre on pieces that shrink towards both ends, where laws are steep: about 1e-9 where F is smooth between,
-    1e-3 where it jumps. Where the part that hides in F's rounding still matters (1 - F below 1e-12 at a quarter of the
-    way, as with a tail like y^-6, and the rest not negligible), the moment is taken as infinite.
+    It uses Gauss-Legendre quadrature on pieces that shrink towards both ends, since laws are steep there. The error is
+    about 1e-9 if F is smooth between the ends, 1e-3 if it jumps. A heavy tail, like y^-6, may be lost in the rounding
+    of F. If 1 - F is below 1e-12 at a quarter of the way and the part beyond is above 1e-6 of the moment, the moment is
+    taken as infinite.
     """
     end = _end(mechanism, parameters)
     share, weight = _nodes()
@@ -89,7 +91,10 @@ def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArra
 
 
 def _nodes() -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre points and weights on pieces of (0, 1): quarter octaves from below, octaves from above."""
+    """Return Gauss-Legendre points and weights on pieces of (0, 1).
+
+    The pieces are quarter octaves towards 0 and octaves towards 1.
+    """
     below = 2.0 ** np.arange(-60, -1, 0.25)
     above = 1 - 2.0 ** np.arange(-2, -48, -1)
     edges = np.concatenate([[0.0], below, [0.5], above, [1.0]])
@@ -99,7 +104,7 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 
 
 def _end(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
-    """The least y with F(y) = 1 as floats go, by halving the exponents of all floats."""
+    """Return the least y with F(y) = 1 in floats, by bisection of the binary exponent."""
     low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 1000.0)
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,15 +1,15 @@
-"""Grids: many privacy settings as blocks of arrays, so that a million of them cost an array and not a million objects.
+"""Grids of privacy settings, stored as blocks of arrays, because a million settings would be too many objects.
 
-The named grids, and how their numbers add up:
+The named grids and their numbers of settings:
 
     laplace   b = 0.001, 0.002, ..., 10                                               10,000
-    sine      coarse product {0, 0.3, ..., 1.8}^5 without all-zero: 7^5 - 1           16,806
+    sine      coarse product {0, 0.3, ..., 1.8}^5 except all zero: 7^5 - 1            16,806
               one fine coefficient (0.03, ..., 0.27), the others 0: 5 * 9                 45
               two fine coefficients, the others 0: 10 * 9 * 9                            810
                                                                                       17,661
     paper     laplace and sine                                                        27,661
-    auto      paper in the data's own scale, extended upwards (`halfmask.evaluation.auto`)
-    full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 without all-zero:
+    auto      paper scaled to the data, extended upwards (`halfmask.evaluation.auto`)
+    full      laplace, and {0, 0.03, ..., 0.3, 0.6, ..., 1.8}^5 except all zero:
               16^5 - 1 = 1,048,575                                                 1,058,575
 """
 
@@ -30,19 +30,19 @@ from halfmask_device.decimals import number_text
 PAPER = ("laplace", "sine")
 """The mechanisms of the paper."""
 WELL_KNOWN = (*PAPER, "gaussian")
-"""What other noise is compared with."""
+"""Mechanisms with which others are compared."""
 TYPICAL = (4225 * 0.497 + 485 * 2.09 + 1735 * 0.747) / (4225 + 485 + 1735)
-"""Mean |s| of the paper's data, 0.684 file units: the published means of its residential, small business and other
-meters, each as often as there are such meters. The paper's grids are written in numbers that suit it."""
+"""Mean |s| of the paper's data, 0.684 file units: the mean of the published means of residential, small business and
+other meters, weighted by their numbers. The values of the paper's grids suit this scale."""
 AUTO = "auto"
 DIGITS = 6
 REFERENCE = "laplace"
-"""Noise with a guarantee to name beside noise without one."""
+"""Mechanism with a guarantee, named for comparison with noise that has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Settings of one mechanism with equally many parameters; ``inner`` is what ``clip`` holds in all of them."""
+    """Settings of one mechanism with the same number of parameters; ``inner`` is the inner setting, for ``clip``."""
 
     mechanism: str
     parameters: FloatArray  # (S, P)
@@ -53,17 +53,17 @@ class Block:
 
     @property
     def on_lattice(self) -> bool:
-        """Whether the noise of these settings lies on lattices of their own."""
+        """Whether the noise of these settings lies on a lattice that the setting defines."""
         row = tuple(self.parameters[0].tolist())
         return mechanism(self.mechanism).lattice(row) is not None
 
     def settings(self) -> Iterator[PrivacySetting]:
-        """The settings one by one, in order."""
+        """Yield the settings one by one, in order."""
         for row in self.parameters:
             yield PrivacySetting(self.mechanism, tuple(row.tolist()), self.inner)
 
     def texts(self) -> list[str]:
-        """What ``str`` of each setting gives; each distinct number is put into words once."""
+        """Return ``str`` of each setting; each distinct number is formatted only once, for speed."""
         ending = "" if self.inner is None else f"/{self.inner}"
         if self.parameters.shape[1] == 0:
             return [self.mechanism + ending] * len(self)
@@ -75,28 +75,28 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Distinct settings, in blocks, and the text the grid was asked for with."""
+    """Distinct settings in blocks; ``name`` is the text that asked for the grid."""
 
     blocks: tuple[Block, ...]
     name: str
     scale: float = 1.0
-    """What the noise of a grid in the data's own scale is multiplied by, beside the paper's."""
+    """Factor between the noise of an ``auto`` grid and that of the paper's grid."""
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
     def settings(self) -> Iterator[PrivacySetting]:
-        """The settings one by one, block after block."""
+        """Yield the settings one by one, block after block."""
         for block in self.blocks:
             yield from block.settings()
 
     def texts(self) -> list[str]:
-        """What ``str`` of each setting gives, block after block."""
+        """Return ``str`` of each setting, block after block."""
         return [text for block in self.blocks for text in block.texts()]
 
     @classmethod
     def from_settings(cls, settings: Iterable[PrivacySetting], name: str = "settings") -> "Grid":
-        """Group settings by mechanism, number of parameters and inner setting, in order; repetitions fall away."""
+        """Group settings by mechanism, number of parameters and inner setting, in order, without duplicates."""
         groups: dict[tuple[str, int, PrivacySetting | None], list[tuple[float, ...]]] = {}
         for setting in dict.fromkeys(settings):
             key = (setting.mechanism, len(setting.parameters), setting.inner)
@@ -110,11 +110,11 @@ class Grid:
 
 
 def grid(text: str, auto: Grid | None = None) -> Grid:
-    """The grid that ``text`` asks for: parts joined with ``;``, each a named grid, a setting, or ranges.
+    """Return the grid that ``text`` describes: parts joined with ``;``, each a named grid, a setting, or ranges.
 
-    ``auto`` is what the word stands for, since that takes data.
-    ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2``, ``sine:k=5,values=0|0.3``.
-    A setting that several parts hold is kept once, where it stood first.
+    Parts are like ``paper``, ``laplace:0.5``, ``laplace:b=0.001..10/0.001``, ``gaussian:sigma=0.1|0.2`` or
+    ``sine:k=5,values=0|0.3``. ``auto`` is the grid for the part of this name, which depends on data. A setting that
+    occurs in several parts is kept once, at its first position.
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if not parts:
@@ -124,7 +124,7 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
 
 
 def asks_for_auto(text: str) -> bool:
-    """Whether a part of the text is the grid that takes data."""
+    """Whether a part of the text is ``auto``, the grid that depends on data."""
     return AUTO in (part.strip() for part in text.split(";"))
 
 
@@ -145,7 +145,7 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
 
 
 def joined(blocks: list[Block]) -> tuple[Block, ...]:
-    """Blocks of the same kind made one, without repetitions."""
+    """Merge blocks of equal mechanism, number of parameters and inner setting, without duplicates."""
     groups: dict[tuple[str, int, PrivacySetting | None], list[FloatArray]] = {}
     for block in blocks:
         groups.setdefault((block.mechanism, block.parameters.shape[1], block.inner), []).append(block.parameters)
@@ -153,7 +153,7 @@ def joined(blocks: list[Block]) -> tuple[Block, ...]:
 
 
 def _distinct(arrays: list[FloatArray]) -> FloatArray:
-    """The rows of all arrays, each where it stood first; one array alone has distinct rows already."""
+    """Return the distinct rows of all arrays, in order of first occurrence; a single array is distinct already."""
     if len(arrays) == 1:
         return arrays[0]
     rows = np.concatenate(arrays)
@@ -177,7 +177,7 @@ def _sine() -> tuple[Block, ...]:
 
 
 def _placed(columns: dict[int, FloatArray]) -> FloatArray:
-    """Rows of five coefficients, zero but for the given columns."""
+    """Return rows of five coefficients, 0 except in the given columns."""
     rows = np.zeros((len(next(iter(columns.values()))), 5))
     for k, values in columns.items():
         rows[:, k] = values
@@ -198,9 +198,9 @@ NAMED: dict[str, Callable[[], tuple[Block, ...]]] = {
 
 
 def scaled(block: Block, factor: float) -> Block:
-    """The same settings with ``factor`` times the noise, parameters to `DIGITS` digits.
+    """Return the same settings with ``factor`` times the noise, parameters rounded to `DIGITS` digits.
 
-    Readings in another unit need just that, but for relative noise, which has none and stays as it is.
+    This converts settings to readings in another unit. Relative noise does not have a unit and is not changed.
     """
     law = mechanism(block.mechanism)
     grown = block.parameters if law.kind == "relative" else law.grown(block.parameters, factor)
@@ -210,14 +210,14 @@ def scaled(block: Block, factor: float) -> Block:
 
 
 def to_digits(values: FloatArray) -> FloatArray:
-    """Rounded to `DIGITS` significant digits, to the float nearest to the decimal, so that texts stay short."""
+    """Return the values rounded to `DIGITS` significant digits, so that their texts are short."""
     distinct, place = np.unique(values, return_inverse=True)
     short = np.array([float(f"{value:.{DIGITS}g}") for value in distinct.tolist()])
     return np.asarray(short[place].reshape(values.shape))
 
 
 def read_settings(path: str | Path) -> list[PrivacySetting]:
-    """Settings of a text file, one a line; ``#`` begins a comment, empty lines are passed over."""
+    """Return the settings of a text file, one per line; ``#`` begins a comment, and empty lines are skipped."""
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

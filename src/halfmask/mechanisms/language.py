@@ -1,8 +1,8 @@
-"""The grid language: ``mechanism:name=values,...``, values being ``a..b/step`` or ``v1|v2|v3``.
+"""The grid language: ``mechanism:name=values,...``, with values ``a..b/step`` or ``v1|v2|v3``.
 
-laplace:b=0.001..10/0.001        every multiple of the step from a, b included where it is met
-staircase:epsilon=0.5|1,delta=1,gamma=0..1/0.25     the product of the parameters, the last one fastest
-sine:k=5,values=0|0.3|0.6        the product of the same values for k coefficients, without all-zero
+laplace:b=0.001..10/0.001        a, a + step, a + 2 step, ... up to b, which is included if it is one of them
+staircase:epsilon=0.5|1,delta=1,gamma=0..1/0.25     all combinations of the parameters, the last one changing fastest
+sine:k=5,values=0|0.3|0.6        all combinations of these values for k coefficients, except all zero
 """
 
 from decimal import Decimal
@@ -16,11 +16,11 @@ from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask_device.decimals import parse_number
 
-MOST = 20_000_000  # settings of one part: 800 MB at five parameters
+MOST = 20_000_000  # most settings of one part: 800 MB with five parameters
 
 
 def parse_block(text: str) -> tuple[str, FloatArray]:
-    """The mechanism and the parameters, (S, P), of all settings that one part of the language asks for."""
+    """Return the mechanism and the parameters, (S, P), of all settings that one part of a grid text describes."""
     name, _, body = text.partition(":")
     law = mechanism(name.strip())
     fields = _fields(body, text)
@@ -39,7 +39,7 @@ def parse_block(text: str) -> tuple[str, FloatArray]:
 
 
 def product(columns: list[FloatArray]) -> FloatArray:
-    """All combinations of one value from each column, (S, P), the last column running fastest."""
+    """Return all combinations of one value from each column, (S, P), the last column changing fastest."""
     count = run = prod(map(len, columns))
     rows = np.empty((count, len(columns)))
     for p, column in enumerate(columns):
@@ -61,7 +61,7 @@ def _fields(body: str, text: str) -> dict[str, str]:
 
 
 def _power(law: Mechanism, fields: dict[str, str], text: str) -> FloatArray:
-    """{values}^k without all-zero; with ``values`` each coefficient has the same ones."""
+    """Return all combinations of the field ``values`` for ``k`` coefficients, except all zero."""
     if fields.keys() != {"k", "values"} or not (fields["k"].isascii() and fields["k"].isdigit()):
         raise SettingError(f"{text[:80]!r}: write {law.name}:k=5,values=0|0.3|0.6, with k a whole number")
     values, k = _values(fields["values"], text), int(fields["k"][:9])
@@ -82,7 +82,7 @@ def _bound(count: float, text: str) -> None:
 
 
 def _values(text: str, place: str) -> FloatArray:
-    """Distinct values of ``a..b/step`` or ``v1|v2|v3``, as the floats nearest to the exact decimals."""
+    """Return the distinct values of ``a..b/step`` or ``v1|v2|v3``, as the floats nearest to the exact decimals."""
     if ".." in text:
         return _range(text, place)
     return np.array(list(dict.fromkeys(parse_number(value, place) + 0.0 for value in text.split("|"))))
@@ -94,7 +94,7 @@ def _range(text: str, place: str) -> FloatArray:
     if not slash:
         raise SettingError(f"the range {text[:40]!r} in {place[:80]!r} has no step: write a..b/step like 0.1..2/0.1")
     for number in (first, last, width):
-        parse_number(number, place)  # says what is wrong, which Decimal does not
+        parse_number(number, place)  # its error says what is wrong, unlike Decimal's
     low, high, step = (Decimal(number.strip()) for number in (first, last, width))
     if step <= 0:
         raise SettingError(f"the range {text[:40]!r} in {place[:80]!r} has step {step}: it must be above 0")

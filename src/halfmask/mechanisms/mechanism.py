@@ -1,4 +1,4 @@
-"""All mechanisms by name: ours, those registered in Python, and installed plug-ins (imported only when asked for)."""
+"""Registry of mechanisms by name: built-in ones, those registered in Python, and plug-ins (imported on first use)."""
 
 import inspect
 from importlib import import_module
@@ -13,7 +13,7 @@ __all__ = ["Mechanism", "mechanism", "mechanisms", "register"]
 
 
 def _found() -> dict[str, Mechanism]:
-    """Every mechanism whose file stands in the folder `ours`, in order of the alphabet."""
+    """Return every mechanism defined in the folder `ours`, sorted by name."""
     modules = [import_module(f"{ours.__name__}.{each.name}") for each in iter_modules(ours.__path__)]
     classes = [
         each
@@ -29,7 +29,7 @@ _OURS = tuple(_known)
 
 
 def mechanism(name: str) -> Mechanism:
-    """The mechanism of that name; entry points are looked at only where the name is not known yet."""
+    """Return the mechanism of this name; entry points are searched only if the name is not known yet."""
     known = _known.get(name)
     if known is not None:
         return known
@@ -40,12 +40,12 @@ def mechanism(name: str) -> Mechanism:
 
 
 def mechanisms() -> list[str]:
-    """Names of all mechanisms: ours first, then the others in order of the alphabet."""
+    """Return the names of all mechanisms: built-in ones first, then the others, both sorted."""
     return [*_OURS, *sorted((_known.keys() | plugin_names()) - set(_OURS))]
 
 
 def register(plugin: type) -> Mechanism:
-    """Make a class known for this process, as an entry point would; one registered before under its name goes."""
+    """Register a class as a mechanism in this process, replacing an earlier one of the same name."""
     whole = complete(plugin)
     if whole.name in _OURS:
         raise SettingError(f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name")

@@ -1,4 +1,4 @@
-"""Mechanisms of other people: found by entry points, made whole where they state little."""
+"""Plug-in mechanisms: found by entry points, and completed if they define only some methods."""
 
 import re
 from importlib.metadata import EntryPoint, entry_points
@@ -12,12 +12,12 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
 def plugin_names() -> set[str]:
-    """Names of the installed plug-ins; none of them is imported for it."""
+    """Return the names of the installed plug-ins, without importing them."""
     return {entry.name for entry in entry_points(group=GROUP)}
 
 
 def load_plugin(name: str) -> Mechanism | None:
-    """The installed plug-in of that name, or None. The entry point bears the mechanism's name."""
+    """Return the installed plug-in whose entry point and mechanism have this name, or None."""
     found = sorted(entry_points(group=GROUP, name=name), key=_origin)
     if not found:
         return None
@@ -26,7 +26,7 @@ def load_plugin(name: str) -> Mechanism | None:
         raise SettingError(f"mechanism {name} comes from several places ({origins}): uninstall all but one")
     try:
         loaded = found[0].load()
-    except Exception as error:  # whatever a stranger's module raises, the user learns which one
+    except Exception as error:  # for any error of the plug-in, the message names it
         raise SettingError(f"mechanism {name} from {_origin(found[0])} cannot be imported: {error!r}") from error
     whole = complete(loaded)
     if whole.name != name:
@@ -39,10 +39,13 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def complete(plugin: object) -> Mechanism:
-    """A mechanism from a user's class, which may state as little as a name and one method.
+    """Return a mechanism made from a user's class, which needs only a name and one method.
 
-    ``sample`` alone: additive noise (or relative, if ``kind`` says so) with an estimated law; ``sample`` and ``cdf``: a
-    law as fast as ours, moments by quadrature unless given; ``mask`` alone: kind "direct". What the class states wins.
+    ``sample`` only        additive noise (or relative, if ``kind`` says so) with an estimated law
+    ``sample``, ``cdf``    the same with a known law, as fast as a built-in one; moments are integrated unless defined
+    ``mask`` only          kind "direct"
+
+    Whatever the class defines itself is used.
     """
     if not isinstance(plugin, type):
         raise SettingError(f"{plugin!r} is not a class: a mechanism is given as its class, which takes no arguments")
@@ -62,7 +65,7 @@ def complete(plugin: object) -> Mechanism:
 
 
 class _AnyParameters(Mechanism):
-    """Parameters of a plug-in may have either sign; where it does not name them, any number is taken."""
+    """Allows parameters of either sign, and any number of them if the plug-in does not name them."""
 
     def names(self, count: int) -> tuple[str, ...]:
         return self.parameter_names or tuple(f"p{i + 1}" for i in range(count))
@@ -84,7 +87,7 @@ class _Direct(_AnyParameters):
 
 
 def _missing(plugin: type) -> type[Mechanism]:
-    """The base that supplies what the class does not state."""
+    """Return the base class that supplies what the plug-in does not define."""
     if hasattr(plugin, "sample"):
         return _Stated if hasattr(plugin, "cdf") else _Sampled
     if hasattr(plugin, "mask"):

@@ -10,7 +10,7 @@ from halfmask.mechanisms.base import Noise, in_scales, powers
 
 
 class ScaledNoise(Noise):
-    """psi = scale * Z for a fixed symmetric law of Z; scale 0 means no noise."""
+    """psi = scale * Z with a fixed symmetric law of Z; scale 0 means no noise."""
 
     unit_moments: tuple[float, float, float, float]
     unit_support: float = math.inf
@@ -22,7 +22,7 @@ class ScaledNoise(Noise):
 
     @abstractmethod
     def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draws of Z."""
+        """Return ``size`` draws of Z."""
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         return self.unit_cdf(in_scales(y, parameters[:, :1]))

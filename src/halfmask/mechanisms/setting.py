@@ -16,10 +16,10 @@ from halfmask_device.decimals import number_text, parse_number
 
 @total_ordering
 class PrivacySetting:
-    """f(eta, theta) of the paper, valid by construction: frozen, hashable, ordered, printed ``mechanism:p1,p2,...``.
+    """A mechanism with valid parameters, f(eta, theta) in the paper: frozen, hashable, ordered.
 
-    ``inner`` is for ``clip`` alone: the setting that masks the clipped values (None: they are shared as clipped).
-    It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
+    It prints as ``mechanism:p1,p2,...``. ``inner`` is for ``clip`` only: the setting that masks the clipped values, or
+    None to share them as clipped. It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
     """
 
     mechanism: str
@@ -51,7 +51,7 @@ class PrivacySetting:
 
     @classmethod
     def parse(cls, text: str) -> "PrivacySetting":
-        """Read ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
+        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
         outer, slash, inner = text.strip().partition("/")
         if "/" in inner:
             raise SettingError(f"{text[:80]!r} holds more than one inner setting: write clip:lo,hi/inner")
@@ -78,12 +78,12 @@ class PrivacySetting:
 
     @property
     def law(self) -> Mechanism:
-        """The mechanism, for all of its parameters."""
+        """The mechanism, which holds its methods for any parameters."""
         return mechanism(self.mechanism)
 
     @property
     def noise(self) -> "PrivacySetting":
-        """The part that draws: the inner setting where there is one, else the setting itself."""
+        """The setting that draws noise: the inner setting if there is one, else the setting itself."""
         return self.inner or self
 
     @property
@@ -93,23 +93,23 @@ class PrivacySetting:
 
     @property
     def silent(self) -> bool:
-        """Whether it shares every value as it is: a noise law under which P(psi = 0) = 1."""
+        """Whether it leaves every value unchanged: it has a noise law, and P(psi = 0) = 1."""
         if self.kind == "direct":
             return False
         return bool(self.law.cdf(np.array([self.parameters]), np.zeros(1))[0, 0] >= 1)
 
     @property
     def kind(self) -> Kind:
-        """How it masks; "direct" settings have no noise law."""
+        """The kind of masking; "direct" settings do not have a noise law."""
         return self.law.kind
 
     @property
     def per_user(self) -> bool:
-        """Whether ``mask`` must see all values of one user together."""
+        """Whether ``mask`` needs all values of one user together."""
         return self.law.per_user or (self.inner is not None and self.inner.per_user)
 
     def grown(self, factor: float) -> "PrivacySetting":
-        """The setting with ``factor`` times the noise, parameters to 12 digits."""
+        """Return the setting with ``factor`` times the noise, parameters rounded to 12 digits."""
         parameters = self.law.grown(np.array([self.parameters]), factor)
         if parameters is None:
             raise SettingError(f"{self.mechanism} does not say how its parameters grow its noise: state grown(...)")
@@ -118,7 +118,7 @@ class PrivacySetting:
 
     @classmethod
     def of_deviation(cls, name: str, deviation: float) -> "PrivacySetting":
-        """Noise of a mechanism with a standard deviation, in its `unit_parameters` grown."""
+        """Return a mechanism's setting with this standard deviation, by scaling its `unit_parameters`."""
         law = mechanism(name)
         if law.unit_parameters is None:
             raise SettingError(f"{name} has no ordinary form to grow to a deviation: write its parameters out")
@@ -129,6 +129,6 @@ class PrivacySetting:
         return cls(name, tuple(parameters[0].tolist()))
 
     def mask(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Masked values, the inner setting included."""
+        """Return the masked values, with the inner setting applied too."""
         masked = self.law.mask(np.array(self.parameters), values, rng)
         return masked if self.inner is None else self.inner.mask(masked, rng)

@@ -1,8 +1,8 @@
-"""The inverse of the sine law's polynomial, for many settings and many values, in machine code.
+"""The inverse of the sine law's polynomial, for many settings and values, compiled with numba.
 
-P(x) = sum_k (theta_k x)^(2k+1) has no negative coefficient, so on x >= 0 it rises and is convex. Newton's
-method from any point right of the root therefore falls to it without ever passing it, and one step from a
-point left of the root lands right of it, not far where P there is at least y/2. So no bracket is kept.
+P(x) = sum_k (theta_k x)^(2k+1) does not have negative coefficients, so for x >= 0 it is increasing and convex. Newton's
+method from any point right of the root therefore falls to the root and never passes it. One step from a point left of
+the root lands right of it, and not far if P at that point is at least y/2. So no bracket is needed.
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ from numba import njit
 
 from halfmask.arrays import FloatArray
 
-HUGE = 1e300  # above this P' may overflow, and the scale-free route is taken
+HUGE = 1e300  # above this P' may overflow, so `_root_from_scratch` is used
 CLOSE = 3e-6  # relative step whose third-order error is below rounding
-TINY = 1e-250  # below this 1/P' may overflow, and the same route is taken
+TINY = 1e-250  # below this 1/P' may overflow, so the same function is used
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _root_from_scratch(theta: FloatArray, y: float) -> float:
-    """P^-1(y) for one y > 0 and any theta, in units in which nothing overflows.
+    """Return P^-1(y) for one y > 0 and any theta, in units in which nothing overflows.
 
-    Each term alone gives an upper bound, x <= y^(1/(2k+1)) / theta_k. In w = x / (least bound) the equation
-    reads sum_k b_k w^(2k+1) = 1 with 0 <= b_k <= 1 and one b_k = 1, so Newton starts at w = 1, right of the root.
+    Each term by itself gives an upper bound, x <= y^(1/(2k+1)) / theta_k. With w = x / (least bound) the equation
+    is sum_k b_k w^(2k+1) = 1 with 0 <= b_k <= 1 and one b_k = 1. So Newton starts at w = 1, right of the root.
     """
     bound = np.inf
     for k in range(theta.size):
@@ -38,10 +38,10 @@ def _root_from_scratch(theta: FloatArray, y: float) -> float:
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _newton(terms: FloatArray, count: int, y: float, x: float) -> float:
-    """The root of sum_k terms_k x^(2k+1) = y, from a first guess x > 0.
+    """Return the root of sum_k terms_k x^(2k+1) = y, from a first guess x > 0.
 
-    A guess g with P(g) <= 2^(2 count) y needs about 3 count steps; the loop's bound is far above that.
-    Once close, Chebyshev's term, step (1 + step P''/(2P')), makes the last step third order.
+    A guess g with P(g) <= 2^(2 count) y needs about 3 count steps; the loop allows far more. Near the root Chebyshev's
+    correction, step (1 + step P''/(2P')), makes the last step third order.
     """
     for _ in range(50 + 20 * count):
         square = x * x
@@ -62,12 +62,13 @@ def _newton(terms: FloatArray, count: int, y: float, x: float) -> float:
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def sine_roots(theta: FloatArray, terms: FloatArray, support: FloatArray, y: FloatArray, out: FloatArray) -> None:
-    """out[s, j] = P^-1(y), held between 0 and 1, for each row of theta (S, K) and y (1 or S, J).
+    """Write P^-1(y), clipped to 0..1, to out[s, j] for each row of theta (S, K) and y (1 or S, J).
 
-    ``terms`` are theta_k^(2k+1) and ``support`` their sums, P(1), as the caller has them: from there on it is 1.
+    ``terms``    theta_k^(2k+1)
+    ``support``  sums of the terms, P(1); for y from there on the result is 1
 
-    Values of y that rise by less than a factor of two from one to the next start Newton from the previous
-    roots, continued by their first three differences; any other order is right too, only slower.
+    If y rises by less than a factor of two from one value to the next, Newton starts from the previous roots,
+    extrapolated by their first three differences. Any other order of y gives the same result, only slower.
     """
     settings, count = theta.shape
     for s in range(settings):
@@ -83,7 +84,7 @@ def sine_roots(theta: FloatArray, terms: FloatArray, support: FloatArray, y: Flo
         for j in range(row.size):
             value = row[j]
             if value >= most:
-                out[s, j] = 1.0 if value >= 0 else 0.0  # no noise at all has support 0
+                out[s, j] = 1.0 if value >= 0 else 0.0  # support is 0 if there is no noise
                 continue
             if value <= 0:
                 out[s, j] = 0.0

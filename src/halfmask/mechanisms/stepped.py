@@ -1,18 +1,18 @@
-"""Noise built on a geometric number of steps: what such laws share."""
+"""Moments of a geometric number of steps, shared by the geometric and the staircase law."""
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 
-STIRLING = ((1,), (1, 1), (1, 3, 1), (1, 7, 6, 1))  # of the second kind: powers in falling factorials
+STIRLING = ((1,), (1, 1), (1, 3, 1), (1, 7, 6, 1))  # Stirling numbers of the second kind: powers in falling factorials
 FACTORIAL = (1, 2, 6, 24)
 
 
 def geometric_moments(mean: FloatArray, step: FloatArray) -> FloatArray:
     """E(step G)^k, k = 1..4, shape (S, 4), for geometric G with E[step G] = ``mean``.
 
-    E G(G-1)...(G-j+1) = j! (E G)^j, so E(step G)^k = sum_j S(k, j) j! mean^j step^(k-j). Each product is built factor
-    by factor, so that it overflows to inf and never to NaN.
+    E G(G-1)...(G-j+1) = j! (E G)^j, so E(step G)^k = sum_j S(k, j) j! mean^j step^(k-j). Each product is computed
+    factor by factor, so that it overflows to inf and never to NaN.
     """
     result = np.zeros((len(mean), 4))
     with np.errstate(over="ignore"):

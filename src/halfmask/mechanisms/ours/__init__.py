@@ -1,1 +1,1 @@
-"""halfmask's own mechanisms, one file each with all that is known of it. A file that stands here is found."""
+"""The built-in mechanisms, one file each, with all facts about its law. Every file of this folder is loaded."""

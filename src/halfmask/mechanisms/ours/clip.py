@@ -8,7 +8,7 @@ from halfmask.mechanisms.base import Mechanism, Parameters
 
 
 class Clip(Mechanism):
-    """Values held between ``lo`` and ``hi``. Written ``clip:lo,hi/inner``, the inner setting masks the result."""
+    """Values clipped to ``lo`` and ``hi``. In ``clip:lo,hi/inner`` the inner setting then masks the result."""
 
     name = "clip"
     kind = "direct"

@@ -10,7 +10,7 @@ from halfmask.mechanisms.scaled import ScaledNoise
 
 
 class Gaussian(ScaledNoise):
-    """P(|psi| <= y) = erf(y / (sigma sqrt 2)); the sum of n is normal with variance n sigma^2."""
+    """P(|psi| <= y) = erf(y / (sigma sqrt 2)); the sum of n draws is normal with variance n sigma^2."""
 
     name = "gaussian"
     parameter_names = ("sigma",)
@@ -21,7 +21,7 @@ class Gaussian(ScaledNoise):
     fisher = 1.0
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
-        from scipy.special import erf  # here, because SciPy takes long to import
+        from scipy.special import erf  # imported here because SciPy is slow to import
 
         result: FloatArray = erf(z / math.sqrt(2))
         return result
@@ -30,7 +30,7 @@ class Gaussian(ScaledNoise):
         return rng.standard_normal(size)
 
     def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
-        from halfmask.mechanisms.draw_kernel import scaled  # here, because numba takes long to import
+        from halfmask.mechanisms.draw_kernel import scaled  # imported here because numba is slow to import
 
         draws = source.generator.standard_normal(len(values))
         scaled(values, draws, float(parameters[0]), self.kind == "relative", out)
@@ -59,7 +59,10 @@ class Gaussian(ScaledNoise):
         return np.asarray(np.exp(-((k / s) ** 2) / 2) / _sum_of_weights(s)[0])
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """Added up from k on; above 50 steps by the integral from k - 1/2, right to 1e-4 in the far tail and better."""
+        """P(K >= k), summed from k on; for sigma above 50 steps the integral from k - 1/2.
+
+        The integral is right to 1e-4 in the far tail, and better elsewhere.
+        """
         from scipy.special import ndtr
 
         s = parameters[0] / step
@@ -77,10 +80,10 @@ class Gaussian(ScaledNoise):
 
 
 def _sum_of_weights(s: float) -> tuple[float, float]:
-    """Z = sum over k of exp(-k^2/(2 s^2)), and the variance of k.
+    """Return Z, the sum over k of exp(-k^2/(2 s^2)), and the variance of k.
 
-    From s = 1 on by Poisson's formula, Z = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), whose next term is below 1e-34,
-    and variance = s^3 Z'/Z.
+    For s >= 1 it uses Poisson's formula, Z = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), whose next term is below
+    1e-34, and variance = s^3 Z'/Z.
     """
     if s >= 1:
         wave = math.exp(-2 * math.pi**2 * s * s)

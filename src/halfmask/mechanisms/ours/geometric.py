@@ -1,4 +1,4 @@
-"""Geometric noise: Laplace noise on a lattice of its own."""
+"""Geometric noise: discrete Laplace noise on a lattice that the setting defines."""
 
 import math
 
@@ -10,15 +10,15 @@ from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.stepped import geometric_moments
 
-EXACT = 1e15  # steps from which one step more is below the rounding of the noise itself
-POINTS = 2**18  # of the lattice that are told apart on each side of 0
+EXACT = 1e15  # number of steps from which one more step is below the rounding of the noise itself
+POINTS = 2**18  # most lattice points that `corners` lists on each side of 0
 
 
 class Geometric(Noise):
     """Discrete Laplace on a lattice: psi = step K, P(K = k) = (1 - a)/(1 + a) a^|k|, a = exp(-step/b).
 
-    K is the difference of two geometric numbers, so the sum of n is the difference of two negative binomials.
-    b = 0 means no noise. As step/b goes to 0 the law goes to laplace:b.
+    K is the difference of two geometric numbers, so the sum of n draws is the difference of two negative binomials.
+    b = 0 means no noise. As step/b tends to 0 the law tends to laplace:b.
     """
 
     name = "geometric"
@@ -32,7 +32,10 @@ class Geometric(Noise):
             raise SettingError("geometric: step is 0, but a lattice needs a step above 0; for none write laplace:b")
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
-        """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step); y within 1e-12 of a lattice point is on it."""
+        """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step).
+
+        A y less than a relative 1e-12 below a lattice point counts as that point.
+        """
         rate = _rate(parameters)[:, None]
         steps = in_scales(y, parameters[:, 1:2])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -41,7 +44,7 @@ class Geometric(Noise):
         return np.where(np.asarray(y) < 0, 0.0, 1 - 2 * beyond / (1 + np.exp(-rate)))
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|K|^k = 2/(1 + a) E G^k, G geometric with P(G >= k) = a^k."""
+        """E|K|^k = 2/(1 + a) E G^k, with G geometric, P(G >= k) = a^k."""
         b, step = parameters.T
         rate = _rate(parameters)
         with np.errstate(over="ignore"):
@@ -52,7 +55,7 @@ class Geometric(Noise):
         return np.where(parameters[:, 0] > 0, np.inf, 0.0)
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """|K| is 0 with probability (1 - a)/(1 + a), else 1 + G."""
+        """Return draws of step K: |K| is 0 with probability (1 - a)/(1 + a), else 1 + G."""
         b, step = map(float, parameters)
         rate = float(_rate(parameters[None])[0])
         moved = rng.random(size) < 2 * np.exp(-rate) / (1 + np.exp(-rate))
@@ -63,7 +66,7 @@ class Geometric(Noise):
         return np.where(moved, psi, 0.0) * signs(size, rng)
 
     def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Each negative binomial is a Poisson number with a gamma mean."""
+        """Return a difference of two negative binomials, each drawn as a Poisson number with a gamma mean."""
         return self._negative_binomial(parameters, n, rng) - self._negative_binomial(parameters, n, rng)
 
     @staticmethod
@@ -75,7 +78,7 @@ class Geometric(Noise):
             return np.where(steps < EXACT, step * rng.poisson(np.minimum(steps, EXACT)), mean)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """step K with the least |K| = m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
+        """Return step K, with |K| the least m for which P(|K| <= m) = 1 - 2 a^(m+1)/(1+a) reaches |2U - 1|."""
         b, step = parameters
         centred = 2 * u - 1
         beyond = (1 - np.abs(centred)) * (1 + np.exp(-step / b)) / 2
@@ -83,7 +86,7 @@ class Geometric(Noise):
         return np.asarray(np.sign(centred) * step * steps)
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """d/b, d rounded up to the lattice: readings lie on it, so no other change is possible."""
+        """d/b, with d rounded up to the lattice: readings lie on it, so no other change is possible."""
         b, step = parameters
         epsilon = whole_steps(change, step) * step / b if b else math.inf
         return epsilon if math.isfinite(epsilon) else None
@@ -95,12 +98,12 @@ class Geometric(Noise):
         return parameters[1]
 
     def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
-        """Half way between the lattice's points; beyond `POINTS` of them nothing is told apart."""
+        """Return the points half way between lattice points, at most `POINTS` of them."""
         step = parameters[1]
         return (np.arange(float(min(POINTS, math.ceil(end / step) + 1))) + 0.5) * step, True
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
-        """b and the step alike: the noise is the same in steps."""
+        """Scale b and the step by the same factor, so that the noise in steps stays the same."""
         return parameters * factor
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
@@ -115,7 +118,7 @@ class Geometric(Noise):
     _discrete = Laplace()
 
     def _on(self, parameters: Parameters, step: float) -> Parameters:
-        """b, where the published lattice is the mechanism's own."""
+        """Return (b,); raise a SettingError unless the published lattice has the setting's step."""
         if not math.isclose(parameters[1], step, rel_tol=1e-12):
             raise SettingError(
                 f"geometric: its step is {parameters[1]:g}, the lattice's {step:g}; unless they are equal reports "
@@ -125,14 +128,14 @@ class Geometric(Noise):
 
 
 def _rate(parameters: FloatArray) -> FloatArray:
-    """step / b, inf where b = 0."""
+    """Return step / b; inf if b = 0."""
     with np.errstate(divide="ignore", over="ignore"):
         rate: FloatArray = parameters[:, 1] / parameters[:, 0]
     return rate
 
 
 def _mean(b: FloatArray, rate: FloatArray) -> FloatArray:
-    """b rate / (exp(rate) - 1): the mean of step G, which tends to b as the step goes to 0."""
+    """Return b rate / (exp(rate) - 1), the mean of step G, which tends to b as the step tends to 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         shrink = np.where(rate > 0, rate / np.expm1(rate), 1.0)
     return b * np.where(rate > 700, 0.0, shrink)

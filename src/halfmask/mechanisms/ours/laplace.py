@@ -1,4 +1,4 @@
-"""Laplace noise, the first of the paper's two mechanisms, and its relative form."""
+"""Laplace noise, one of the paper's two mechanisms, and its relative form."""
 
 import math
 
@@ -10,7 +10,7 @@ from halfmask.mechanisms.scaled import ScaledNoise
 
 
 class Laplace(ScaledNoise):
-    """P(|psi| <= y) = 1 - exp(-y/b), E|psi|^k = k! b^k; the sum of n is b (Gamma(n) - Gamma'(n))."""
+    """P(|psi| <= y) = 1 - exp(-y/b), E|psi|^k = k! b^k; the sum of n draws is b (Gamma(n) - Gamma'(n))."""
 
     name = "laplace"
     parameter_names = ("b",)
@@ -28,7 +28,7 @@ class Laplace(ScaledNoise):
         return rng.laplace(size=size)
 
     def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
-        from halfmask.mechanisms.draw_kernel import laplace  # here, because numba takes long to import
+        from halfmask.mechanisms.draw_kernel import laplace  # imported here because numba is slow to import
 
         laplace(values, source.words, float(parameters[0]), self.kind == "relative", out)
 
@@ -38,7 +38,11 @@ class Laplace(ScaledNoise):
         return draws
 
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """(Gamma(n) - Gamma'(n)) / sqrt(2n); unequal noises, s psi, share variance and kurtosis with n equal ones."""
+        """Return (Gamma(n) - Gamma'(n)) / sqrt(2n).
+
+        n need not be whole: a sum of unequal noises s psi has the variance and kurtosis of a sum of n equal ones, for
+        some n.
+        """
         unit = rng.standard_gamma(n) - rng.standard_gamma(n)
         return np.divide(unit, np.sqrt(2 * n), out=np.zeros(len(n)), where=n > 0)
 
@@ -57,19 +61,19 @@ class Laplace(ScaledNoise):
         return epsilon if math.isfinite(epsilon) else None
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law of the same epsilon."""
+        """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law with the same epsilon."""
         x = step / parameters[0] if parameters[0] else math.inf
         if x == math.inf:
             return np.where(k == 0, 1.0, 0.0)
         return np.asarray(math.tanh(x / 2) * np.exp(-np.abs(k) * x))
 
     def lattice_tail(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
-        """exp(-k x) / (1 + exp(-x))."""
+        """exp(-k x) / (1 + exp(-x)) with x = step/b."""
         x = step / parameters[0] if parameters[0] else math.inf
         return np.asarray(np.exp(-k * x) / (1 + math.exp(-x)))
 
     def lattice_variance(self, parameters: Parameters, step: float) -> float:
-        """step^2 / (2 sinh^2(x/2))."""
+        """step^2 / (2 sinh^2(x/2)) with x = step/b."""
         x = step / parameters[0] if parameters[0] else math.inf
         return float(step**2 / (2 * math.sinh(x / 2) ** 2)) if x < 700 else 0.0
 

@@ -1,4 +1,4 @@
-"""Logistic noise: pure epsilon like Laplace's, a round top like the normal law's."""
+"""Logistic noise: pure epsilon like Laplace noise, a density smooth at 0 like the normal law."""
 
 import math
 
@@ -15,8 +15,9 @@ APERY = 1.2020569031595942
 class Logistic(ScaledNoise):
     """psi = s log(U/(1 - U)): P(|psi| <= y) = tanh(y/(2s)), E|psi|^k = 2 k! eta(k) s^k with Dirichlet's eta.
 
-    Its log density bends from 0 at the top to a slope of 1/s in the tails, so epsilon is d/s, reached by none but the
-    rarest reports. At equal variance it has 1.28 times Laplace's epsilon, and lighter tails (kurtosis 4.2, not 6).
+    The slope of its log density is 0 at psi = 0 and tends to 1/s in the tails, so epsilon is d/s, but only very rare
+    reports come near that loss. At equal variance epsilon is 1.28 times that of Laplace noise, and the tails are
+    lighter (kurtosis 4.2 instead of 6).
     """
 
     name = "logistic"
@@ -41,6 +42,6 @@ class Logistic(ScaledNoise):
             return np.asarray(1 / (1 + np.exp(np.divide(y, parameters[0])))) if parameters[0] else np.zeros(np.shape(y))
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """d/s: the log density's slope is tanh(x/(2s))/s, below 1/s everywhere and near it far out."""
+        """d/s: the slope of the log density is tanh(x/(2s))/s, which is below 1/s and tends to it in the tails."""
         epsilon = change / parameters[0] if parameters[0] else math.inf
         return epsilon if math.isfinite(epsilon) else None

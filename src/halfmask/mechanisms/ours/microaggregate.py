@@ -1,4 +1,4 @@
-"""Microaggregation: each value becomes the middle of its cluster."""
+"""Microaggregation: each value is replaced by the mean of its cluster."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from halfmask.mechanisms.base import Mechanism, Parameters
 
 
 class Microaggregate(Mechanism):
-    """Each value becomes the centroid of its cluster, in the best k clusters of the user's own values.
+    """Each value becomes the centroid of its cluster, in the best k clusters of one user's values.
 
-    Best means least sum of squared distances (k-means in one dimension), found exactly by dynamic programming, so
-    the outcome does not depend on chance. At most k distinct values are left as they are.
+    Best means the least sum of squared distances (k-means in one dimension). It is found exactly, by dynamic
+    programming, so the result is not random. If a user has at most k distinct values, they are not changed.
     """
 
     name = "microaggregate"
@@ -30,7 +30,7 @@ class Microaggregate(Mechanism):
         distinct, place, counts = np.unique(values[present], return_inverse=True, return_counts=True)
         if len(distinct) <= parameters[0]:
             return values.copy()
-        from halfmask.mechanisms.cluster_kernel import centroids  # here, because numba takes long to import
+        from halfmask.mechanisms.cluster_kernel import centroids  # imported here because numba is slow to import
 
         unit = np.abs(distinct).max()  # so that squares of huge values stay finite
         scaled = distinct / unit
@@ -41,5 +41,5 @@ class Microaggregate(Mechanism):
         return masked
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:  # noqa: ARG002
-        """The clusters are the readings' own, so they grow with them."""
+        """Return the parameters unchanged: clusters are made from the readings, so they scale with them."""
         return parameters

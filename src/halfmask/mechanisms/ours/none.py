@@ -7,7 +7,7 @@ from halfmask.mechanisms.base import Noise, Parameters, Source
 
 
 class NoNoise(Noise):
-    """psi = 0: the value itself."""
+    """psi = 0: the value is shared as it is."""
 
     name = "none"
     exact_sums = True

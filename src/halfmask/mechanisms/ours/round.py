@@ -1,4 +1,4 @@
-"""Rounding."""
+"""Rounding to multiples of a step."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from halfmask.mechanisms.base import Mechanism
 
 
 class Round(Mechanism):
-    """The nearest multiple of ``step``, halves to the even multiple; step 0 leaves the value as it is."""
+    """The nearest multiple of ``step``, halves to the even multiple; step 0 leaves the value unchanged."""
 
     name = "round"
     kind = "direct"
@@ -19,7 +19,7 @@ class Round(Mechanism):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             steps = values / step
             multiple = step * np.rint(steps)
-        # From 2^53 steps on every float is a multiple already, as far as floats can tell.
+        # From 2^53 steps on every float counts as a multiple: floats there are at least a step apart.
         return np.where(np.abs(steps) < 2.0**53, multiple, values)
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:

@@ -8,15 +8,15 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.base import LITTLE, Noise, Parameters, Source, powers
 
-TINY = 1e-250  # sizes of noise below are left to the kernel, which works in units of its own
-CLOSE, NEWTON = 4e-16, 200  # rounding of a root, and far more steps than it takes
+TINY = 1e-250  # smaller |psi| are left to the kernel, which rescales them
+CLOSE, NEWTON = 4e-16, 200  # rounding error of a root, and a limit far above the steps that Newton's method needs
 
 
 class Sine(Noise):
-    """psi = sum_k (theta_k sin(2 pi U))^(2k+1), one uniform U for all terms; coefficients lowest power first.
+    """psi = sum_k (theta_k sin(2 pi U))^(2k+1), with one uniform U for all terms; coefficients lowest power first.
 
-    With theta >= 0 the polynomial P(x) = sum_k (theta_k x)^(2k+1) rises on [0, 1], so
-    P(|psi| <= y) = (2/pi) arcsin(P^-1(y)). A negative theta would break that, and is refused.
+    If theta >= 0, the polynomial P(x) = sum_k (theta_k x)^(2k+1) is increasing on [0, 1], so
+    P(|psi| <= y) = (2/pi) arcsin(P^-1(y)). This would not hold for a negative theta, which is refused.
     """
 
     name = "sine"
@@ -38,7 +38,7 @@ class Sine(Noise):
         rows = np.atleast_2d(np.ascontiguousarray(y, dtype=np.float64))
         if not rows.any():  # P(psi = 0) needs no root
             return np.repeat((theta == 0).all(axis=1, keepdims=True).astype(float), rows.shape[1], axis=1)
-        from halfmask.mechanisms.sine_kernel import sine_roots  # here, because numba takes long to import
+        from halfmask.mechanisms.sine_kernel import sine_roots  # imported here because numba is slow to import
 
         out = np.empty((len(theta), rows.shape[1]))
         sine_roots(theta, self._terms(theta), self.support(theta), rows, out)
@@ -47,9 +47,9 @@ class Sine(Noise):
         return out
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """E|psi|^k = sum_n c_n E|sin|^n, where c_n are the coefficients of P(x)^k = x^k R(x^2)^k.
+        """E|psi|^k = sum_n c_n E|sin|^n, with c_n the coefficients of P(x)^k = x^k R(x^2)^k.
 
-        Worked in units of P(1), so that only the last product can overflow.
+        It is computed in units of P(1), so that only the last product can overflow.
         """
         most = self.support(parameters)
         usable = np.where((most > 0) & (most < np.inf), most, 1.0)
@@ -80,18 +80,18 @@ class Sine(Noise):
                 psi *= square
                 psi += term
             return psi * x
-        with np.errstate(over="ignore"):  # P(1) is beyond all floats, but not P of a small x
+        with np.errstate(over="ignore"):  # P(1) overflows, but P(x) of a small x need not
             for k, theta in enumerate(parameters):
                 psi += (theta * x) ** (2 * k + 1)
         return psi
 
     def fill(self, parameters: FloatArray, values: FloatArray, source: Source, out: FloatArray) -> None:
-        from halfmask.mechanisms.draw_kernel import sine  # here, because numba takes long to import
+        from halfmask.mechanisms.draw_kernel import sine  # imported here because numba is slow to import
 
         sine(values, source.words, self._terms(parameters[None])[0], out)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """P(sin(pi (U - 1/2))): the law of P(sin(2 pi U)), rising in U."""
+        """Return P(sin(pi (U - 1/2))), which has the law of P(sin(2 pi U)) and increases with U."""
         x = np.sin(np.pi * (u - 0.5))
         psi = np.zeros(np.shape(u))
         for k in range(len(parameters) - 1, -1, -1):
@@ -121,11 +121,14 @@ class Sine(Noise):
         return np.asarray(np.where(y >= terms.sum(), 0.0, np.arccos(x) / np.pi))
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
-        """theta_k times the (2k+1)-th root of the factor, so that every term grows alike."""
+        """Multiply theta_k by the (2k+1)-th root of the factor, so that every term grows by the factor."""
         return parameters * factor ** (1 / (2 * np.arange(parameters.shape[1]) + 1))
 
     def essential(self, parameters: FloatArray) -> FloatArray:
-        """t_k x^(2k+1) <= P(x) t_k / (t_0 + ... + t_k) on [0, 1], as lower powers are larger; t_k = theta_k^(2k+1)."""
+        """Set theta_k to 0 if t_k < `LITTLE` (t_0 + ... + t_k), with t_k = theta_k^(2k+1).
+
+        On [0, 1] lower powers of x are larger, so t_k x^(2k+1) <= P(x) t_k / (t_0 + ... + t_k).
+        """
         terms = self._terms(parameters)
         return np.where(terms < LITTLE * np.cumsum(terms, axis=1), 0.0, parameters)
 
@@ -137,7 +140,7 @@ class Sine(Noise):
 
 
 def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Products of polynomials, one a row, lowest power first."""
+    """Return products of polynomials, one per row, lowest power first."""
     product = np.zeros((len(left), left.shape[1] + right.shape[1] - 1))
     for k in range(right.shape[1]):
         product[:, k : k + left.shape[1]] += left * right[:, k : k + 1]
@@ -145,5 +148,5 @@ def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _sine_moments(n: IntArray) -> FloatArray:
-    """E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)); for even n = 2m that is C(2m, m) / 4^m."""
+    """Return E|sin(2 pi U)|^n = Gamma((n+1)/2) / (sqrt(pi) Gamma(n/2 + 1)); for even n = 2m it is C(2m, m) / 4^m."""
     return np.array([math.exp(math.lgamma((m + 1) / 2) - math.lgamma(m / 2 + 1)) for m in n]) / math.sqrt(math.pi)

@@ -1,4 +1,4 @@
-"""Staircase noise, the best of all pure-epsilon noise for one number."""
+"""Staircase noise, the optimal noise with pure epsilon for one number."""
 
 import math
 
@@ -12,13 +12,14 @@ from halfmask.mechanisms.stepped import geometric_moments
 STAIRS = 2**13
 LEAST_EPSILON, MOST_EPSILON, CLOSE, TRIED = 1e-9, 700.0, 1e-6, 500
 OCTAVES = (0.0, -0.15, -1.0, 1.0, 2.0, 3.5, 5.0, 6.5)
-"""Widths of steps to try first, over the change: one change is best if delta is small, many if it exceeds epsilon."""
+"""Step widths to try first, as log2 of width/change. If the delta of the guarantee is small, width = change is best; if
+delta exceeds epsilon, a much larger width is."""
 SHARES = (0.4, 0.1, 0.7, 1.0)
 LEAST_SHARE = 1e-3
 
 
 def _mean_steps(step: FloatArray, rate: FloatArray) -> FloatArray:
-    """step / (exp(rate) - 1): the mean of step G where P(G >= k) = exp(-rate k)."""
+    """Return step / (exp(rate) - 1), the mean of step G with P(G >= k) = exp(-rate k)."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mean = step / np.expm1(rate)
     return np.where(step == 0, 0.0, mean)
@@ -27,9 +28,9 @@ def _mean_steps(step: FloatArray, rate: FloatArray) -> FloatArray:
 class Staircase(Noise):
     """The staircase law of Geng and Viswanath, with their parameters: epsilon, sensitivity delta, shape gamma.
 
-    |psi| = delta (G + V): G is geometric, P(G >= k) = exp(-k epsilon); within its step of width delta the density
-    is exp(epsilon) times higher on the first part gamma than on the rest. delta = 0 means no noise;
-    gamma = 1/(1 + exp(epsilon/2)) is their best for E|psi|.
+    |psi| = delta (G + V), with G geometric, P(G >= k) = exp(-k epsilon), and V in [0, 1). Within a step of width delta
+    the density on the first share gamma is exp(epsilon) times that on the rest. delta = 0 means no noise.
+    gamma = 1/(1 + exp(epsilon/2)) minimizes E|psi|.
     """
 
     name = "staircase"
@@ -48,7 +49,7 @@ class Staircase(Noise):
             raise SettingError(f"staircase: gamma is {gamma:g}; it is a share, between 0 and 1")
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
-        """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g whole and 0 <= v < 1."""
+        """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g integer and 0 <= v < 1."""
         epsilon, delta, gamma = (parameters[:, i : i + 1] for i in range(3))
         steps = in_scales(y, delta)
         whole = np.floor(steps)
@@ -93,7 +94,7 @@ class Staircase(Noise):
         return signs(size, rng) * size_of
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """epsilon for each step of width delta that the change reaches into: the density falls by e^-epsilon a step."""
+        """epsilon ceil(change/delta): the density falls by a factor of e^-epsilon per step of width delta."""
         own, width, _ = parameters
         epsilon = own * whole_steps(change, width) if width else math.inf
         return epsilon if math.isfinite(epsilon) else None
@@ -102,9 +103,11 @@ class Staircase(Noise):
         return parameters[1]
 
     def shaped(self, deviation: float, change: float, shape: Shape) -> Parameters:
-        """Epsilon by E psi^2, which falls with it, for steps of 2^octaves changes and a share of the largest gamma.
+        """Return the parameters for ``shape`` = (octaves, share).
 
-        gamma = sqrt(3) deviation / width is the largest: there noise on first parts alone has all of the deviation.
+        The width of the steps is 2^octaves changes, and gamma is ``share`` times its largest value, which is
+        sqrt(3) deviation / width or 1: with it, uniform noise on the first part has the whole deviation. Epsilon is
+        found by a search, since E psi^2 falls as epsilon grows.
         """
         octaves, share = shape
         width = change * 2**octaves
@@ -118,7 +121,7 @@ class Staircase(Noise):
         return low, width, gamma
 
     def corners(self, parameters: Parameters, end: float) -> tuple[FloatArray, bool]:
-        """Both ends of each step's first part; beyond `STAIRS` steps nothing is told apart."""
+        """Return both ends of the first part of each step, for at most `STAIRS` steps."""
         _, width, gamma = parameters
         whole = np.arange(float(min(STAIRS, math.ceil(end / width) + 1)))
         return np.asarray(np.concatenate([whole, whole + gamma]) * width), True
@@ -128,5 +131,5 @@ class Staircase(Noise):
 
 
 def _decay(epsilon: FloatArray) -> FloatArray:
-    """exp(-epsilon), kept above 0 so that gamma = 0 leaves a law even where it underflows."""
+    """Return exp(-epsilon), at least 1e-300, so that gamma = 0 gives a valid law even if exp(-epsilon) underflows."""
     return np.maximum(np.exp(-epsilon), 1e-300)

@@ -10,7 +10,7 @@ from halfmask.mechanisms.base import Noise, Parameters, signs
 class Tabulated(Noise):
     """|psi| has the piecewise linear distribution function through (0, 0), (y1, c1), (y2, c2), ...; the sign is a coin.
 
-    Between two points |psi| is uniform, so a law with an atom can only be approached, by a steep piece.
+    Between two points |psi| is uniform, so an atom can only be approximated, by a steep piece.
     """
 
     name = "tabulated"
@@ -40,7 +40,10 @@ class Tabulated(Noise):
         return out
 
     def moments(self, parameters: FloatArray) -> FloatArray:
-        """A piece from u to v of mass c adds c (v^(k+1) - u^(k+1)) / ((k+1)(v - u)) = c sum_j v^j u^(k-j) / (k+1)."""
+        """E|psi|^k, a sum over pieces: a piece from u to v of mass c adds c sum_j v^j u^(k-j) / (k+1).
+
+        This equals c (v^(k+1) - u^(k+1)) / ((k+1)(v - u)).
+        """
         at, share = _points(parameters)
         u, v, mass = at[:, :-1], at[:, 1:], np.diff(share)
         result = np.zeros((len(parameters), 4))
@@ -77,11 +80,11 @@ class Tabulated(Noise):
         return result
 
     def brief(self, text: str, parameters: Parameters) -> str:
-        """A long table of numbers is counted, not shown."""
+        """Return the number of points instead of the text, if there are more than three."""
         return f"{self.name}, {len(parameters) // 2} points" if len(parameters) > 6 else text
 
 
 def _points(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The y and the c of each row, each with the 0 they start from."""
+    """Return the y and the c of each row, each with the initial 0."""
     start = np.zeros((len(parameters), 1))
     return np.hstack([start, parameters[:, ::2]]), np.hstack([start, parameters[:, 1::2]])

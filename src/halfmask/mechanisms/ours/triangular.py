@@ -1,4 +1,4 @@
-"""Triangular noise: bounded, and rarely near its bound."""
+"""Triangular noise: bounded, and rarely close to its bound."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from halfmask.mechanisms.scaled import ScaledNoise
 class Triangular(ScaledNoise):
     """psi = a (U - V): P(|psi| <= y) = 1 - (1 - y/a)^2, E|psi|^k = 2 a^k / ((k + 1)(k + 2)).
 
-    Its density falls in a line to 0 at the bound, so n reports of one value narrow the range that must hold it like
-    n^-1/2; uniform noise does like n^-1, sine noise like n^-2.
+    Its density falls linearly to 0 at the bound. So the range of values that are consistent with n reports of one value
+    shrinks like n^-1/2; with uniform noise it shrinks like n^-1, with sine noise like n^-2.
     """
 
     name = "triangular"
