@@ -125,7 +125,10 @@ class State:
             memory.execute("PRAGMA synchronous = FULL")
 
     def fleeting(self) -> None:
-        """From now on do not wait for the disk, and lock out other processes: for simulated devices."""
+        """From now on do not wait for the disk, and lock out other processes.
+
+        This is for simulated devices, which need not survive a power loss.
+        """
         with self._alone() as memory:
             memory.execute("PRAGMA locking_mode = EXCLUSIVE")
             memory.execute("PRAGMA synchronous = OFF")
