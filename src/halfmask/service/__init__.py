@@ -1,1 +1,1 @@
-"""The live service: masked reports in, aggregates with honest error bars out, rewards booked. No raw reading enters."""
+"""The live service: takes masked reports, publishes aggregates with error bars, books rewards. It gets no raw data."""

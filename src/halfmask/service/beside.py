@@ -1,4 +1,4 @@
-"""Tasks that run beside the application as long as it does."""
+"""Background tasks that run as long as the application does."""
 
 import asyncio
 import logging
@@ -13,22 +13,25 @@ from halfmask.service.writer import Writer
 
 log = logging.getLogger("halfmask.service")
 SPARE = 9
-"""A turn is followed by a pause that is so many times as long: it stays a small part of the work."""
+"""The pause after a turn is at least this many times as long as the turn, so that the task stays a small load."""
 LONGEST = 60.0
-"""Seconds between two turns while they fail."""
+"""Longest pause in seconds between two turns while they fail."""
 Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
-"""What runs beside the application: it is given the service and its writer."""
+"""A background task of the application, made from the service and its writer."""
 
 
 def repeated(make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str) -> Beside:
-    """A task that takes a turn every so many seconds; one that fails is told as ``failed``, and taken again later."""
+    """Return a background task that takes a turn about every ``every`` seconds.
+
+    A turn that fails is logged with the message ``failed`` and tried again later.
+    """
 
     return lambda service, writer: running(_for_ever(make(service, writer), every, failed))
 
 
 @asynccontextmanager
 async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """A task that is ended with what it stands beside."""
+    """Run ``work`` as a task until the block ends, then cancel it."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -45,7 +48,7 @@ async def _for_ever(turn: Callable[[], Awaitable[Any]], every: float, failed: st
         try:
             await turn()
             pause = max(every, SPARE * (time.monotonic() - began))
-        except Exception as error:  # whatever came from elsewhere, or a store that is away: the next turn tries again
+        except Exception as error:  # a bad answer, or a store that cannot be reached: the next turn tries again
             pause = min(pause * 2, LONGEST)
             said = getattr(error, "said", getattr(error, "code", ""))
             log.warning(failed, extra={"kind": type(error).__name__, "code": said}, exc_info=error)

@@ -1,4 +1,4 @@
-"""Periods of a campaign: hours, days, weeks, months or years, cut in the campaign's time zone; they partition time."""
+"""The periods of a campaign: hours, days, weeks, months or years in the campaign's time zone. They partition time."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Span:
-    """One period: its name, and begins <= instant < ends."""
+    """One period: its name and its range, begins <= instant < ends."""
 
     key: str
     begins: Instant
@@ -37,10 +37,10 @@ def _zones() -> set[str]:
 
 
 class Calendar:
-    """Cuts time into periods. A day is from one local midnight to the next: 23 or 25 hours where clocks change.
+    """Divides time into periods. A day runs from one local midnight to the next: 23 or 25 hours when clocks change.
 
-    Where midnight is skipped a day begins at the instant of the change. Hours are those of UTC in every zone, because
-    local hours are not all of one length; their names say so ("2026-11-16T13Z").
+    If midnight is skipped, the day begins at the instant of the change. Hours are UTC hours in every zone, because
+    local hours are not all equally long; their names say so ("2026-11-16T13Z").
     """
 
     def __init__(self, kind: str, zone: str) -> None:
@@ -53,7 +53,10 @@ class Calendar:
         self._last = Span("", 0, 0)
 
     def span_of(self, instant: Instant) -> Span:
-        """The period that holds an instant; reports come in the order of time, mostly, so the last one is asked."""
+        """Return the period that holds an instant.
+
+        The last period found is tried first, because reports mostly come in order of time.
+        """
         last = self._last
         if not last.begins <= instant < last.ends:
             last = self._last = self._search(instant)
@@ -71,14 +74,14 @@ class Calendar:
         return span
 
     def spans(self, begins: Instant, ends: Instant) -> Iterator[Span]:
-        """The periods that share an instant with [begins, ends), in order; one that a zone skipped is none."""
+        """Yield the periods that overlap [begins, ends), in order. A day that the time zone skipped is left out."""
         while begins < ends:
             span = self.span_of(begins)
             yield span
             begins = span.ends
 
     def named(self, key: str) -> Span | None:
-        """The period of that name, None where there is none."""
+        """Return the period of this name, or None if the calendar does not have it."""
         try:
             if self.kind == "hour":
                 match = _HOUR_KEY.fullmatch(key)
@@ -93,7 +96,7 @@ class Calendar:
         return span if span and span.key == key and span.begins < span.ends else None
 
     def number_of(self, span: Span) -> int:
-        """A period's place in the row of all periods: the next one has the next number."""
+        """Return the period's number: the next period has the next number. A day that was skipped has one too."""
         if self.kind == "hour":
             return span.begins // HOUR
         first = self._day(span)
@@ -107,14 +110,14 @@ class Calendar:
         return date(*[*numbers, 1, 1][:3])
 
     def _span_at(self, first: date) -> Span:
-        """The period whose first local day is ``first``."""
+        """Return the period whose first local day is ``first``."""
         return Span(self._key(first), self._midnight(first), self._midnight(self._next(first)))
 
     def _midnight(self, day: date) -> Instant:
         return of_datetime(datetime(day.year, day.month, day.day, tzinfo=self.zone))
 
     def _day(self, span: Span) -> date:
-        """The first local day of a period of ours."""
+        """Return the first local day of a period that this calendar made."""
         return self._parsed([int(part) for part in re.findall(r"\d+", span.key)])
 
     def _first_day(self, day: date) -> date:

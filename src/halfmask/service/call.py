@@ -1,4 +1,4 @@
-"""One request as the service's own functions see it: who asks, what for, when, and on which transaction."""
+"""A request as the service's functions see it: the caller, the path, query and body, the time and the transaction."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """What of a request does not depend on the store. ``token`` is the hash of the one that was sent."""
+    """The parts of a request that do not depend on the store. ``token`` is the hash of the token that was sent."""
 
     token: str | None
     path: Values
@@ -29,7 +29,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Call:
-    """A request on a transaction, by somebody whose role is one of the route's."""
+    """A request in a transaction. The caller has one of the route's roles."""
 
     service: "Service"
     tx: Transaction
@@ -45,30 +45,30 @@ class Call:
         return self.who.subject if self.who else 0
 
     def body(self) -> dict[str, Any]:
-        """The object that was sent."""
+        """Return the JSON object in the body."""
         value = parse_json(self.request.raw)
         if not isinstance(value, dict):
             raise unfit("", "the body must be a JSON object")
         return value
 
     def campaign(self) -> Campaign:
-        """The campaign that the path names."""
+        """Return the campaign that the path names."""
         found = self.service.campaign(self.tx, self.request.path["c"])
         if found is None:
             raise not_found("campaign")
         return found
 
     def own_campaign(self) -> Campaign:
-        """The campaign that the path names, if it is the caller's: the consumer's own, or the node's.
+        """Return the campaign that the path names, if it belongs to the caller: the consumer's own, or the node's.
 
-        A campaign of another node has no consumer here: its operator stands in.
+        A campaign of another node does not have a consumer here; the operator acts in its place.
         """
         campaign = self.campaign()
         if self.who is None:
             raise forbidden("a token is needed")
         if self.who.role == "node":
             owns = campaign.key == self.who.campaign
-        else:  # it can have been given to a consumer since it was read
+        else:  # a consumer may have been assigned since the campaign was read
             row = self.tx.campaign(campaign.key) if campaign.consumer <= UNGIVEN else campaign
             holder = row.consumer if row else UNGIVEN
             owns = holder == self.subject if self.who.role == "consumer" else holder <= UNGIVEN
@@ -80,7 +80,7 @@ class Call:
         return self.tx.producer(self.subject)
 
     def member(self) -> ProducerRow:
-        """The producer who asks, unless it has left."""
+        """Return the producer who asks. Refuse one that has left."""
         producer = self.producer()
         if producer.left is not None:
             raise Refusal(403, "left", "this producer has left the campaign; its state and ledger can still be read")
@@ -88,7 +88,7 @@ class Call:
 
 
 def parse_json(raw: bytes) -> Any:
-    """JSON as it is; NaN, broken UTF-8 and nesting without end are a 400, and nothing of the body is repeated."""
+    """Parse a JSON body. Refuse NaN, broken UTF-8 and too deep nesting (400), without repeating the body."""
     try:
         return json.loads(raw.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError):

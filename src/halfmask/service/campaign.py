@@ -42,14 +42,14 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a consumer offers. ``terms`` is the checked object; all else is read from it."""
+    """What a consumer offers. ``terms`` holds the checked terms; everything else is derived from them."""
 
     key: int
     public: str
     consumer: int
     terms: Mapping[str, Any]
     peered: bool = False
-    """Whether peers keep it too: its periods close when all who have cells of them have said their last."""
+    """Whether peers keep it too. Then a period closes once every node with cells in it has sent its final cells."""
 
     @cached_property
     def begins(self) -> Instant:
@@ -69,7 +69,7 @@ class Campaign:
 
     @cached_property
     def every(self) -> Instant:
-        """What lies between the times that reports are taken of; 0 where they may be of any time."""
+        """Time between two instants for which reports are taken; 0 if reports may be of any time."""
         return int(self.terms.get("every_minutes") or 0) * MINUTE
 
     @cached_property
@@ -82,19 +82,19 @@ class Campaign:
 
     @cached_property
     def noises(self) -> dict[str, LatticeNoise]:
-        """The noise of each setting of the menu, by its id."""
+        """The noise of each setting of the menu, by the setting's id."""
         step = self.lattice.unit
         return {each["id"]: lattice_noise(each["setting"], step) for each in self.terms["menu"]["settings"]}
 
     @cached_property
     def plausible(self) -> dict[str, tuple[int, int]]:
-        """Per setting the least and largest report, in steps, that the noise could make of a reading in range."""
+        """Per setting the smallest and largest report, in steps, that plausible noise makes of a reading in range."""
         low, high = self.lattice.ends
         return {name: (low - noise.furthest, high + noise.furthest) for name, noise in self.noises.items()}
 
     @property
     def shared(self) -> bool:
-        """Whether other nodes are sent this node's cells."""
+        """Whether this node sends its cells to other nodes."""
         return self.peered or self.consumer == UPSTREAM
 
     @property
@@ -107,26 +107,26 @@ class Campaign:
 
     @property
     def keeps(self) -> bool:
-        """Whether reports outlive their period."""
+        """Whether reports are kept after their period has closed."""
         return bool(self.terms["keep_reports"] == "always")
 
     def deadline(self, span: Span) -> Instant:
-        """From this instant on the period is closed; a campaign's end ends its last period."""
+        """Return the instant when the period closes: its end, or the campaign's if that is earlier, plus the grace."""
         return min(span.ends, self.ends) + self.grace
 
     def spans(self, until: Instant, since: Instant | None = None) -> list[Span]:
-        """The campaign's periods that have begun by ``until``, and have not ended by ``since``."""
+        """Return the campaign's periods that have begun by ``until`` and have not ended by ``since``."""
         first = self.begins if since is None else max(self.begins, since)
         return list(self.calendar.spans(first, min(self.ends, until + 1)))
 
     def span(self, key: str) -> Span | None:
-        """The campaign's period of that name, None where it has none."""
+        """Return the campaign's period of this name, or None if the campaign does not have it."""
         span = self.calendar.named(key)
         return span if span and span.ends > self.begins and span.begins < self.ends else None
 
 
 def check_campaign(plain: Any) -> dict[str, Any]:
-    """The campaign with its defaults filled in; the first field that does not fit is a refusal that names it."""
+    """Return the campaign's terms with defaults filled in. Refuse the first field that does not fit, by its name."""
     if not isinstance(plain, dict):
         raise unfit("", "a campaign is a JSON object")
     known = (*REQUIRED, *DEFAULTS)
@@ -151,7 +151,7 @@ def check_campaign(plain: Any) -> dict[str, Any]:
 
 
 def _as_devices_read_it(terms: dict[str, Any]) -> CampaignTerms:
-    """The terms by the devices' own reading: what they would refuse is never offered."""
+    """Parse the terms the way devices do, so that nothing is offered that they would refuse."""
     try:
         return CampaignTerms.read(terms)
     except MessageError as error:
@@ -165,7 +165,7 @@ def check_text(value: Any, field: str, longest: int) -> str:
 
 
 def _check_sendable(value: Any, field: str) -> None:
-    """Refuse what came by an escape and cannot go out again: half a character, or a number beyond all floats."""
+    """Refuse JSON that can be read but not sent again: a lone surrogate, or a number too large for a float."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
@@ -179,7 +179,7 @@ def check_whole(value: Any, field: str, least: int, most: int) -> int:
 
 
 def check_rewards(value: Any, ids: set[str]) -> dict[str, int]:
-    """Whole money per report and id; an id that is not named earns nothing."""
+    """Return the reward per report by setting id, in whole units of money. An id that is not named earns nothing."""
     if not isinstance(value, dict) or value.keys() - ids:
         raise unfit("rewards", "rewards must be an object from the menu's ids to whole numbers")
     return {name: check_whole(amount, "rewards", 0, MOST_MONEY) for name, amount in value.items()}
@@ -207,7 +207,7 @@ def _check_times(terms: dict[str, Any]) -> None:
 
 
 def _check_menu(read: CampaignTerms) -> set[str]:
-    """The ids of a menu that a device can draw: plain ones, and with reports that stores can hold."""
+    """Return the menu's ids. Refuse an unusual id, a sine with too many powers, and reports too large to store."""
     for place, (id, setting) in enumerate(read.menu.items()):
         field = f"menu.settings[{place}]"
         if not _ID.fullmatch(id):

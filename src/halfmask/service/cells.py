@@ -1,4 +1,7 @@
-"""Cells of a period by setting: counted, added up, stored, and checked where another node sends them."""
+"""Cells of a period, one per setting: counting, merging, storing, and checking those that another node sends.
+
+A cell holds the number of reports, the number of producers, the sum and the sum of squares, in steps.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +17,7 @@ Cells = dict[str, Cell]
 
 
 def merge(parts: Iterable[Mapping[str, Cell]]) -> Cells:
-    """The sum of cells, setting by setting; settings without a report fall away."""
+    """Return the sum of cells per setting. A setting whose sums are all 0 is left out."""
     total: Cells = {}
     for part in parts:
         for setting, cell in part.items():
@@ -27,7 +30,10 @@ def negated(cells: Mapping[str, Cell]) -> Cells:
 
 
 def count(reports: Iterable[ReportRow]) -> Cells:
-    """The cells of reports that come by producer and time; a producer counts under its first report's setting."""
+    """Return the cells of reports, which must be sorted by producer and time.
+
+    A producer counts once, under the setting of its first report.
+    """
     found: dict[str, list[int]] = {}
     last = None
     for producer, _, steps, setting, _ in reports:
@@ -48,12 +54,12 @@ def plain(cells: Mapping[str, Cell]) -> Plain:
 
 
 def read(stored: Mapping[str, Mapping[str, int]]) -> Cells:
-    """The cells that `plain` wrote."""
+    """Return the cells that `plain` wrote."""
     return {setting: Cell(**cell) for setting, cell in stored.items()}
 
 
 def check_cells(value: Any, campaign: Campaign) -> Cells:
-    """The cells that a node sent, if they can be those of plausible reports."""
+    """Return the cells that a node sent. Refuse cells that no plausible reports could have."""
     if not isinstance(value, dict) or value.keys() - campaign.noises.keys():
         raise unfit("periods", "the cells of a period must be an object from the menu's ids to cells")
     return {setting: _check_cell(each, campaign.plausible[setting]) for setting, each in sorted(value.items())}

@@ -1,4 +1,4 @@
-"""Periods out: closed for good at their deadline or when the consumer asks; what is shown of them, and when."""
+"""Closing periods, at their deadline or when the consumer asks, and showing open and closed periods to the consumer."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,10 @@ from halfmask_device.instants import Instant
 
 
 def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plain:
-    """The closed period: its reports and the nodes' last cells are added up once, and never again."""
+    """Close a period and return its entry. Return the stored entry if the period was closed before.
+
+    Its reports and the nodes' last cells are added up once, and never again.
+    """
     tx.lock(campaign.key)
     known = tx.closed(campaign.key, [span.key])
     if known:
@@ -32,7 +35,7 @@ def close(tx: Transaction, campaign: Campaign, span: Span, now: Instant) -> Plai
 
 
 def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
-    """Close periods in order; as many as there are at once where nobody reported in any of them."""
+    """Close periods in order. If nobody reported in any of them, all are written at once."""
     tx.lock(campaign.key)
     if not empty(tx, campaign, spans):
         for span in spans:
@@ -48,7 +51,7 @@ def close_all(tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: I
 
 
 def parts(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
-    """Periods as they are closed together: few, so that reports need not wait, or many that are empty."""
+    """Yield the periods in groups to close together: few, so that reports need not wait, or many that are all empty."""
     for start in range(0, len(spans), MANY):
         yield from _halves(tx, campaign, spans[start : start + MANY])
 
@@ -63,7 +66,7 @@ def _halves(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Itera
 
 
 def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant) -> Plain:
-    """Close a period that has ended, before its grace is over."""
+    """Close a period that has ended, without waiting until its grace is over."""
     span = campaign.span(key)
     if span is None:
         raise not_found("period")
@@ -75,9 +78,11 @@ def close_on_request(tx: Transaction, campaign: Campaign, key: str, now: Instant
 
 
 def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None) -> tuple[list[Span], Instant]:
-    """Periods whose deadline has passed and that are not closed yet, oldest first, of those that end after ``since``.
+    """Return the periods to close, oldest first, and the instant before which all periods are closed.
 
-    And the instant before which all are closed, for the next time: what is closed stays so.
+    These have passed their deadline and are not closed yet. Only periods that end after ``since`` are considered. Pass
+    the returned instant as ``since`` the next time: a closed period stays closed. A period that peers keep too is left
+    out until their cells are final.
     """
     past = [span for span in campaign.spans(now - campaign.grace, since) if now >= campaign.deadline(span)]
     closed = tx.closed_keys(campaign.key, [span.key for span in past])
@@ -87,7 +92,7 @@ def due(tx: Transaction, campaign: Campaign, now: Instant, since: Instant | None
 
 
 def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None) -> list[Span]:
-    """The periods that have begun, from ``first`` to ``last``, both included."""
+    """Return the periods that have begun, from the one named ``first`` to the one named ``last``, both included."""
     begins, until = campaign.begins, now
     for field, key in (("from", first), ("to", last)):
         named = campaign.calendar.named(key) if key is not None else None
@@ -101,7 +106,7 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
 
 
 def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plain]:
-    """Periods as the consumer sees them; what is due has been closed before."""
+    """Return periods as the consumer sees them. Periods past their deadline must have been closed before."""
     closed = closed_of(tx, campaign, spans)
     looks = tx.looks(campaign.key) if campaign.live else {}
     entries = []
@@ -117,8 +122,11 @@ def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plai
 
 
 def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], entries: Sequence[Plain]) -> list[Plain]:
-    """The same with the best estimates of closed periods' sums; of the latest, where there are very many."""
-    from halfmask.service import smoothing  # a service starts without
+    """Return the entries with the best estimates of closed periods' sums as ``smoothed``.
+
+    Of very many periods only the latest get one.
+    """
+    from halfmask.service import smoothing  # a service starts without it
 
     calendar = campaign.calendar
     numbers = {span.key: calendar.number_of(span) for span in spans}
@@ -140,7 +148,7 @@ def with_smoothed(tx: Transaction, campaign: Campaign, spans: Sequence[Span], en
 
 
 def closed_of(tx: Transaction, campaign: Campaign, spans: list[Span]) -> dict[str, ClosedRow]:
-    """Those of the periods that are closed, and perhaps others between them."""
+    """Return the closed periods among these, and perhaps others between them."""
     if not spans:
         return {}
     begins = [span.begins for span in spans]

@@ -1,8 +1,8 @@
-"""From exact cells to estimates with honest intervals: sum, mean and variance of the readings that were shared.
+"""Estimates with honest intervals from exact cells: sum, mean and variance of the readings that were shared.
 
-A report is m = s + K: the reading on the lattice and noise of a known, symmetric law. So the sum of reports estimates
-the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is for those who reported, and for
-what they shared: it says nothing of anyone else (see `population`).
+A report is m = s + K: the reading on the lattice plus noise of a known, symmetric law. So the sum of reports estimates
+the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is about the readings that were shared
+by those who reported. It says nothing about anyone else (see `questions.population`).
 """
 
 import math
@@ -33,14 +33,15 @@ class TotalNoise:
 
     variance: float
     reach: float
-    """The least x with P(|noise| <= x) >= 0.95."""
+    """The smallest x with P(|noise| <= x) >= 0.95."""
 
 
 def total_noise(counts: Mapping[LatticeNoise, int]) -> TotalNoise:
-    """The law of sum_s sum_{i <= n_s} K_si.
+    """Return the law of sum_s sum_{i <= n_s} K_si.
 
-    Variances and fourth cumulants add. Where the excess kurtosis is small the normal law serves; else the masses of
-    each K on a common grid are convolved n_s times by Fourier transform: exact where a grid cell is one step.
+    Variances and fourth cumulants add. If the excess kurtosis is small and the standard deviation is above 100 steps,
+    the normal law is used. Otherwise the masses of each K on a common grid are convolved n_s times by Fourier
+    transform, which is exact if a grid cell is one step.
     """
     noisy = {noise: n for noise, n in counts.items() if n and noise.variance > 0}
     variance = sum(n * noise.variance for noise, n in noisy.items())
@@ -66,25 +67,28 @@ def _reach(noisy: tuple[tuple[LatticeNoise, int], ...], deviation: float) -> flo
         mass = np.zeros(size)
         mass[: side.size] = side
         mass[size - side.size + 1 :] += side[:0:-1]
-        spectrum = spectrum * np.fft.rfft(mass).real ** n  # symmetric, so its transform is real
+        spectrum = spectrum * np.fft.rfft(mass).real ** n  # the law is symmetric, so its transform is real
     law = np.maximum(np.fft.irfft(spectrum, size), 0.0)
     within = np.cumsum(np.concatenate([law[:1], law[1 : size // 2] + law[: size // 2 : -1]]))
-    # rounding may leave the last sums a little apart from 1
+    # rounding may leave the last sums slightly different from 1
     place = int(np.searchsorted(within, COVERAGE * within[-1] * (1 - 1e-12)))
     return float(place * width)
 
 
 def _interval(estimate: float | Fraction, error: float, reach: float | Fraction) -> Plain:
-    """Ends are rounded once, from exact numbers where these are given: a truth on the lattice must not fall outside."""
+    """Return an estimate with its interval.
+
+    The ends are rounded once, from exact numbers if these are given: a true value on the lattice must not fall outside.
+    """
     low, high = float(estimate - reach), float(estimate + reach)
     return {"estimate": float(estimate), "standard_error": error, "low": low, "high": high}
 
 
 def estimates(campaign: Campaign, cells: Cells, *, closed: bool = True) -> Plain:
-    """``sum``, ``mean`` and ``variance`` of a period, in the campaign's unit; None where there is no report.
+    """Return ``sum``, ``mean`` and ``variance`` of a period in the campaign's unit, each None without any report.
 
-    Successive looks at a period that is not ``closed`` may differ by a single producer in one setting, so nothing in
-    them depends on single settings.
+    Successive snapshots of a period that is not ``closed`` may differ by a single producer in one setting, so nothing
+    in them depends on single settings.
     """
     total = _total(cells)
     if not total.reports:
@@ -113,12 +117,12 @@ def _total(cells: Cells) -> Cell:
 
 
 def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float, apart: bool) -> Plain:
-    """V = (sum m^2)/n - (sum m)^2/n^2 - (1 - 1/n) mean Var K: the variance of the n readings, without the noise's.
+    """Return V = (sum m^2)/n - (sum m)^2/n^2 - (1 - 1/n) mean Var K, the variance of the n readings without the noise.
 
-    Its noise has variance 1/n^2 sum_s [4 Var K_s C_s + n_s (E K_s^4 - Var K_s^2)], C_s the setting's own sum of
-    (s - mean)^2, which is estimated from its reports; where a setting has fewer than the least cohort of producers, or
-    is not ``apart``, its share n_s V instead, since the error would tell of those few. The interval is normal: of a
-    few dozen reports it is rough.
+    The noise in V has variance 1/n^2 sum_s [4 Var K_s C_s + n_s (E K_s^4 - Var K_s^2)]. C_s is the sum of (s - mean)^2
+    over the setting. If ``apart`` (closed, and every setting has the least cohort), C_s is estimated from the setting's
+    reports. Otherwise n_s V is used, because the error would reveal something about the few producers of a setting. The
+    interval is normal: it is rough for a few dozen reports.
     """
     n, square = total.reports, float(campaign.lattice.unit) ** 2
     spread = (total.squares * n - total.sum**2) / n**2  # whole numbers up to the division
@@ -135,12 +139,12 @@ def _variance(campaign: Campaign, cells: Cells, total: Cell, noise: float, apart
 
 
 def each_shown(campaign: Campaign, cells: Cells) -> bool:
-    """Whether what depends on single settings may be told: each has reports of at least the least cohort."""
+    """Whether values that depend on single settings may be shown: each has at least the least cohort of producers."""
     return all(cell.producers >= campaign.least for cell in cells.values())
 
 
 def period_entry(campaign: Campaign, key: str, state: str, cells: Cells) -> Plain:
-    """A period as the consumer sees it; below the least cohort nothing but that."""
+    """Return a period as the consumer sees it. Below the least cohort only its name and state are shown."""
     total = _total(cells)
     if total.producers < campaign.least:
         return withheld_entry(key, state, f"fewer than {campaign.least} producers")

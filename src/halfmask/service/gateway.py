@@ -1,8 +1,8 @@
-"""A gateway: a service of its own producers that sends its cells to the service above it, and nothing else.
+"""A gateway: a service for a group of producers that sends only their cells to the service above it.
 
-It keeps the campaign that its token is for under the same id and terms. Its own producers' reports and the cells of
-gateways below it are its state of a period; the whole state goes up whenever it has changed, under a growing version.
-The service above keeps the highest, so that losing, repeating or reordering what is sent changes no total.
+It keeps the campaign of its token under the same id and terms. Its state of a period is made of the reports of its
+producers and the cells of gateways below it. Whenever that state changes, the whole state is sent up under a higher
+version. The service above keeps the highest version, so lost, repeated or reordered messages do not change a total.
 """
 
 import logging
@@ -22,20 +22,23 @@ from halfmask_device.transport import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0
-"""Seconds between two looks for what has changed."""
+"""Seconds between two checks for changes."""
 SOONER = 5
-"""Minutes, at most, by which a gateway closes its periods before the service above does."""
+"""Most minutes by which a gateway closes its periods before the service above does."""
 MOST_PERIODS = 50
-"""Periods in one message, so that it stays below the largest body."""
+"""Most periods in one message, so that it stays below the largest body."""
 
 
 def sooner(grace: int) -> int:
-    """Minutes that are taken off the grace: half of it, rounded up, and not more than needed for the last cells."""
+    """Return the minutes taken off the grace, so that the last cells arrive in time.
+
+    It is half of the grace, rounded up, and at most `SOONER`.
+    """
     return min(SOONER, (grace + 1) // 2)
 
 
 class Gateway:
-    """Sends what changed, one `look` at a time."""
+    """Sends the cells that changed, once per call of `look`."""
 
     def __init__(self, service: Service, writer: Writer, upstream: Upstream, token: str) -> None:
         self.service, self.writer, self.upstream, self.token = service, writer, upstream, token
@@ -45,7 +48,10 @@ class Gateway:
         """The version of each period that the service above has."""
 
     async def look(self) -> int:
-        """Note what changed and send what has not arrived; how many periods that were. Fails where nobody answers."""
+        """Store what changed and send what has not arrived. Return the number of periods sent.
+
+        Raise an error if the service above does not answer.
+        """
         campaign = self.campaign or await self._meet()
         found = await run_in_threadpool(self._changed, campaign)
         if found:
@@ -58,7 +64,7 @@ class Gateway:
         return len(rows)
 
     async def _meet(self) -> Campaign:
-        """Ask what the token is for, and keep that campaign here."""
+        """Ask which campaign the token is for, and keep that campaign here."""
         me = await run_in_threadpool(self.upstream.ask, "GET", "/v1/node", self.token)
         offer = await run_in_threadpool(self.upstream.ask, "GET", f"/v1/campaigns/{me['campaign']}")
         earlier = sooner(int(offer["grace_minutes"]))
@@ -85,7 +91,7 @@ class Gateway:
         return [row for row in rows.values() if row.version > self._arrived.get(row.period, -1)]
 
     async def _send(self, campaign: Campaign, rows: list[KnownRow]) -> None:
-        """One message's version is its rows' highest: what it says of each period is newer than all sent before."""
+        """Send the cells of some periods. The version is the highest of the rows, so it is above all sent before."""
         body = {"version": max(row.version for row in rows), "periods": {row.period: row.cells for row in rows}}
         path = f"/v1/campaigns/{campaign.public}/cells/{self.node}"
         await run_in_threadpool(self.upstream.ask, "PUT", path, self.token, body)
@@ -93,7 +99,7 @@ class Gateway:
 
 
 def beside(address: str, token: str, transport: Transport = urllib_transport) -> Beside:
-    """A task that sends as long as the service runs."""
+    """Return the background task that sends cells as long as the service runs."""
     upstream = Upstream(address, transport, tries=1)
     return repeated(
         lambda service, writer: Gateway(service, writer, upstream, token).look, EVERY, "cells could not be sent up"

@@ -1,4 +1,4 @@
-"""Reports in: each is decided on in the protocol's order, and everything that follows is one transaction."""
+"""Taking in reports: each is decided in the protocol's order, and everything is stored in one transaction."""
 
 import secrets
 from collections import Counter
@@ -19,9 +19,9 @@ from halfmask_device.protocol import ReportResult, Status
 
 @dataclass(frozen=True)
 class Post:
-    """One request: its reports by columns, a time of None for one that could not be understood.
+    """One request, with its reports as columns. The time of a report that could not be parsed is None.
 
-    ``refusal`` is why the whole could not be; it is told once the token is known to be a producer's.
+    ``refusal`` is set if the whole body is refused. It is raised once the token is known to be a producer's.
     """
 
     token: str
@@ -37,7 +37,7 @@ Results = list[Plain]
 
 @lru_cache(maxsize=4096)
 def result(status: Status, code: str | None = None, reward: int | None = None) -> Plain:
-    """One entry of an answer. It is shared, so nobody may change it."""
+    """Return one entry of an answer. It is cached and shared, so it must not be changed."""
     return ReportResult(status, code, reward).plain()
 
 
@@ -46,14 +46,14 @@ def refused(code: str) -> Plain:
 
 
 def valid(identity: Identity | None, now: Instant) -> Identity:
-    """The identity, unless its token is unknown, expired or revoked."""
+    """Return the identity. Refuse a token that is unknown, expired or revoked."""
     if identity is None or identity.revoked is not None or (identity.expires is not None and identity.expires <= now):
         raise unauthenticated()
     return identity
 
 
 def admit(identity: Identity | None, now: Instant) -> Identity:
-    """Whether who posts may report at all."""
+    """Return the identity if it is a producer's who may report. Refuse all others."""
     who = valid(identity, now)
     if who.role != "producer":
         raise forbidden("only a producer sends reports")
@@ -68,14 +68,17 @@ def ingest(
     campaign_of: Callable[[Transaction, int], Campaign],
     count: Callable[[str, Results], None],
 ) -> list[Results | Refusal]:
-    """Decide on posts in their order and store what is accepted; one campaign at a time, locked in order of key."""
+    """Decide on posts in order and store what is accepted. Return each post's results or refusal.
+
+    Campaigns are locked one after the other, in order of their keys.
+    """
     answers: list[Results | Refusal] = [[] for _ in posts]
     groups: dict[int, list[Asked]] = {}
     for asked in _admitted(tx, list(enumerate(posts)), answers):
         groups.setdefault(asked[2].campaign or 0, []).append(asked)
     for key in sorted(groups):
         batch, group = _Batch(tx, campaign_of(tx, key)), groups[key]
-        if not tx.alone:  # who left while we waited for the lock has withdrawn everything
+        if not tx.alone:  # some may have left, and withdrawn their reports, while we waited for the lock
             group = _admitted(tx, [(place, post) for place, post, _ in group], answers)
         for (place, _, _), results in zip(group, batch.decide(group), strict=True):
             answers[place] = results
@@ -84,11 +87,11 @@ def ingest(
 
 
 Asked = tuple[int, Post, Identity]
-"""A post, its place among all, and who sent it."""
+"""The place of a post among all posts, the post, and its sender."""
 
 
 def _admitted(tx: Transaction, posts: Sequence[tuple[int, Post]], answers: list[Results | Refusal]) -> list[Asked]:
-    """The posts of those who may report; the others are answered."""
+    """Return the posts of those who may report. The others' refusals are written to ``answers``."""
     known = tx.identities(list({post.token for _, post in posts}))
     found: list[Asked] = []
     for place, post in posts:
@@ -104,22 +107,22 @@ def _admitted(tx: Transaction, posts: Sequence[tuple[int, Post]], answers: list[
 
 @dataclass(slots=True, eq=False)
 class _Period:
-    """A period as one transaction finds it."""
+    """The state of a period within one transaction."""
 
     span: Span
     rewards: dict[str, int]
     deadline: Instant
     closed: bool = False
     producers: set[int] = field(default_factory=set)
-    """Who added to it."""
+    """Producers who added reports to it."""
 
 
 Found = list["_Period | str"]
-"""For each report of a post the period it is of, or the code of a refusal."""
+"""Per report of a post: its period, or the code of a refusal."""
 
 
 class _Batch:
-    """What one transaction decides for one campaign. The campaign is locked, so that what is read here holds."""
+    """Decides on one campaign's reports in one transaction. The campaign is locked, so what is read here stays true."""
 
     def __init__(self, tx: Transaction, campaign: Campaign) -> None:
         self.tx, self.campaign = tx, campaign
@@ -151,7 +154,7 @@ class _Batch:
         return answers
 
     def _first(self, post: Post) -> "_Period | Found":
-        """What can be said without the store: the one period that all reports are of, or what is of each."""
+        """Return what can be decided without the store: the one period of all reports, or `Found` if they differ."""
         times = post.times
         if times and None not in times and self.plausible.keys() >= set(post.settings):
             first, last = min(times), max(times)  # type: ignore[type-var]
@@ -174,11 +177,14 @@ class _Batch:
         return "unaligned" if self.every and self._off(time, span) else self._period(span)
 
     def _off(self, time: Instant, span: Span) -> bool:
-        """Whether a report is not of a time that the campaign takes: one could be paid for as many as it likes."""
+        """Whether the campaign does not take reports of this time.
+
+        If it took reports of any time, a producer could be paid for as many as it likes.
+        """
         return bool((time - span.begins) % self.every)
 
     def _period(self, span: Span) -> _Period:
-        """Rewards are by the last schedule that began no later than the period."""
+        """Return the state of a period. Its rewards are by the last schedule that began no later than the period."""
         found = self.periods.get(span.key)
         if found is None:
             rewards: dict[str, int] = {}
@@ -189,9 +195,11 @@ class _Batch:
         return found
 
     def _whole(self, post: Post, period: "_Period | Found", producer: int) -> Results | None:
-        """The usual case at once: new, plausible reports of one open period and setting that the budget can pay.
+        """Accept the whole post in the usual case.
 
-        None where anything is unusual: then each report is looked at. Both ways come to the same.
+        Its reports are new and plausible, of one open period and one setting, and the budget can pay them.
+
+        Otherwise return None: then `_each` decides on each report. Both ways give the same results.
         """
         times, steps, settings = post.times, post.steps, post.settings
         if isinstance(period, list) or period.closed or post.now >= period.deadline or producer in self.standing:
@@ -232,10 +240,10 @@ class _Batch:
         now: Instant,
         earned: dict[str, int],
     ) -> Plain:
-        """What the store says: known or conflict, closed, implausible, accepted."""
+        """Decide on a report with what is stored: known or conflict, closed, implausible, accepted."""
         closed = period.closed or now >= period.deadline
         if closed and not self.keeps:
-            return refused("closed")  # what stood is deleted, or will be before anyone looks
+            return refused("closed")  # stored reports are deleted, or will be before anyone reads them
         due = period.rewards.get(setting, 0)
         own = self.standing.setdefault(producer, {})
         stands = own.get(time)
@@ -277,14 +285,17 @@ class _Batch:
 
 
 def _understood(post: Post, found: "_Period | Found") -> Sequence[Instant]:
-    """The times of a post's reports that the store is asked for."""
+    """Return the times of a post's reports to look up in the store."""
     if not isinstance(found, list):
         return post.times  # type: ignore[return-value]
     return [time for time, each in zip(post.times, found, strict=True) if time is not None and type(each) is not str]
 
 
 def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
-    """Take an entry back by a new one, once; what it had committed of the budget is free again."""
+    """Take an entry back by booking a new one, which is returned. Its amount is free again in the budget.
+
+    An entry is taken back once: a second call returns the same reversal.
+    """
     tx.lock(entry.campaign)
     done = tx.reversal(entry.campaign, entry.public)
     if done is not None:

@@ -1,4 +1,4 @@
-"""Units of time in instants, and the clock. Instants themselves are the protocol's: `halfmask_device.instants`."""
+"""Units of time in instants, and the clock. Instants are defined by the protocol in `halfmask_device.instants`."""
 
 import time
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from halfmask_device.instants import Instant
 
 Clock = Callable[[], Instant]
-"""Gives the instant of now. It is read once a request, and tests and simulations bring their own."""
+"""Returns the current instant. It is read once per request. Tests and simulations pass another clock."""
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
 LATEST = 253_370_764_800_000_000
-"""Year 9999: the last year that calendars know."""
+"""The beginning of the year 9999, the last year that calendars know."""
 
 
 def system_clock() -> Instant:

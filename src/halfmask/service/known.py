@@ -1,7 +1,7 @@
-"""What a node knows of shared campaigns: its own cells, each change under a higher version, and those of its peers.
+"""What a node knows of shared campaigns: its own cells and those of its peers, each with a version.
 
-Versions are instants, or one more than the last where the clock has not moved on: they grow across restarts, and even
-where a database was put back from an older copy.
+Each change of a node's own cells gets a higher version. A version is the current instant, or one more than the last if
+the clock has not advanced. So versions grow across restarts, and even after a database was restored from an older copy.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,28 +15,28 @@ from halfmask_device.instants import Instant
 
 SETTLED = 10 * SECOND
 OWN = ""
-"""The name of a node's own cells in its own database."""
+"""The name under which a node's own cells are in its own database."""
 FEW, MANY = 50, 2000
-"""Periods that one transaction writes; so many only where nobody reported."""
+"""Most periods that one transaction writes: FEW with reports, MANY if nobody reported in any of them."""
 Noted = tuple[Span, Cells, bool]
 """A period, the node's own cells of it, and whether they are final."""
 
 
 def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
-    """The cells of the reports that came here, and of the gateways below."""
+    """Return the cells of the reports that came here and of the gateways below."""
     reports = count(tx.reports(campaign.key, span.begins, span.ends))
     return merge([reports, *map(read, tx.node_cells(campaign.key, span.key))])
 
 
 def empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
-    """Whether nothing is in any of the periods, which are in order: no report, no cells of anybody, no look."""
+    """Whether the periods, which are in order, have neither reports, nor cells of any node, nor snapshots."""
     if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
         return False
     return not tx.any_cells(campaign.key, [span.key for span in spans])
 
 
 def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> Iterator[Cells]:
-    """`own_cells` of periods in order; by halves, so that many without a report are seen at once."""
+    """Yield `own_cells` of periods in order. They are halved repeatedly, so that runs without a report cost little."""
     if len(spans) > 2 and empty(tx, campaign, spans):
         yield from ({} for _ in spans)
     elif len(spans) > 2:
@@ -48,12 +48,12 @@ def all_own_cells(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) ->
 
 
 def others(tx: Transaction, campaign: Campaign, span: Span) -> list[Cells]:
-    """The cells of the peers, as far as they are known here."""
+    """Return the peers' cells, as far as they are known here."""
     return [read(row.cells) for row in tx.known(campaign.key, [span.key]) if row.node != OWN]
 
 
 def agreed(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[Span]:
-    """Those of the periods of which everybody who has cells, this node among them, has said its last."""
+    """Return the periods for which this node and all others that have cells have sent their final cells."""
     if not campaign.peered:
         return list(spans)
     rows = tx.known(campaign.key, [span.key for span in spans])
@@ -62,18 +62,18 @@ def agreed(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> list[S
 
 
 def recent(campaign: Campaign, now: Instant) -> list[Span]:
-    """The periods that have begun, by the fastest clock, and whose deadline is not longer past than a day."""
+    """Return the periods that have begun, by the fastest clock allowed, and whose deadline passed at most a day ago."""
     first = max(campaign.begins, now - campaign.grace - DAY)
     return list(campaign.calendar.spans(first, min(campaign.ends, now + campaign.skew + 1)))
 
 
 def own_rows(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> dict[str, KnownRow]:
-    """The node's own cells as they were last noted, by period."""
+    """Return the node's own cells as they were last stored, by period."""
     return {row.period: row for row in tx.known(campaign.key, [span.key for span in spans]) if row.node == OWN}
 
 
 def shut(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> set[str]:
-    """Periods that take nothing more and give nothing back: closed, or told to the peers as this node's last."""
+    """Return the periods that take no more reports and withdrawals: closed, or sent to the peers as final."""
     keys = [span.key for span in spans]
     closed = tx.closed_keys(campaign.key, keys)
     if campaign.peered:
@@ -84,10 +84,11 @@ def shut(tx: Transaction, campaign: Campaign, spans: Iterable[Span]) -> set[str]
 def changed(
     tx: Transaction, campaign: Campaign, now: Instant, heard: Instant | None = None, settled: Instant | None = None
 ) -> list[Noted]:
-    """Open periods whose cells are not as they were last noted; before ``settled`` none is open.
+    """Return the open periods whose cells differ from those last stored. All periods before ``settled`` are closed.
 
-    They are final once a peer was ``heard`` a moment after the deadline: what was asked before it may be written within
-    that moment, and who was away comes to know who else has cells. Without peers they are final when closed.
+    With peers, cells are final once a peer was ``heard`` at least `SETTLED` after the deadline. Requests from before
+    the deadline may be written within that time, and a node that was away learns which others have cells. Without
+    peers, cells are final when the period closes.
     """
     spans = campaign.spans(now + campaign.skew, settled) if campaign.peered else recent(campaign, now)
     closed = tx.closed_keys(campaign.key, [span.key for span in spans])
@@ -104,7 +105,7 @@ def changed(
 
 
 def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
-    """Keep the node's own cells, where they changed, under a version above all before."""
+    """Store the node's own cells, if they changed, under a version above all earlier ones."""
     tx.lock(campaign.key)
     before = own_rows(tx, campaign, [span for span, _, _ in noted])
     version = max(now, tx.newest(campaign.key, OWN) + 1)
@@ -114,7 +115,7 @@ def note(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Insta
 
 
 def note_last(tx: Transaction, campaign: Campaign, noted: Sequence[Noted], now: Instant) -> None:
-    """`note` what was seen before; what is final is counted again, since nothing can be added to it afterwards."""
+    """Store cells like `note`, but count final ones again first: nothing can be added to them afterwards."""
     tx.lock(campaign.key)
     last = [span for span, _, final in noted if final]
     again = [(span, cells, True) for span, cells in zip(last, all_own_cells(tx, campaign, last), strict=True)]

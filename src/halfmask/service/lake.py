@@ -1,12 +1,12 @@
-"""A lake of reports: masked reports of closed periods as Parquet files, and the same cells made from them elsewhere.
+"""A lake of reports: masked reports of closed periods as Parquet files, and cells computed from them elsewhere.
 
 A service writes one file per campaign and closed period, ``DIR/CAMPAIGN/PERIOD/NODE.parquet``, from its database. The
-name follows from what is in it and a file is whole or not there, so a service that is killed writes it again, and
-nothing is ever there twice. Files never change: a closed period does not. Campaigns that promise to delete reports
+name follows from the content, and a file is complete or absent. So a service that was killed writes the file again, and
+nothing is there twice. Files never change, because closed periods do not. Campaigns that promise to delete reports
 (``keep_reports: until_closed``) are never written.
 
-An engine makes cells from the files: per campaign, period and setting the number of reports and producers, the sum and
-the sum of squares in steps. All of a producer's reports of a period are in one file, so cells of files add up.
+An engine computes cells from the files: per campaign, period and setting the number of reports and producers, the sum
+and the sum of squares in steps. All of a producer's reports of a period are in one file, so cells of files add up.
 """
 
 import json
@@ -31,7 +31,7 @@ from halfmask_device.protocol import Cell
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0
-"""Seconds between two looks for closed periods that are not in the lake."""
+"""Seconds between two checks for closed periods that are not in the lake."""
 
 SCHEMA = pa.schema(
     [
@@ -41,16 +41,16 @@ SCHEMA = pa.schema(
 )
 KEYS = ("campaign", "period", "setting")
 ROWS = 100_000
-"""Reports that are held in memory at once."""
+"""Reports held in memory at once."""
 WIDEST = 2**62
-"""Sums of squares are computed in 64 bits: where they could pass this, the reports are refused."""
+"""Limit on sums of squares, which are computed in 64 bits: reports that could exceed it are refused."""
 
 LakeCells = dict[tuple[str, str], Cells]
 """Cells by campaign and period."""
 
 
 def fill(service: Service, folder: Path, node: str) -> int:
-    """Write the closed periods that are not in the lake yet; how many that were."""
+    """Write the closed periods that are not in the lake yet. Return how many were written."""
     written = 0
     with service.store.reading() as tx:
         campaigns = [found for row in tx.campaigns() if (found := service.campaign(tx, row.key)) and found.keeps]
@@ -87,10 +87,10 @@ def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[A
 
 
 def beside(folder: Path) -> Beside:
-    """A task that fills the lake as long as the service runs."""
+    """Return the background task that fills the lake as long as the service runs."""
 
     def make(service: Service, _: Writer) -> Callable[[], Awaitable[None]]:
-        from starlette.concurrency import run_in_threadpool  # here: what counts in a lake does not serve
+        from starlette.concurrency import run_in_threadpool  # here: counting cells in a lake does not need a server
 
         async def turn() -> None:
             count = await run_in_threadpool(lambda: fill(service, folder, service.name))
@@ -103,7 +103,7 @@ def beside(folder: Path) -> Beside:
 
 
 def files(folder: Path) -> list[Path]:
-    """The lake's files; a SourceError where there are none."""
+    """Return the lake's files. Raise SourceError if there are none."""
     found = sorted(folder.glob("*/*/*.parquet"))
     if not found:
         raise SourceError(f"{folder} holds no reports: a service that keeps them writes there when its periods close")
@@ -111,7 +111,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
-    """Cells of reports on any engine that Narwhals speaks.
+    """Return the cells of reports, on any engine that Narwhals supports.
 
     A producer counts once, under the setting of its first report of the period.
     """
@@ -139,13 +139,13 @@ def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
 
 
 def add(parts: list[LakeCells]) -> LakeCells:
-    """Cells of parts that share no producer and period, added up."""
+    """Return the sum of the parts' cells. No producer's reports of a period may be in two parts."""
     keys = sorted({key for part in parts for key in part})
     return {key: merge(part[key] for part in parts if key in part) for key in keys}
 
 
 def plain(cells: LakeCells) -> dict[str, dict[str, Any]]:
-    """Campaign to period to setting to cell, as a file holds it."""
+    """Return the cells as nested objects for JSON: campaign to period to setting to cell."""
     page: dict[str, dict[str, Any]] = {}
     for (campaign, period), held in cells.items():
         page.setdefault(campaign, {})[period] = {setting: cell._asdict() for setting, cell in held.items()}
@@ -153,12 +153,12 @@ def plain(cells: LakeCells) -> dict[str, dict[str, Any]]:
 
 
 def from_plain(page: Mapping[str, Mapping[str, Any]]) -> LakeCells:
-    """The cells that `plain` wrote."""
+    """Return the cells that `plain` wrote."""
     return {(campaign, period): read(held) for campaign, periods in page.items() for period, held in periods.items()}
 
 
 def read_batches(folder: Path) -> LakeCells:
-    """The total of all batches that a stream wrote."""
+    """Return the total of all batches that a stream wrote."""
     parts = []
     for path in sorted(folder.glob("batch-*.json")):
         try:

@@ -1,9 +1,10 @@
-"""Open periods of live campaigns: shown in steps of at least the least cohort, so that no two looks tell of fewer.
+"""Snapshots ("looks") of open periods in live campaigns. No two reveal fewer producers than the least cohort.
 
-A look is replaced when at least ``least_producers`` producers have changed the period since: added a report, or
-withdrawn what was shown. One who added and withdrew between two looks changed nothing and is not counted. Withdrawals
-could bring a period back near an older look, or let several looks be added and subtracted until few are left; then the
-new one waits until no such sum tells of fewer producers (see `apart`).
+A snapshot is replaced when at least ``least_producers`` producers have changed the period since: added a report, or
+withdrawn reports that were shown. A producer who added and withdrew between two snapshots changed nothing and is not
+counted. Withdrawals could bring a period back near an older snapshot, or allow several snapshots to be added and
+subtracted until few producers are left. Then the new snapshot waits until no such sum reveals fewer producers than the
+least cohort (see `apart`).
 """
 
 from collections import Counter
@@ -17,18 +18,18 @@ from halfmask.service.estimates import period_entry
 from halfmask.service.storage.base import LookRow, Transaction
 
 STAYS = 0
-"""Stands for the look that will withdraw what none has withdrawn yet; looks are numbered from 1."""
+"""Represents the future snapshot that will withdraw reports not withdrawn yet. Snapshots are numbered from 1."""
 MOST_POINTS = 12
 
 
 def changed(tx: Transaction, campaign: Campaign, span: Span, producers: Sequence[int]) -> None:
-    """Note that producers added to an open period; renew its look once enough have."""
+    """Record that producers changed an open period. Take a new snapshot once enough have."""
     if tx.touch(campaign.key, span.key, producers) >= campaign.least:
         _look(tx, campaign, span)
 
 
 def withdrew(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> None:
-    """Note that a producer's reports of an open period are gone."""
+    """Record that a producer's reports of an open period are withdrawn."""
     if tx.shown(campaign.key, span.key, [producer]):
         changed(tx, campaign, span, [producer])
     else:
@@ -36,7 +37,10 @@ def withdrew(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> 
 
 
 def _look(tx: Transaction, campaign: Campaign, span: Span) -> None:
-    """The look before, less what it shows of those who changed, and more what they have now."""
+    """Replace the snapshot: subtract what it shows of the producers who changed, and add what they have now.
+
+    Keep the old snapshot if sums of snapshots would reveal too few producers.
+    """
     producers = tx.touched(campaign.key, span.key)
     old = tx.looks(campaign.key).get(span.key)
     before = tx.shown(campaign.key, span.key, producers)
@@ -58,9 +62,9 @@ def _look(tx: Transaction, campaign: Campaign, span: Span) -> None:
 def _ties(
     changes: Mapping[int, tuple[list[int], bool]], number: int, changing: set[int], going: set[int]
 ) -> list[frozenset[int]]:
-    """For each producer the looks that changed it, the new one of this ``number`` too, and `STAYS` where it stays.
+    """Return per producer the snapshots that changed it, including the new one, ``number``; and `STAYS` if it stays.
 
-    One who came after the last look and is gone is in no look. Who has left does not come back.
+    A producer who came after the last snapshot and is gone is not in any. A producer who has left does not come back.
     """
     stays: dict[bool, set[int]] = {False: {STAYS}, True: set()}
     looks = {producer: stays[gone].union(held) for producer, (held, gone) in changes.items()}
@@ -71,15 +75,16 @@ def _ties(
 
 
 def apart(ties: Sequence[frozenset[int]], least: int) -> bool:
-    """Whether no combination of looks tells of some producers, but of fewer than ``least``.
+    """Whether every combination of snapshots reveals either no producers or at least ``least``.
 
-    A look less the one before it is what was added in it, less what was withdrawn in it. Weigh these differences: a
-    producer's reports fall out of the sum where the looks that added and withdrew them have one weight (0 for reports
-    that stay). So a combination is a cut: looks are points, `STAYS` is one too, a producer ties the points of its own
-    together, and what is told is of those whose ties are cut. No cut may be of 1 to ``least`` - 1 ties.
+    A snapshot minus the one before it is what was added minus what was withdrawn in between. Give each such difference
+    a weight. A producer's reports cancel in the weighted sum if the snapshots that added and withdrew them have the
+    same weight (0 for reports that stay). So a combination is a cut: the snapshots and `STAYS` are points, a producer
+    ties its own points together (see `_ties`), and the producers that are revealed are those whose ties are cut. No cut
+    may be of 1 to ``least`` - 1 ties.
 
-    Points that ``least`` producers tie together are one point for such a cut. Of what is left all cuts are tried; where
-    that is too much, the answer is no.
+    Points that at least ``least`` producers tie together act as one point for such a cut. All cuts of the remaining
+    points are tried. If there are more than `MOST_POINTS`, the answer is False.
     """
     ties = [tie for tie in ties if len(tie) > 1]
     while strong := [pair for pair, number in Counter(chain(*map(_pairs, ties))).items() if number >= least]:
@@ -96,7 +101,10 @@ def apart(ties: Sequence[frozenset[int]], least: int) -> bool:
 
 
 def _pairs(tie: Collection[int]) -> Iterable[tuple[int, int]]:
-    """Pairs of a tie's points, the smaller first; with `STAYS` alone where it is one: the others meet there."""
+    """Return the pairs of a tie's points, the smaller first.
+
+    If `STAYS` is a point, only the pairs with it are returned: they connect all others.
+    """
     if STAYS in tie:
         return ((STAYS, each) for each in tie if each != STAYS)
     return combinations(sorted(tie), 2)

@@ -1,4 +1,4 @@
-"""Who takes part: consumers, producers and nodes; joining, changing, leaving, invitations and tokens."""
+"""Members of campaigns: consumers, producers and nodes. Joining, changing, leaving, invitations and tokens."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def add_consumer(call: Call) -> Plain:
 
 
 def renew_consumer(call: Call) -> Plain:
-    """A new token for a consumer who lost its own; those it had are revoked."""
+    """Issue a new token to a consumer who lost its token. Its earlier tokens are revoked."""
     key = call.tx.consumer(call.request.path["consumer"])
     if key is None:
         raise not_found("consumer")
@@ -33,7 +33,7 @@ def renew_consumer(call: Call) -> Plain:
 
 
 def renew_node(call: Call) -> Plain:
-    """A new token for a node whose own was lost or stolen; those it had are revoked."""
+    """Issue a new token to a node whose token was lost or stolen. Its earlier tokens are revoked."""
     node = call.tx.node(call.own_campaign().key, call.request.path["node"])
     if node is None:
         raise not_found("node")
@@ -42,7 +42,7 @@ def renew_node(call: Call) -> Plain:
 
 
 def renew_token(call: Call) -> Plain:
-    """A new token for whoever asks; the one that asked is revoked."""
+    """Issue a new token to the caller, and revoke the one that was sent."""
     who, token = call.who, call.request.token
     if who is None or token is None:
         raise forbidden("a token is needed")
@@ -65,7 +65,7 @@ def invite(call: Call) -> Plain:
 
 
 def join(call: Call) -> Plain:
-    """A new pseudonym. An invitation is used up by it; where joining is open one that is sent is used up too."""
+    """Add a producer under a new pseudonym. An invitation that is sent is used up, even if joining is open."""
     campaign, body = call.campaign(), call.body()
     setting = _setting(campaign, body)
     if call.now >= campaign.ends + campaign.grace:
@@ -79,7 +79,7 @@ def join(call: Call) -> Plain:
     key = call.tx.add_producer(public, campaign.key, setting, call.now)
     if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
-    call.service.limit_joins(campaign)  # last: who has no invitation must not use up the joins of those who have one
+    call.service.limit_joins(campaign)  # last: joins without an invitation must not use up those of the invited
     return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
 
 
@@ -97,14 +97,14 @@ def change_me(call: Call) -> Plain:
 
 
 def leave(call: Call) -> Plain:
-    """Withdraw the reports of open periods; what is closed stays as it is, and so does every reward."""
+    """Withdraw the producer's reports of open periods. Closed periods and all rewards stay as they are."""
     producer = call.producer()
     if producer.left is not None:
         return _state(call, producer)
     campaign = call.service.campaign_of(call.tx, producer.campaign)
     call.tx.lock(campaign.key)
     call.tx.set_left(producer.key, call.now)
-    spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a clock may have been ahead
+    spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a device's clock may be ahead
     closed = shut(call.tx, campaign, spans)
     withdrawn = 0
     for span in spans:
@@ -149,7 +149,7 @@ def _expires(body: dict[str, Any], now: Instant) -> Instant | None:
 
 
 def show_node(call: Call) -> Plain:
-    """What a node's token is for."""
+    """Return the node and the campaign that a node's token is for."""
     campaign = call.service.campaign_of(call.tx, call.who.campaign or 0) if call.who else call.campaign()
     return {"node": call.tx.node_name(call.subject), "campaign": campaign.public}
 

@@ -1,4 +1,4 @@
-"""A campaign of another node, kept here too: the same id and terms, and no rewards, since its budget is not here."""
+"""A copy of another node's campaign: the same id and terms, and no rewards, since its budget is not here."""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +10,15 @@ from halfmask.service.storage.base import UPSTREAM, CampaignRow, Transaction
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 _BESIDE = ("campaign", "later_rewards")
-"""Fields of an offer that are no terms."""
+"""Fields of an offer that are not terms."""
 
 
 def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, sooner: int = 0) -> CampaignRow:
-    """The row of the campaign here; it is made where there is none. ``sooner`` minutes are taken off its grace.
+    """Return the row of the campaign here. Make it if it does not exist.
 
-    A budget that two nodes spend could be spent twice, so nothing is earned here.
+    ``sooner``  minutes that are taken off its grace
+
+    Nothing is earned here, because a budget that two nodes spend could be spent twice.
     """
     public = offer.get("campaign")
     if not isinstance(public, str) or not _ID.fullmatch(public):

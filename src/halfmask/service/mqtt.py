@@ -1,8 +1,9 @@
 """Reports by MQTT: the same checks and the same store as by HTTP, and receipts on the producer's own topic.
 
 A broker that acknowledges a message has not stored a report. The service acknowledges to the broker after the commit,
-and publishes what the protocol answers; a device keeps a report until that receipt. What is not acknowledged when the
-service stops is delivered again when it is back, and is then known.
+and publishes the protocol's answer as a receipt. A device keeps a report until it has the receipt. A message that is
+not acknowledged when the service stops is delivered again when it is back. If its reports were stored before, the
+answer is "known".
 """
 
 import asyncio
@@ -34,10 +35,10 @@ ROOT = "halfmask/v1"
 MOST_BYTES = 2**20
 LONGEST_ID = 64
 LONGEST = 60.0
-"""Seconds between two attempts while the store cannot be reached; the broker keeps the message meanwhile."""
+"""Longest pause in seconds between two attempts while the store cannot be reached. The broker keeps the message."""
 QOS = 1
 _PRODUCER = re.compile(r"[0-9a-f]{16}", re.ASCII)
-"""What ids of producers look like."""
+"""The form of producers' ids."""
 
 
 def reports_topic(producer: str) -> str:
@@ -49,9 +50,10 @@ def receipts_topic(producer: str) -> str:
 
 
 def access_list(user: str) -> str:
-    """Mosquitto's access list: the service reads all reports; each producer, by its id as its user name, its own.
+    """Return Mosquitto's access list.
 
-    Patterns with %u serve every producer, those who join later too.
+    The service reads all reports and writes all receipts. A producer's user name is its id: it writes its own reports
+    and reads its own receipts. Patterns with %u cover every producer, including those who join later.
     """
     return "\n".join(
         (
@@ -70,7 +72,7 @@ def access_list(user: str) -> str:
 
 @dataclass(frozen=True)
 class Broker:
-    """Where a broker listens, and as whom to speak to it."""
+    """The address of a broker, and the user and password for it."""
 
     host: str
     port: int
@@ -80,7 +82,7 @@ class Broker:
 
     @classmethod
     def parse(cls, url: str) -> "Broker":
-        """A broker by mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS."""
+        """Parse mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS."""
         wrong = OptionError("the broker's address is none: write it like mqtt://host:1883, or mqtts:// for TLS")
         try:
             parts = urlsplit(url)
@@ -94,7 +96,7 @@ class Broker:
         return cls(parts.hostname, port or (8883 if tls else 1883), tls, user, password)
 
     def client(self, name: str, *, keep: bool) -> "Client":
-        """A client that acknowledges by hand; ``keep``: the broker keeps what comes while it is away."""
+        """Return a client that acknowledges by hand. If ``keep``, the broker keeps messages while it is away."""
         from paho.mqtt.client import Client
         from paho.mqtt.enums import CallbackAPIVersion
 
@@ -108,7 +110,7 @@ class Broker:
 
 
 class Intake:
-    """Takes reports from a broker as long as it is started."""
+    """Takes reports from a broker between `start` and `stop`."""
 
     def __init__(self, service: Service, writer: Writer, broker: Broker, name: str) -> None:
         self.service, self.writer = service, writer
@@ -126,7 +128,7 @@ class Intake:
         self.client.loop_start()
 
     async def stop(self) -> None:
-        """What is not written yet is not acknowledged: the broker delivers it again."""
+        """Stop. Messages that are not written yet are not acknowledged, so the broker delivers them again."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -151,15 +153,19 @@ class Intake:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, message: "MQTTMessage") -> None:
-        """Decide, commit, publish the receipt, acknowledge: in this order, so that a stop in between repeats it."""
+        """Decide, commit, publish the receipt, acknowledge: in this order, so that a stop repeats the message."""
         producer = message.topic.split("/")[2]
-        if _PRODUCER.fullmatch(producer):  # nobody else can have sent reports, or waits for a receipt
+        if _PRODUCER.fullmatch(producer):  # only a producer sends reports or waits for a receipt
             receipt = await self._receipt(producer, bytes(message.payload), patient=message.qos > 0)
             self.client.publish(receipts_topic(producer), json.dumps(receipt, separators=(",", ":")), QOS)
         self.client.ack(message.mid, message.qos)
 
     async def _receipt(self, producer: str, raw: bytes, *, patient: bool) -> Plain:
-        """``patient``: the broker sends no more until it has our word, so a store that is away can be waited for."""
+        """Return the receipt of a message.
+
+        If ``patient``, wait while the store cannot be reached: the broker sends no more until the message is
+        acknowledged.
+        """
         pause = 1.0
         named: Plain = {}
         while True:
@@ -186,7 +192,7 @@ class Intake:
         return await self.writer.submit(parse_post(raw, token, now))
 
     def _check_topic(self, producer: str, token: str) -> None:
-        """A producer speaks on its own topic alone; who else the token may be is `ingest`'s to say."""
+        """Refuse a producer's token on another producer's topic. All other checks of the token are in `ingest`."""
         try:
             with self.service.store.reading() as tx:
                 who = tx.identities([token]).get(token)
@@ -197,7 +203,7 @@ class Intake:
 
 
 def _envelope(raw: bytes) -> tuple[str | None, Plain]:
-    """The token's hash, None where there is none, and the message's own id, which its receipt repeats."""
+    """Return the token's hash, or None if it is missing, and the message's id, which its receipt repeats."""
     if len(raw) > MOST_BYTES:
         raise too_large()
     try:
@@ -213,9 +219,12 @@ Made = Callable[[Service, Writer], AbstractAsyncContextManager["Intake"]]
 
 
 def beside(url: str) -> Made:
-    """Take reports from a broker as long as the service runs; the broker keeps a session under the service's name."""
+    """Return the background task that takes reports from a broker.
+
+    The broker keeps a session under the service's name.
+    """
     broker = Broker.parse(url)
-    broker.client("", keep=False)  # a missing package is told at the start
+    broker.client("", keep=False)  # fails at the start if the package is missing
 
     @asynccontextmanager
     async def run(service: Service, writer: Writer) -> AsyncIterator[Intake]:
@@ -230,11 +239,11 @@ def beside(url: str) -> Made:
 
 
 class MqttTransports:
-    """A transport for a device in several campaigns: a client of the broker for each of its producers' tokens."""
+    """A transport for a device in several campaigns: one client of the broker per producer's token."""
 
     def __init__(self, url: str, producers: Mapping[str, str], http: Callable[..., Answer]) -> None:
         self.url, self.producers, self.http = url, producers, http
-        Broker.parse(url).client("", keep=False)  # a missing package is told at the start
+        Broker.parse(url).client("", keep=False)  # fails at the start if the package is missing
         self._made: dict[str, MqttTransport] = {}
 
     def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
@@ -251,9 +260,9 @@ class MqttTransports:
 
 
 class MqttTransport:
-    """A transport for a device: reports go by MQTT, and the answer is their receipt; all else goes by ``http``.
+    """A transport for a device: reports go by MQTT and are answered by their receipt. All else goes by ``http``.
 
-    No receipt within the timeout is an OSError, as if nobody had answered: the device sends again later.
+    Raise OSError if no receipt comes within the timeout, as if nobody had answered: the device sends again later.
     """
 
     def __init__(self, url: str, producer: str, http: Callable[..., Answer], timeout: float = TIMEOUT) -> None:

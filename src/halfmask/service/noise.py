@@ -1,4 +1,4 @@
-"""The law of a setting's noise on the campaign's lattice, as the device draws it, in the forms that estimates need."""
+"""The law of a setting's noise on the campaign's lattice, as the device draws it, with what the estimates need."""
 
 import math
 from fractions import Fraction
@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # a service starts without numpy, and loads it when a period 
     from halfmask.arrays import FloatArray
 
 IMPLAUSIBLE = 1e-12
-"""A report that the noise reaches with a smaller chance, from the nearer end of the range, is refused."""
+"""A report is refused if noise reaches it, from the nearer end of the range, with a chance smaller than this."""
 NEGLIGIBLE = 1e-16
 
 
 class LatticeNoise:
-    """A symmetric law of K steps: its variance and fourth moment, and the furthest K that is still plausible."""
+    """A symmetric law of K steps: its variance, its fourth moment, and the furthest K that is still plausible."""
 
     def __init__(self, setting: str, step: Fraction) -> None:
         self.law = law(DeviceSetting.parse(setting), step)
@@ -26,9 +26,9 @@ class LatticeNoise:
 
     @lru_cache(maxsize=64)  # noqa: B019 - laws are few and live as long as the process
     def masses(self, width: int) -> "FloatArray":
-        """P(K in cell j) for j = 0, 1, ...; cell j holds the ``width`` (odd) integers around j width.
+        """Return P(K in cell j) for j = 0, 1, ...; cell j holds the ``width`` (odd) integers around j width.
 
-        Cells end where what is left is below any rounding.
+        The last cell is reached when the remaining probability is below any rounding.
         """
         import numpy as np
 
@@ -40,17 +40,17 @@ class LatticeNoise:
 
 
 def cell_width(wanted: float) -> int:
-    """The least odd number of steps that is not below ``wanted``."""
+    """Return the smallest odd number of steps that is at least ``wanted``."""
     return max(1, 2 * math.ceil((wanted - 1) / 2) + 1)
 
 
 @lru_cache(maxsize=1024)
 def lattice_noise(setting: str, step: Fraction) -> LatticeNoise:
-    """The law of a setting on a lattice; campaigns share it."""
+    """Return the law of a setting on a lattice. It is cached, so campaigns share it."""
     return LatticeNoise(setting, step)
 
 
 def check_reach(noise: LatticeNoise, ends: tuple[int, int]) -> None:
-    """Refuse a lattice on which a plausible report would not fit 63 bits: stores hold reports as 64-bit integers."""
+    """Raise SettingError if a plausible report would not fit 63 bits: stores hold reports as 64-bit integers."""
     if max(abs(ends[0]), abs(ends[1])) + noise.furthest >= FURTHEST:
         raise SettingError("a report could lie beyond 64-bit integers: take a coarser step")

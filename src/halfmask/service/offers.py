@@ -1,4 +1,4 @@
-"""What consumers do with campaigns: offer, list, pay, look, close; and what nodes send up."""
+"""Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,12 @@ from halfmask.service.tokens import new_name
 from halfmask_device.instants import instant_text
 
 ALWAYS = -(2**62)
-"""The instant from which a campaign's first rewards hold."""
+"""The instant from which a campaign's first rewards apply."""
 MOST_VERSION = 2**63 - 1
 
 
 def read_campaign(request: Request) -> dict[str, Any]:
-    """The campaign that is sent, checked; the laws of its noise are computed once, and known from then on."""
+    """Return the checked terms of the campaign that was sent. The laws of its noise are computed once and cached."""
     return check_campaign(parse_json(request.raw))
 
 
@@ -44,7 +44,7 @@ def show_campaign(call: Call) -> Plain:
 
 
 def offer_of(tx: Transaction, campaign: Campaign) -> Plain:
-    """The offer as it was made, and the rewards of later periods; nothing about producers."""
+    """Return the offer as it was made, and the rewards of later periods. It says nothing about producers."""
     later = [
         {"from": campaign.calendar.span_of(begins).key, "rewards": rewards}
         for begins, rewards in tx.schedule(campaign.key)
@@ -54,7 +54,7 @@ def offer_of(tx: Transaction, campaign: Campaign) -> Plain:
 
 
 def put_rewards(call: Call) -> Plain:
-    """Other rewards for periods that have not begun."""
+    """Set other rewards from a period on that has not begun."""
     campaign, body = call.own_campaign(), call.body()
     rewards = check_rewards(body.get("rewards"), set(campaign.noises))
     key = body.get("from")
@@ -69,7 +69,7 @@ def put_rewards(call: Call) -> Plain:
 
 
 def list_periods(call: Call) -> Plain:
-    """Periods that have begun. What is due was closed when the request came; see `Service.due`."""
+    """List the periods that have begun. Those past their deadline were closed before (see `Service.due`)."""
     campaign = call.own_campaign()
     query = call.request.query
     question = asked(query)
@@ -82,7 +82,7 @@ def list_periods(call: Call) -> Plain:
 
 
 def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
-    """The first ``limit`` periods, and the name of the next; all, and no such name, where no limit is asked for."""
+    """Return the first ``limit`` periods and the name of the next one. Without a limit return all, and no name."""
     most = _limit(query)
     if most is None:
         return spans, {}
@@ -101,7 +101,7 @@ def close_period(call: Call) -> Plain:
 
 
 def ledger(call: Call) -> Plain:
-    """What a campaign has committed; no producer, time or setting is named. With ``limit`` in parts, see `_page`."""
+    """List what a campaign has committed, without producers, times or settings; in pages if there is a ``limit``."""
     campaign, query = call.own_campaign(), call.request.query
     most, after = _limit(query), query.get("after") or None
     if after is not None and call.tx.entry(campaign.key, after) is None:
@@ -132,7 +132,7 @@ def _reverses(row: EntryRow) -> Plain:
 
 
 def reverse(call: Call) -> Plain:
-    """Take back an entry by a new one; for the operator, whom both sides can ask."""
+    """Take back an entry by a new one. This is for the operator, whom both sides can ask."""
     campaign = call.campaign()
     entry = call.tx.entry(campaign.key, call.request.path["entry"])
     if entry is None:
@@ -142,7 +142,7 @@ def reverse(call: Call) -> Plain:
 
 
 def put_cells(call: Call) -> Plain:
-    """A node's whole state of some periods: kept where its version is above the stored one and the period is open."""
+    """Store a node's whole state of some periods, if its version is above the stored one and the period is open."""
     campaign = call.own_campaign()
     node = call.tx.node(campaign.key, call.request.path["node"])
     if node is None:

@@ -1,4 +1,4 @@
-"""What an operator does on the database itself: what is owed, and what looks wrong."""
+"""What an operator reads from the database directly: the amounts owed, and reports that look wrong."""
 
 from halfmask.errors import OptionError
 from halfmask.service.campaign import Campaign
@@ -8,7 +8,7 @@ from halfmask.service.suspects import Suspicions, find_suspects
 
 
 def owed(db: str, campaign: str | None = None) -> list[tuple[str, str, int, str]]:
-    """Campaign, producer, amount and currency; producers whose entries add up to nothing are left out."""
+    """Return campaign, producer, amount and currency. Producers whose entries add up to 0 are left out."""
     store = open_store(db)
     try:
         with store.reading() as tx:
@@ -22,7 +22,7 @@ def owed(db: str, campaign: str | None = None) -> list[tuple[str, str, int, str]
 
 
 def suspicions(db: str, campaign: str, false_alarm: float) -> tuple[Suspicions, dict[int, str]]:
-    """Flags among the reports that a campaign still keeps, and the names of those who are flagged."""
+    """Return the flags among the reports that a campaign still keeps, and the names of the flagged producers."""
     store = open_store(db)
     try:
         with store.reading() as tx:

@@ -1,9 +1,9 @@
-"""Peers: nodes without a centre that tell each other what they know, and come to the same exact total.
+"""Peers: nodes without a centre that exchange what they know and arrive at the same exact total.
 
-Per campaign a node knows a map from node and period to (version, cells); the higher version stays, and the total adds
-over nodes. So it does not matter which way, how often and in which order anything comes. A period closes at a node
-when its deadline has passed and everybody who has cells of it has said its last: then all close with the same total. A
-node that is cut off keeps the period open until it hears of the others again.
+Per campaign a node keeps a map from node and period to (version, cells). The highest version stays, and the total is
+the sum over nodes. So the path, the number and the order of messages do not matter. A period closes at a node when its
+deadline has passed and every node that has cells of it has sent its final cells. Then all close with the same total. A
+node that is cut off keeps the period open until it hears from the others again.
 """
 
 import logging
@@ -39,20 +39,20 @@ from halfmask_device.transport import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0
-"""Seconds between two rounds: in one a node speaks to each of its peers once."""
+"""Seconds between two rounds. In a round a node speaks to each of its peers once."""
 LEAST_SECRET = 32
 PEER = 0
 MOST_CELLS, MOST_TOLD = 2000, 20_000
-"""Cells in one message, so that it stays below the largest body, and in an answer, which may be longer."""
+"""Most cells in a message, so that it stays below the largest body, and in an answer, which may be longer."""
 SOME = 100
-"""Periods that an answer is put together of at once."""
+"""Periods that are added to an answer at once."""
 _NODE = re.compile(r"[0-9a-f]{16}", re.ASCII)
 Map = dict[str, dict[str, Plain]]
-"""Node to period to version, final and cells."""
+"""Node to period to an object with version, final and cells."""
 
 
 class Window(NamedTuple):
-    """The periods after ``after`` up to ``to``, which are their names; None is without end."""
+    """The periods after the one named ``after`` up to the one named ``to``. None means without a bound."""
 
     after: str | None = None
     to: str | None = None
@@ -61,7 +61,7 @@ class Window(NamedTuple):
         return (self.after or "") < str(key) and (self.to is None or str(key) <= self.to)
 
     def instants(self, campaign: Campaign) -> tuple[int | None, int]:
-        """From when on, and up to when, its periods begin."""
+        """Return the first and the last instant at which its periods may begin. The first is None without a bound."""
         after, to = (campaign.span(key) if key else None for key in self)
         return (after.ends if after else None), (to.begins if to else campaign.ends)
 
@@ -70,7 +70,7 @@ EVER = Window()
 
 
 class Part(NamedTuple):
-    """What one message says and asks: what is open here of the periods in a window, and what is known of them."""
+    """One message: which periods in a window are open here, and what is known of them. It asks for the same."""
 
     open: list[str]
     cells: Map
@@ -81,7 +81,7 @@ class Part(NamedTuple):
         return {"open": self.open, "cells": self.cells, **self.window._asdict()}
 
     def rest(self, told: str | None) -> "Part | None":
-        """What is still to be asked for where an answer ends with ``told``."""
+        """Return what is still to be asked for if an answer ends with the period ``told``, or None if that was all."""
         if told is None or told == self.window.to:
             return None
         if told not in self.window:
@@ -90,7 +90,7 @@ class Part(NamedTuple):
 
 
 def prepare(service: Service, secret: str) -> None:
-    """Give the database a name among its peers, once, and let in who knows their secret."""
+    """Give the database a name among its peers, once, and let in nodes that know the peers' secret."""
     if len(secret) < LEAST_SECRET:
         raise OptionError(f"the peers' token is short: take {LEAST_SECRET} random characters or more, the same at all")
     hashed = digest(secret)
@@ -106,7 +106,7 @@ def prepare(service: Service, secret: str) -> None:
 
 
 def knowledge(tx: Transaction, campaign: Campaign, own: str, periods: Iterable[str]) -> Map:
-    """What is known of some periods, as it is sent."""
+    """Return what is known of some periods, in the form that is sent."""
     found: Map = {}
     for row in tx.known(campaign.key, periods):
         entry = {"version": row.version, "final": row.final, "cells": row.cells}
@@ -115,7 +115,10 @@ def knowledge(tx: Transaction, campaign: Campaign, own: str, periods: Iterable[s
 
 
 def learn(tx: Transaction, campaign: Campaign, own: str, sent: Any) -> int:
-    """Keep what is newer than what was known; how much that was. What others say of this node it knows better."""
+    """Store what is newer than what was known. Return how many entries that were.
+
+    What others say about this node is ignored: it knows better.
+    """
     rows = [row for row in _checked(campaign, sent) if row.node != own]
     tx.lock(campaign.key)
     versions = {(row.node, row.period): row.version for row in tx.known(campaign.key, {row.period for row in rows})}
@@ -143,7 +146,7 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
 def open_periods(
     tx: Transaction, campaign: Campaign, now: int, settled: int | None, window: "Window | None" = None
 ) -> list[str]:
-    """Periods that have begun and are not closed here, in order; before ``settled`` all are."""
+    """Return the periods that have begun and are not closed here, in order. All before ``settled`` are closed."""
     after, to = (window or EVER).instants(campaign)
     since = max((each for each in (settled, after) if each is not None), default=None)
     begun = [span.key for span in campaign.spans(min(now + campaign.skew, to), since)]
@@ -152,7 +155,7 @@ def open_periods(
 
 
 def exchange(call: Call) -> Plain:
-    """A peer says what it knows and which periods are open there, and hears the same from here."""
+    """Store what a peer knows, and answer with what is known here of the periods that are open here or there."""
     body, service, tx = call.body(), call.service, call.tx
     if not service.node:
         raise forbidden("this service has no peers")
@@ -181,7 +184,10 @@ def _key(campaign: Campaign, body: Plain, field: str) -> str | None:
 
 
 def _as_much_as_fits(tx: Transaction, campaign: Campaign, own: str, periods: Sequence[str]) -> tuple[Map, str | None]:
-    """What is known of periods in order, and the last of them where that is not all: the rest is to be asked for."""
+    """Return what is known of periods in order, as much as fits into an answer.
+
+    Return also the last period that is included, or None if all are. A peer then asks for the rest.
+    """
     whole: Map = {}
     size = 0
     for start in range(0, len(periods), SOME):
@@ -195,7 +201,7 @@ def _as_much_as_fits(tx: Transaction, campaign: Campaign, own: str, periods: Seq
 
 
 def drop(call: Call) -> Plain:
-    """Wait no longer for a peer that is gone for good: what it last said of open periods is its last."""
+    """Stop waiting for a peer that is gone for good: its last cells of open periods become final."""
     campaign, node = call.campaign(), call.request.path["node"]
     mine = open_periods(call.tx, campaign, call.now, call.service.settled.get(campaign.key))
     rows = [row for row in call.tx.known(campaign.key, mine) if row.node == node]
@@ -220,15 +226,15 @@ def give(call: Call) -> Plain:
 
 
 class Peers:
-    """Speaks to each peer once a `round`."""
+    """Speaks to each peer once per `round`."""
 
     def __init__(self, service: Service, writer: Writer, peers: Sequence[Peer], token: str) -> None:
         self.service, self.writer, self.peers, self.token = service, writer, peers, token
         self._open: dict[tuple[str, int], list[str]] = {}
-        """What was last known to be open at a peer."""
+        """Periods that were open at a peer when it last answered, by the peer's address and the campaign's key."""
 
     async def round(self) -> int:
-        """Note what changed here, then exchange with every peer; how many could be reached."""
+        """Store what changed here, then exchange with every peer. Return how many could be reached."""
         for campaign in await run_in_threadpool(self._campaigns):
             found = await run_in_threadpool(self._changed, campaign)
             for start in range(0, len(found), MANY):
@@ -248,7 +254,7 @@ class Peers:
         return reached
 
     def _campaigns(self) -> list[Campaign]:
-        """Campaigns that have periods to speak of."""
+        """Return the campaigns that have recent or open periods, except those kept for an upstream service."""
         now = self.service.clock()
         with self.service.store.reading() as tx:
             found = [self.service.campaign_of(tx, row.key) for row in tx.campaigns() if row.consumer != UPSTREAM]
@@ -261,7 +267,7 @@ class Peers:
             return changed(tx, campaign, self.service.clock(), heard, settled)
 
     async def _meet(self, peer: Peer) -> None:
-        """Keep the peer's campaigns that are not here; gateways' campaigns are their upstream's, not the peer's."""
+        """Copy the peer's campaigns that are not here yet."""
         offers = await run_in_threadpool(peer.ask, "GET", "/v1/campaigns")
         for offer in await run_in_threadpool(self._unknown, offers["campaigns"]):
             now = self.service.clock()
@@ -272,7 +278,7 @@ class Peers:
             return [each for each in offers if tx.campaign(str(each["campaign"])) is None]
 
     def _said(self, peer: Peer, campaign: Campaign) -> tuple[Plain, list[Part]]:
-        """The offer, and in parts what is open here and what is known of what is open here or there."""
+        """Return the offer, and in parts what is open here and what is known of periods that are open here or there."""
         there = self._open.get((peer.address, campaign.key), [])
         with self.service.store.reading() as tx:
             mine = open_periods(tx, campaign, self.service.clock(), self.service.settled.get(campaign.key))
@@ -295,8 +301,10 @@ class Peers:
 
 
 def parts(mine: Sequence[str], whole: Map) -> Iterable[Part]:
-    """What is open and what is known in messages of a bounded number of cells, at least one, whose windows follow
-    each other and leave no period out."""
+    """Yield what is open and what is known in messages with a bounded number of cells; at least one message.
+
+    The windows of the messages follow each other and cover all periods.
+    """
     said = [(period, node, entry) for node, periods in whole.items() for period, entry in periods.items()]
     rest = sorted([*said, *((period, "", {"cells": {}}) for period in mine)], key=lambda each: each[:2])
     part, size = Part([], {}, EVER), 0
@@ -315,7 +323,7 @@ def parts(mine: Sequence[str], whole: Map) -> Iterable[Part]:
 
 
 def beside(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> Beside:
-    """A task that speaks to the peers as long as the service runs."""
+    """Return the background task that speaks to the peers as long as the service runs."""
     peers = [Peer(address, transport, tries=1) for address in addresses]
     return repeated(
         lambda service, writer: Peers(service, writer, peers, token).round, EVERY, "a round with the peers failed"

@@ -1,4 +1,4 @@
-"""Estimates that need more than what was shared; given only where they are asked for, with what they assume."""
+"""Estimates that assume more than what was shared. They are given only on request, with their assumptions."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from halfmask.service.storage.base import ClosedRow, Plain
 
 MOST_PEOPLE = 10**12
 DIFFER = 0.05
-"""Below this p-value the settings' means differ, and no mean is weighted by precision."""
+"""If the p-value is below this, the settings' means differ, and no mean weighted by precision is given."""
 POPULATION_ASSUMES = (
     "those who report are a random sample of the population; readings of one producer are as alike as can be, which "
     "makes the interval wide rather than narrow"
@@ -22,13 +22,17 @@ WEIGHTED_ASSUMES = "reports are independent, and the choice of a setting has not
 
 @dataclass(frozen=True)
 class PeriodQuestion:
-    """``population``: an estimate for so many producers. ``weighted``: a mean that trusts precise reports more."""
+    """What a query asks for beyond the periods.
+
+    ``population``  the number of producers to estimate a sum for
+    ``weighted``    whether to give a mean that weights reports by their precision
+    """
 
     population: int | None
     weighted: bool
 
     def answer(self, campaign: Campaign, entry: Plain, row: ClosedRow | None) -> Plain:
-        """The period with what was asked for; null where the period is withheld or open."""
+        """Return the period with what was asked for, which is null if the period is withheld or open."""
         shown = row is not None and entry["withheld"] is None
         cells = read(row.cells) if row is not None and shown else None
         more: Plain = {}
@@ -40,7 +44,7 @@ class PeriodQuestion:
 
 
 def asked(query: Mapping[str, str]) -> PeriodQuestion | None:
-    """What a query asks for beyond the periods."""
+    """Return what a query asks for beyond the periods, or None if it asks for nothing."""
     text, weighted = query.get("population"), query.get("weighted", "false")
     whole = text is None or (text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) <= MOST_PEOPLE)
     if not whole:
@@ -51,10 +55,11 @@ def asked(query: Mapping[str, str]) -> PeriodQuestion | None:
 
 
 def population(entry: Plain, size: int) -> Plain:
-    """The sum for ``size`` producers: N/p times that of the p who reported.
+    """Return the sum for N = ``size`` producers: N/p times that of the p who reported.
 
-    Error: noise, (N/p)^2 Var; and sampling, (1 - p/N) N^2 (n/p)^2 V/p, V the variance of readings. That is the
-    variance if all readings of a producer were equal, the most it can be where all report equally often.
+    Its variance has two parts: noise, (N/p)^2 Var, and sampling, (1 - p/N) N^2 (n/p)^2 V/p, with V the variance of
+    readings and n the number of reports. The sampling part assumes that all readings of a producer are equal. That is
+    the largest variance possible if all report equally often.
     """
     producers, reports = int(entry["producers"]), int(entry["reports"])
     if size < producers:
@@ -75,10 +80,11 @@ def population(entry: Plain, size: int) -> Plain:
 
 
 def weighted_mean(campaign: Campaign, cells: Cells) -> Plain:
-    """sum_s w_s m_s / sum_s w_s, w_s = 1/Var m_s; null where the settings' means differ (Cochran's Q, chi-square).
+    """Return sum_s w_s m_s / sum_s w_s, w_s = 1/Var m_s; null if the settings' means differ (Cochran's Q, chi-square).
 
-    With self-selection it is biased: who masks much may also use much, and precise reports would outvote them. Null too
-    where a setting has fewer producers than the least cohort: beside the sum it would tell that setting's own mean.
+    It is biased by self-selection: producers who mask much may also use much, and precise reports would outvote them.
+    It is null too if a setting has fewer producers than the least cohort, because together with the sum it would reveal
+    that setting's mean.
     """
     from scipy.stats import chi2
 

@@ -1,11 +1,11 @@
-"""What the service answers when it does not do what was asked; the edge makes a status and a body of it."""
+"""Refusals: the service's answers when it does not do what was asked. The edge turns them into a status and a body."""
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
-    """An answer that is no success. ``message`` says what to do; it never repeats a value that was sent.
+    """An answer other than success. ``message`` says what to do and never repeats a value that was sent.
 
-    ``field`` names the part of the request that does not fit, in our own words. ``after`` is the number of seconds
-    after which to come back, where waiting helps.
+    ``field``  the part of the request that does not fit, in our own words
+    ``after``  the seconds after which to come back, if waiting helps
     """
 
     def __init__(self, status: int, code: str, message: str, field: str = "", after: float | None = None) -> None:
@@ -13,12 +13,12 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.status, self.code, self.message, self.field, self.after = status, code, message, field, after
 
     def body(self) -> dict[str, dict[str, str]]:
-        """The body of the answer, as the protocol has it."""
+        """Return the body of the answer in the protocol's form."""
         return {"error": {"code": self.code, "message": self.message, "field": self.field}}
 
 
 def unfit(field: str, message: str) -> Refusal:
-    """A part of a request that was understood and cannot be used (422)."""
+    """Return the refusal of a part of a request that was understood but cannot be used (422)."""
     return Refusal(422, "unfit", message, field)
 
 
@@ -30,7 +30,7 @@ UNAUTHENTICATED = "name a token that is valid, as in 'Authorization: Bearer TOKE
 
 
 def unauthenticated() -> Refusal:
-    """No token, or one that is unknown, expired or revoked: which of them is nobody's business (401)."""
+    """Return the refusal of a missing, unknown, expired or revoked token (401). It does not say which."""
     return Refusal(401, "unauthenticated", UNAUTHENTICATED, "Authorization")
 
 

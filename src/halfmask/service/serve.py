@@ -32,7 +32,7 @@ from halfmask.service.tokens import issue
 DEFAULT_DB = "sqlite:///halfmask.db"
 PORT = 8080
 OPTIONS = "HALFMASK_SERVE"
-"""Worker processes read their options from this part of the environment."""
+"""The environment variable from which worker processes read their options."""
 OPERATOR = 0
 PATIENCE = 10
 """Seconds that open requests have to end when the service stops."""
@@ -40,7 +40,7 @@ PATIENCE = 10
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How a service runs. Rates of None are no limit."""
+    """How a service runs. A rate of None means no limit."""
 
     db: str = DEFAULT_DB
     host: str = "127.0.0.1"
@@ -57,7 +57,7 @@ class ServeOptions:
 
     @property
     def beside(self) -> "list[Beside]":
-        """What runs beside the application."""
+        """The background tasks of the application."""
         found: list[Beside] = []
         if self.lake is not None:
             from halfmask.service import lake
@@ -83,9 +83,11 @@ class ServeOptions:
 
 
 def initialise(db: str, *, rotate: bool = False) -> str | None:
-    """Make the tables and the operator's token; None where there was one and only the tables were brought up to date.
+    """Make the tables and return the operator's token, or None if there was one and only the tables were updated.
 
-    ``rotate`` revokes the operator's tokens and makes a new one.
+    ``rotate``  revoke the operator's tokens and make a new one
+
+    Raise OptionError if the tables are up to date and there is a token already.
     """
     store, before = prepare(db)
     try:
@@ -116,7 +118,7 @@ def make_service(options: ServeOptions) -> Service:
 
 
 def worker_app() -> FastAPI:
-    """The application of one worker process, by the options in its environment."""
+    """Return the application of one worker process, by the options in its environment."""
     options = ServeOptions(**json.loads(os.environ[OPTIONS]))
     set_up_logs()
     service = make_service(options)
@@ -126,7 +128,7 @@ def worker_app() -> FastAPI:
 
 
 def _end_with_the_master() -> None:
-    """Stop this worker once the process that started it is gone: nobody would stop it any more."""
+    """Stop this worker once its parent process is gone: nobody else would stop it."""
     master = multiprocessing.parent_process()
     if master is not None:
         master.join()
@@ -134,7 +136,7 @@ def _end_with_the_master() -> None:
 
 
 def _end_streams_first(service: Service) -> None:
-    """When this process is told to stop, its streams end, before the server waits for all that is open."""
+    """End the streams when this process gets a signal to stop, before the server waits for open requests."""
     for each in (signal.SIGINT, signal.SIGTERM):
         before = signal.getsignal(each)
 
@@ -147,7 +149,10 @@ def _end_streams_first(service: Service) -> None:
 
 
 def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
-    """Run until SIGTERM or Ctrl-C; requests that are open then are finished, and what was accepted is on disk."""
+    """Run until SIGTERM or Ctrl-C. Then open requests are finished, and what was accepted is on disk.
+
+    ``tell``  callback, called with the service's address
+    """
     if options.workers < 1:
         raise OptionError("`workers` must be 1 or more")
     if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
@@ -187,7 +192,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
 
 
 class SayingServer(uvicorn.Server):
-    """A server that says where it listens once it does, and ends its streams when it is told to stop."""
+    """A server that calls ``tell`` with its address once it listens, and ends its streams at a signal to stop."""
 
     def __init__(self, config: uvicorn.Config, tell: Callable[[str], None], service: Service) -> None:
         super().__init__(config)
@@ -199,7 +204,7 @@ class SayingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at a signal, and do not raise it again when all is done: a stop that was asked for is no failure."""
+        """Stop at a signal, and do not raise it again at the end: a stop that was requested is not a failure."""
         before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -215,7 +220,7 @@ class SayingServer(uvicorn.Server):
 
 
 class _Lines(logging.Formatter):
-    """One JSON object a line: time, level, event, and what the event itself names; never a value that was sent."""
+    """Formats logs as one JSON object per line: time, level, event and its fields; never a value that was sent."""
 
     known = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
@@ -229,14 +234,14 @@ class _Lines(logging.Formatter):
 
 
 def _places(trace: Any) -> list[str]:
-    """Where an error came from: files and lines, without the values that its text might hold."""
+    """Return the files and lines that an error came from, without the values that its text might hold."""
     import traceback
 
     return [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in traceback.extract_tb(trace)][-8:]
 
 
 def set_up_logs() -> None:
-    """Structured logs on standard error."""
+    """Send structured logs to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
     for name in ("halfmask.service", "uvicorn.error"):

@@ -20,33 +20,34 @@ from halfmask_device.instants import Instant
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-"""Names of all that a path can name."""
+"""The form of all names in a path."""
 
 
 class Service:
-    """All that the protocol asks for. HTTP, MQTT and nodes are shells around it; several may share one store."""
+    """The operations of the protocol. HTTP, MQTT and nodes are shells around it. Several may share one store."""
 
     def __init__(self, store: Store, clock: Clock = system_clock, limits: Limits | None = None) -> None:
         self.store, self.clock, self.limits = store, clock, limits or Limits()
         self.requests = Buckets("requests of one token", self.limits.requests_per_second, 1)
         self.joins = Buckets("joins of one campaign", self.limits.joins_per_minute, 60)
         self.counted: Counter[tuple[str, str, str]] = Counter()
-        """Results of reports, by campaign, status and code."""
+        """Number of results of reports, by campaign, status and code."""
         self.node = ""
-        """The service's name among its peers, where it has any."""
+        """The service's name among its peers, empty without peers."""
         self.heard: dict[int, Instant] = {}
-        """When a peer last answered, by campaign: what comes unasked can be old."""
+        """When a peer last answered a request, by campaign. Messages that come unasked do not count: they can be old.
+        """
         self.settled: dict[int, Instant] = {}
-        """The instant before which all periods of a campaign are closed, so that nobody looks for them again."""
+        """The instant before which all periods of a campaign are closed, so that they are not checked again."""
         self.stopping = False
-        """Whether streams are to end, since the process will."""
+        """Whether the process is stopping, so that streams must end."""
         self._campaigns: dict[int | str, Campaign] = {}
         self._unsure: list[int | str] = []
-        """Names of campaigns that were read since the last commit: they may be of a transaction that is undone."""
+        """Names of campaigns that were cached since the last commit. Their transaction may still be undone."""
 
     @cached_property
     def name(self) -> str:
-        """A name for this database among all others: drawn once, and kept in it."""
+        """The name of this database among all others: drawn once, and stored in it."""
         with self.store.reading() as tx:
             found = tx.fact("node")
         if found is None:
@@ -55,7 +56,7 @@ class Service:
         return found
 
     def campaign(self, tx: Transaction, key: int | str) -> Campaign | None:
-        """A campaign by its key or its name. Its terms never change, so they are read once."""
+        """Return a campaign by its key or its name, or None. Its terms never change, so it is cached."""
         found = self._campaigns.get(key)
         if found is None and (row := tx.campaign(key)) is not None:
             found = Campaign(*row, peered=bool(self.node) and row.consumer != UPSTREAM)
@@ -64,11 +65,11 @@ class Service:
         return found
 
     def committed(self) -> None:
-        """What was read in the last transaction holds."""
+        """Keep what was cached in the last transaction."""
         self._unsure.clear()
 
     def undone(self) -> None:
-        """Forget what was read in a transaction, or a part of it, that was undone."""
+        """Forget what was cached in a transaction, or a part of it, that was undone."""
         for key in self._unsure:
             self._campaigns.pop(key, None)
         self._unsure.clear()
@@ -87,7 +88,7 @@ class Service:
         return ingest(tx, posts, self.campaign_of, self.count)
 
     def count(self, campaign: str, results: Results) -> None:
-        """Count results for the operator; no value is in them."""
+        """Count results by kind for the operator. No values are kept."""
         if not results:
             return
         first = results[0]
@@ -97,7 +98,7 @@ class Service:
             self.counted[campaign, status, code] += number
 
     def identify(self, tx: Transaction, request: Request, roles: tuple[Role, ...]) -> Identity | None:
-        """Who asks, if that is one of the roles; None where anyone may."""
+        """Return the caller, or None if anyone may ask. Refuse a caller without one of the roles."""
         if not roles:
             return None
         if request.token is None:
@@ -107,14 +108,14 @@ class Service:
         return who
 
     def answer(self, tx: Transaction, request: Request, roles: tuple[Role, ...], work: Callable[[Call], T]) -> T:
-        """Do what a route does, for one who may."""
+        """Do a route's work for a caller who may ask for it."""
         who = self.identify(tx, request, roles)
-        if not all(map(_NAME.fullmatch, request.path.values())):  # a store could not even look for it
+        if not all(map(_NAME.fullmatch, request.path.values())):  # such a name cannot be in a store
             raise not_found("path")
         return work(Call(self, tx, who, request))
 
     def due(self, now: Instant, key: int | str | None = None) -> list[tuple[Campaign, Sequence[Span]]]:
-        """Periods past their deadline, of all campaigns or the one named; in parts, so that none holds up the rest."""
+        """Return the periods to close, of all campaigns or the one named, in parts, so that none holds up the rest."""
         with self.store.reading() as tx:
             keys = [row.key for row in tx.campaigns()] if key is None else [key]
             found = [each for each in (self.campaign(tx, key) for key in keys) if each]

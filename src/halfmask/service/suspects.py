@@ -1,8 +1,9 @@
-"""Reports that do not look like what their setting claims. A flag is a reason to ask, never to cut off.
+"""Flags for reports that do not look like what their setting claims. A flag is a reason to ask, never to exclude.
 
-Each test compares what was sent with the law of the claimed noise, and holds whatever the readings are: its chance is
-an upper bound for an honest producer. So a flag marked ``proof`` is wrong for at most ``false_alarm`` of the runs over
-honest producers, all tests together (Bonferroni). ``unusual`` beside peers proves nothing: readings differ.
+Each test compares the reports with the law of the claimed noise, and is valid for any readings: its chance is an upper
+bound for an honest producer. So flags with a chance are proof: at most a share ``false_alarm`` of runs over honest
+producers has any, all tests together (Bonferroni). A flag without a chance, for reports that vary far more than their
+peers', proves nothing: readings differ.
 """
 
 import math
@@ -22,14 +23,14 @@ FALSE_ALARM = 1e-3
 """The chance that one run over honest producers flags any of them with proof."""
 LEAST_REPORTS = 8
 UNUSUAL = 8.0
-"""Deviations from its peers' median, in median absolute deviations of log variance, from which one is unusual."""
+"""Reports are unusual if their log variance is this many median absolute deviations above their peers' median."""
 MODULI = (2, 5, 10)
 RATES = tuple(2.0**power for power in range(-3, 11))
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """``chance``: at most so likely for an honest producer whatever its readings; None where nothing is proved."""
+    """A flagged producer. ``chance`` is an upper bound for an honest one, for any readings; None without proof."""
 
     producer: int
     setting: str
@@ -40,9 +41,9 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Suspicions:
-    """Who is flagged, how many (producer, setting) were looked at, and what the variance test can see.
+    """The flagged producers, the number of (producer, setting) tested, and what the variance test can detect.
 
-    ``needed`` says per setting how many reports prove that steady readings were sent without any noise.
+    ``needed``  per setting, how many reports prove that steady readings were sent without any noise
     """
 
     suspects: tuple[Suspect, ...]
@@ -54,13 +55,13 @@ class Suspicions:
 def find_suspects(
     reports: Iterable[ReportRow], noises: Mapping[str, LatticeNoise], false_alarm: float = FALSE_ALARM
 ) -> Suspicions:
-    """Look at the reports of a campaign, which come by producer and time."""
+    """Test the reports of a campaign, which must be sorted by producer and time."""
     series: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for producer, time, steps, setting, _ in reports:
         series[producer, setting].append((time, steps))
     long = {key: each for key, each in series.items() if len(each) >= LEAST_REPORTS}
     masked = {key: each for key, each in long.items() if noises[key[1]].variance > 0}
-    alone, together = false_alarm / 2, false_alarm / 2  # a half for tests of one producer, a half for pairs
+    alone, together = false_alarm / 2, false_alarm / 2  # half for tests of single producers, half for pairs
     level = alone / max(1, 3 * len(masked))
     found: list[Suspect] = []
     for (producer, setting), each in masked.items():
@@ -81,23 +82,24 @@ def find_suspects(
 
 @lru_cache(maxsize=1024)
 def largest_mass(noise: LatticeNoise) -> float:
-    """max_k P(K = k): no reading makes one value of a report more likely than this."""
+    """Return max_k P(K = k): for any reading, no value of a report is more likely than this."""
     masses = noise.masses(1) if noise.furthest <= 10**6 else noise.masses(cell_width(noise.furthest / 10**5))
     return min(1.0, float(max(masses[0], masses[1:].max(initial=0.0))))
 
 
 def constant(steps: Sequence[int], noise: LatticeNoise) -> float:
-    """P(all n reports equal) <= (max mass)^(n - 1), whatever the readings; 1 where they are not equal."""
+    """Return (max mass)^(n - 1) >= P(all n reports are equal), for any readings; 1 if the reports are not equal."""
     return largest_mass(noise) ** (len(steps) - 1) if len(set(steps)) == 1 else 1.0
 
 
 def too_little_noise(steps: Sequence[int], noise: LatticeNoise) -> float:
-    """A bound on the chance that honest reports vary as little as these, for every sequence of readings.
+    """Return a bound on the chance that honest reports vary as little as these, for every sequence of readings.
 
-    Of disjoint pairs of successive reports take D = m' - m = d + (K' - K), d the change of the reading, and
-    W = sum exp(-D^2/(2 tau^2)), tau^2 = 2 Var K. Chernoff: P(W >= w) <= exp(-l w) prod E exp(l exp(-D^2/(2 tau^2))).
-    The function under E has a Fourier transform >= 0 (a series of Gaussians), and so has the law of K' - K, which is
-    |phi|^2; so its mean is largest where d = 0. Readings that vary cannot make honest noise look small.
+    For disjoint pairs of successive reports let D = m' - m = d + (K' - K), d the change of the reading, and W = sum
+    exp(-D^2/(2 tau^2)), tau^2 = 2 Var K. Chernoff: P(W >= w) <= exp(-l w) prod E exp(l exp(-D^2/(2 tau^2))). The
+    function under E has a Fourier transform >= 0 (it is a series of Gaussians), and so has the law of K' - K, whose
+    transform is |phi|^2. So the expectation is largest at d = 0: readings that vary cannot make honest noise look
+    small.
     """
     differences = np.array(steps[1::2], dtype=float) - np.array(steps[: len(steps) // 2 * 2 : 2], dtype=float)
     total = float(np.exp(-(differences**2) / (4 * noise.variance)).sum())
@@ -106,7 +108,7 @@ def too_little_noise(steps: Sequence[int], noise: LatticeNoise) -> float:
 
 @lru_cache(maxsize=256)
 def _logs(noise: LatticeNoise) -> tuple[tuple[float, float], ...]:
-    """(l, log E exp(l exp(-(K' - K)^2/(2 tau^2)))) for a range of l."""
+    """Return (l, log E exp(l exp(-(K' - K)^2/(2 tau^2)))) for a range of l."""
     width = cell_width(math.sqrt(noise.variance) / 200)
     mass = _two_sided(noise.masses(width))
     size = 1 << (2 * mass.size).bit_length()
@@ -122,15 +124,16 @@ def _two_sided(side: FloatArray) -> FloatArray:
 
 
 def reports_needed(noise: LatticeNoise, level: float) -> int:
-    """Reports of a steady reading without noise that are proof at this level: W = number of pairs."""
+    """Return how many reports of a steady reading without noise are proof at this level: W is the number of pairs."""
     gain = max(rate - log for rate, log in _logs(noise))
     return 2 * math.ceil(-math.log(level) / gain)
 
 
 def coarser(steps: Sequence[int], noise: LatticeNoise) -> float:
-    """A bound on the chance that so many reports are alike modulo 2, 5 or 10: noise of a coarser lattice, or none.
+    """Return a bound on the chance that honest reports agree this often modulo 2, 5 or 10.
 
-    P(m = r mod q) <= (1 + sum_{j=1}^{q-1} |phi(2 pi j/q)|)/q for every reading.
+    If they do, their noise is on a coarser lattice, or missing. P(m = r mod q) <= (1 + sum_{j=1}^{q-1} |phi(2 pi
+    j/q)|)/q for every reading.
     """
     from scipy.stats import binom
 
@@ -145,7 +148,7 @@ def coarser(steps: Sequence[int], noise: LatticeNoise) -> float:
 @lru_cache(maxsize=1024)
 def _residue_bound(noise: LatticeNoise, modulus: int) -> float:
     if noise.furthest > 10**6:
-        return 1 / modulus * (1 + 1e-9)  # so wide a law is even over residues
+        return 1 / modulus * (1 + 1e-9)  # a law this wide is even over residues
     side = noise.masses(1)
     k = np.arange(side.size)
     angles = 2 * math.pi * np.arange(1, modulus) / modulus
@@ -156,7 +159,10 @@ def _residue_bound(noise: LatticeNoise, modulus: int) -> float:
 def _copies(
     series: Mapping[tuple[int, str], list[tuple[int, int]]], noises: Mapping[str, LatticeNoise], false_alarm: float
 ) -> list[Suspect]:
-    """Pairs of producers whose reports agree too often: at each time a chance of at most the largest mass."""
+    """Return producers whose reports agree too often with another producer's.
+
+    At each time the chance that two honest reports agree is at most the largest mass.
+    """
     from scipy.stats import binom
 
     same: Counter[tuple[tuple[int, str], tuple[int, str]]] = Counter()
@@ -178,7 +184,7 @@ def _copies(
 
 
 def _unusual(series: Mapping[tuple[int, str], list[tuple[int, int]]]) -> list[Suspect]:
-    """Those whose reports vary far more than their peers' of the same setting; it proves nothing."""
+    """Return producers whose reports vary far more than their peers' of the same setting. It proves nothing."""
     logs: dict[str, dict[int, float]] = defaultdict(dict)
     for (producer, setting), each in series.items():
         variance = float(np.var([float(step) for _, step in each]))

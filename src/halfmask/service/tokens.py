@@ -1,4 +1,4 @@
-"""Tokens: 256 random bits, shown once; the store has their SHA-256 alone."""
+"""Tokens: 256 random bits, shown once. The store holds only their SHA-256."""
 
 import hashlib
 import secrets
@@ -8,12 +8,12 @@ from halfmask_device.instants import Instant
 
 
 def new_name() -> str:
-    """A name that tells nothing: 64 random bits."""
+    """Return a name that reveals nothing: 64 random bits."""
     return secrets.token_hex(8)
 
 
 def new_secret() -> str:
-    """256 random bits, in digits and letters alone: a leading hyphen would be taken for an option where it is typed."""
+    """Return 256 random bits as digits and letters: a leading hyphen would be taken for an option when it is typed."""
     return secrets.token_hex(32)
 
 
@@ -22,7 +22,7 @@ def digest(token: str) -> str:
 
 
 def issue(tx: Transaction, role: Role, subject: int, now: Instant, expires: Instant | None = None) -> str:
-    """A new token for somebody."""
+    """Make, store and return a new token."""
     token = new_secret()
     tx.add_token(digest(token), role, subject, now, expires)
     return token

@@ -1,4 +1,4 @@
-"""One thread that writes: it takes all that waits, commits once, and answers after the commit."""
+"""The writer: one thread that takes all waiting jobs, commits once, and answers after the commit."""
 
 import asyncio
 import logging
@@ -18,13 +18,13 @@ log = logging.getLogger("halfmask.service")
 
 MOST_JOBS = 512
 MOST_REPORTS = 20_000
-"""How much one commit takes, so that nobody waits long for the others of a batch."""
+"""Most jobs and reports per commit, so that nobody waits long for the rest of a batch."""
 MOST_WAITING = 1_000_000
-"""Reports that may wait, so that requests of many reports do not fill the memory."""
+"""Most reports that may wait, so that requests with many reports do not fill the memory."""
 MOST_OF_ONE = 100_000
-"""Reports of one producer that may wait, so that it does not take the room of all others."""
+"""Most reports of one producer that may wait, so that it does not take the room of all others."""
 CONFLICTS = 4
-"""How often jobs are tried again that the store gave up for another process' sake."""
+"""How often jobs are tried again after the store gave them up in favour of another process."""
 
 Work = Callable[[Transaction], Any]
 Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -44,13 +44,16 @@ class _Failed:
 
 
 class Writer:
-    """Posts of reports are decided together; other work runs in their order, each undone alone where it fails."""
+    """Runs jobs in batches: first other work, in order, then all posts of reports together.
+
+    A job that is refused is undone alone.
+    """
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self._waiting: deque[Waiting] = deque()
         self._reports: Counter[str] = Counter()
-        """Reports that wait, by the token that sent them."""
+        """Number of waiting reports, by the token that sent them."""
         self._size = 0
         self._wake = threading.Condition()
         self._stopping = False
@@ -64,14 +67,14 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what waits, then end."""
+        """Finish all waiting jobs, then end."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
         self._thread.join()
 
     async def submit(self, job: "Post | Work") -> Any:
-        """The job's result once it is on disk. A refusal is raised."""
+        """Return the job's result once it is on disk. Raise its refusal if it is refused."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         with self._wake:
@@ -83,7 +86,7 @@ class Writer:
         return await future
 
     def _let_in(self, job: "Post | Work") -> None:
-        """Count a job among those that wait, or refuse it."""
+        """Count a job among those that wait, or refuse it if too many do."""
         number = len(job.times) if isinstance(job, Post) else 0
         if isinstance(job, Post) and self._reports[job.token] + number > MOST_OF_ONE:
             message = (
@@ -132,7 +135,7 @@ class Writer:
         return number
 
     def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
-        """Results of all jobs; where a bug spoils the whole, each is tried alone, so that one spoils no other."""
+        """Return the results of all jobs. If a bug spoils the batch, each is tried alone: only the faulty one fails."""
         try:
             for _ in range(CONFLICTS):
                 with suppress(StoreConflictError):

@@ -1,1 +1,1 @@
-"""The protocol over HTTP: one table of routes, one place for bodies, one for errors."""
+"""The protocol over HTTP: the table of routes, the reading of requests, and the answers to errors."""

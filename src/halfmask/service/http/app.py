@@ -1,4 +1,4 @@
-"""The application: FastAPI over the table of routes, the hot path beside it, and errors that repeat nothing."""
+"""The HTTP application: FastAPI for the table of routes, a faster path for reports, and errors that repeat no input."""
 
 import asyncio
 import logging
@@ -32,14 +32,14 @@ from halfmask.service.writer import Writer, full, gone
 
 log = logging.getLogger("halfmask.service")
 CLOSE_EVERY = 5.0
-"""Seconds between two looks for periods that are past their deadline."""
+"""Seconds between two checks for periods that are past their deadline."""
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 T = TypeVar("T")
 
 
 class Application(FastAPI):
-    """FastAPI, with the hot path answered before its layers."""
+    """FastAPI, except that `POST /v1/reports` is answered before FastAPI's layers."""
 
     hot: Starlette
 
@@ -51,7 +51,11 @@ class Application(FastAPI):
 
 
 def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside: Sequence[Beside] = ()) -> Application:
-    """The application for a service. ``close_every`` None leaves closing to requests: for tests with own clocks."""
+    """Return the application of a service.
+
+    ``close_every``  seconds between two checks for periods to close; None leaves closing to requests, for tests
+    ``beside``       background tasks that run as long as the application does
+    """
     writer = Writer(service)
     metrics = Metrics(service, writer)
 
@@ -94,7 +98,7 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
 
 
 def _endpoint(service: Service, writer: Writer, route: Route) -> Endpoint:
-    """Read the request, do the route's work on a transaction, answer."""
+    """Return the endpoint of a route: it reads the request, does the route's work in a transaction, and answers."""
 
     one_at_a_time = asyncio.Lock()
 
@@ -124,7 +128,7 @@ def _read(service: Service, work: Callable[[Transaction], T]) -> T:
 
 
 async def _close_first(service: Service, writer: Writer, route: Route, asked: Request) -> None:
-    """Close what is past its deadline before periods are listed: the deadline counts, not when somebody looks."""
+    """Close periods past their deadline before periods are listed: the deadline decides, not when somebody asks."""
     if not route.path.endswith("/periods"):
         return
     await run_in_threadpool(_read, service, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
@@ -161,12 +165,12 @@ def _refused(refusal: Refusal) -> Response:
     if refusal.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if refusal.status == 413:
-        headers["Connection"] = "close"  # what is left of the body is not read
+        headers["Connection"] = "close"  # the rest of the body is not read
     return Response(_encode(refusal.body()), refusal.status, headers, "application/json")
 
 
 def _answer_to(error: Exception) -> Response:
-    """An error in the protocol's form; FastAPI's own would repeat what was sent."""
+    """Return the answer to an error in the protocol's form. FastAPI's own answer would repeat what was sent."""
     if isinstance(error, Refusal):
         return _refused(error)
     if isinstance(error, StoreGoneError | StoreFullError):
@@ -177,7 +181,7 @@ def _answer_to(error: Exception) -> Response:
         words = {404: ("not_found", "there is no such path"), 405: ("not_allowed", "this path has no such method")}
         code, message = words.get(error.status_code, ("refused", "the request was refused"))
         answer = _refused(Refusal(error.status_code, code, message))
-        answer.headers.update(error.headers or {})  # a 405 names the methods that there are
+        answer.headers.update(error.headers or {})  # a 405 lists the allowed methods
         return answer
     log.error("a request failed", extra={"kind": type(error).__name__}, exc_info=error)
     return _refused(Refusal(500, "failed", "the service failed; its log says where"))
@@ -192,7 +196,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 
 def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Plain:
-    """What OpenAPI says of a route whose request we read ourselves."""
+    """Return the OpenAPI description of a route whose request FastAPI does not parse."""
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     text = {"type": "string"}
     parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
@@ -204,7 +208,7 @@ def _described(path: str, body: Plain | None, query: tuple[str, ...] = ()) -> Pl
 
 
 def _describe_reports(app: FastAPI) -> None:
-    """Add the hot path, which FastAPI does not see, to the description."""
+    """Add the path for reports, which FastAPI does not see, to the OpenAPI description."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -217,7 +221,7 @@ def _describe_reports(app: FastAPI) -> None:
 
 
 class _Timed:
-    """Counts requests by method, route and status for the operator; no path, since a path may hold anything."""
+    """Counts requests by method, route and status for the operator. Paths are not kept: a path may hold anything."""
 
     def __init__(self, app: Any, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics

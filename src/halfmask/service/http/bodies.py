@@ -1,4 +1,4 @@
-"""Requests in: tokens and bodies, read with bounds."""
+"""Reading requests: the token, and the body with limits on its size and time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 2**20
 LONGEST_TOKEN = 512
 SLOWEST = 300
-"""Seconds that a body may take to come."""
+"""Seconds within which a body must arrive."""
 MOST_LET_PASS, LET_PASS_FOR = 2**24, 10
-"""Bytes of a refused body, and seconds, that are waited for, so that its client comes to read the answer."""
+"""Bytes and seconds for which a refused body is still read, so that its client gets to read the answer."""
 MOST_HELD = 2**28
-"""Bytes of bodies that have come in part, of all requests together."""
+"""Most bytes held for bodies that have arrived in part, over all requests together."""
 
 
 def too_large() -> Refusal:
@@ -34,20 +34,20 @@ Headers = dict[bytes, bytes]
 
 
 def headers_of(scope: Any) -> Headers:
-    """A request's headers, as the server gives them, names in lower case; the first of a name counts."""
+    """Return a request's headers by their names in lower case. If a name is repeated, the first counts."""
     return dict(reversed(scope["headers"]))
 
 
 class _Held:
-    """Bytes of bodies that have come in part: those who begin and do not go on must not fill the memory."""
+    """Counts the bytes of bodies that have arrived in part: clients that begin and stop must not fill the memory."""
 
     size = 0
 
 
 async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The body, refused before it is read where its length is told, and as soon as it is too long where it is not.
+    """Return the body. Refuse one that is too long, before reading it if its length is given.
 
-    What comes at once is taken at once. The rest has a time to come in, and all rests together a space.
+    The body must arrive within `SLOWEST` seconds. Parts after the first share a limit with those of all other requests.
     """
     told = headers.get(b"content-length")
     try:
@@ -67,8 +67,9 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
 
 
 async def _let_pass(receive: Receive) -> None:
-    """Take in what is left of a body that is refused, and drop it: a connection that closes on a client which is still
-    sending takes the answer away with it.
+    """Read the rest of a refused body and drop it.
+
+    If the connection closed while the client is still sending, the client would lose the answer.
     """
     dropped, more = 0, True
     with suppress(TimeoutError, Refusal):
@@ -104,7 +105,7 @@ async def _rest(size: int, receive: Receive) -> bytes:
 
 
 def token_of(headers: Headers) -> str | None:
-    """The hash of the token that was sent, None where none was."""
+    """Return the hash of the token that was sent, or None if there was none."""
     header = headers.get(b"authorization")
     if header is None:
         return None
@@ -116,7 +117,7 @@ def token_of(headers: Headers) -> str | None:
 
 
 async def read_request(request: "HttpRequest", clock: Clock) -> Request:
-    """The request, at the time when all of it had come."""
+    """Return the request, with the time at which all of it had arrived."""
     headers = headers_of(request.scope)
     raw = await read_body(headers, request.receive) if request.method != "GET" else b""
     return Request(token_of(headers), request.path_params, request.query_params, raw, clock())

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it by httptools, with a bound on what is not a body: the parser itself has none."""
+"""HTTP as uvicorn parses it by httptools, with a limit on the size of heads, which the parser does not have."""
 
 from typing import Any
 
@@ -8,13 +8,15 @@ MOST_BYTES = 2**16
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Hangs up on more than `MOST_BYTES` of head, of fields after a body, or of whatever else brings no body on: it
-    would fill the memory. Bodies are bounded where they are read."""
+    """Closes the connection after `MOST_BYTES` of head, of trailer fields, or of other bytes outside a body.
+
+    They would fill the memory. Bodies are limited when they are read.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._beside = 0
-        """Bytes since a request, or a part of its body, was complete."""
+        """Bytes since a head, a request or a part of its body was complete."""
 
     def data_received(self, data: bytes) -> None:
         self._beside += len(data)

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Anyone sees that the service is up; counts are for the operator: they tell of cohorts."""
+"""Metrics for Prometheus. Anyone sees that the service is up. Counts are for the operator: they reveal cohort sizes."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The hot path: POST /v1/reports, decoded by msgspec, decided and written together with what else waits."""
+"""The endpoint for reports, POST /v1/reports: decoded by msgspec, decided and written together with other requests."""
 
 import json
 import time
@@ -24,7 +24,7 @@ MOST_REPORTS = 10_000
 
 
 class SentReport(msgspec.Struct, gc=False):
-    """A report on the wire. What else it says is not for this version, and passed over."""
+    """A report as it is sent. Other fields are ignored."""
 
     time: str
     steps: int
@@ -41,7 +41,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def parse_post(raw: bytes, token: str, now: Instant) -> Post:
-    """A body as a post; what spoils the whole of it is told after the token is known to be a producer's."""
+    """Return a body as a post.
+
+    If the whole body is refused, the refusal is kept in the post: it is raised once the token is known to be a
+    producer's.
+    """
     try:
         sent: list[Any] = _sent(raw)
     except Refusal as refusal:
@@ -51,11 +55,11 @@ def parse_post(raw: bytes, token: str, now: Instant) -> Post:
 
 
 def _sent(raw: bytes) -> list[SentReport]:
-    """The reports of a body; a body that has none to look at is a refusal."""
+    """Return the reports of a body. Refuse a body without a list of reports, or with too many."""
     try:
         sent = _decode(raw).reports
         if not raw.isascii():
-            raw.decode("utf-8")  # also in what is passed over
+            raw.decode("utf-8")  # ignored fields must be UTF-8 too
     except (msgspec.MsgspecError, ValueError, RecursionError):
         sent = _one_by_one(raw)
     if len(sent) > MOST_REPORTS:
@@ -66,7 +70,7 @@ def _sent(raw: bytes) -> list[SentReport]:
 
 
 def _one_by_one(raw: bytes) -> list[SentReport]:
-    """What can be read of a body with a bad report in it: NaN or a lone surrogate spoils its own report alone."""
+    """Return the reports of a body that msgspec refuses. NaN or a lone surrogate spoils only the report it is in."""
     try:
         plain = json.loads(raw.decode("utf-8"), parse_int=_bounded)
     except (ValueError, RecursionError):
@@ -78,12 +82,12 @@ def _one_by_one(raw: bytes) -> list[SentReport]:
 
 
 def _bounded(digits: str) -> int:
-    """A whole number, cut where it is far beyond any lattice: Python reads no more than 4300 digits."""
+    """Return a whole number, cut to 40 digits: far beyond any lattice, and Python refuses more than 4300 digits."""
     return int(digits[:40])
 
 
 def _converted(plain: Any) -> SentReport:
-    """A report as it was sent; one that is none has no time."""
+    """Return a report as it was sent, or `NONE`, without a time, if it is malformed."""
     if not isinstance(plain, dict):
         return NONE
     moment, steps, setting = plain.get("time"), plain.get("steps"), plain.get("setting")
@@ -93,9 +97,9 @@ def _converted(plain: Any) -> SentReport:
 
 
 class PostReports:
-    """The path as a Starlette endpoint, which FastAPI's own layers are left out for: they cost more than a report does.
+    """The endpoint for Starlette. It bypasses FastAPI's layers, which cost more than a report does.
 
-    ``refused`` makes answers of errors.
+    ``refused``  turns an error into an answer
     """
 
     def __init__(
@@ -119,7 +123,7 @@ class PostReports:
 
     async def _results(self, headers: Headers, receive: Receive) -> Results:
         raw = await read_body(headers, receive)
-        now = self.service.clock()  # once, and not before all has come: a slow body must not carry an old time
+        now = self.service.clock()  # after the whole body has arrived: a slow body must not carry an old time
         token = token_of(headers)
         if token is None:
             raise unauthenticated()

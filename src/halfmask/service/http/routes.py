@@ -1,4 +1,4 @@
-"""Every path, who may ask for it, and what it does. The application is made from this table, and the tests walk it."""
+"""The table of all routes: path, allowed roles and work. The application is made from it, and the tests walk it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +13,14 @@ ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
 
 @dataclass(frozen=True)
 class Route:
-    """``roles`` empty: anyone. ``writes``: the work needs the writer. ``body``: JSON schema of what is sent.
+    """A route of the protocol.
 
-    ``first`` is what can take long and needs no store: it is done before, so that nobody waits for it at the writer.
+    ``roles``   who may ask; empty for anyone
+    ``work``    the function that answers
+    ``body``    JSON schema of the body
+    ``query``   names of the query's parameters
+    ``first``   slow work that does not need the store, done before, so that nobody waits for it at the writer
+    ``writes``  whether the work needs the writer
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -1,4 +1,4 @@
-"""Server-sent events: a `period` when one is closed, or a look at a live one is renewed; resumes after any event."""
+"""Server-sent events: a `period` event when a period closes or a live one has a new snapshot. Clients can resume."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,14 +19,14 @@ from halfmask.service.service import Service
 from halfmask.service.storage.base import Plain, StoreGoneError
 
 POLL = 0.25
-"""Seconds between two looks for new events."""
+"""Seconds between two checks for new events."""
 SILENCE = 15.0
 """Seconds after which a comment shows that the stream is alive."""
 _encode = msgspec.json.Encoder().encode
 
 
 def make_stream(service: Service) -> Any:
-    """The endpoint, which knows the service. Without ``Last-Event-ID`` all periods that are shown come first."""
+    """Return the endpoint for event streams. Without ``Last-Event-ID`` a stream starts with all published periods."""
     open_streams = [0]
 
     async def stream(request: HttpRequest) -> Response:
@@ -51,7 +51,7 @@ def _campaign(service: Service, asked: Request) -> Campaign:
 async def _events(
     service: Service, campaign: Campaign, last: int, request: HttpRequest, asked: Request, open_streams: list[int]
 ) -> AsyncIterator[bytes]:
-    """Events as long as the client is there, its token is valid and the service is not told to stop."""
+    """Yield events until the client disconnects, its token is no longer valid, or the service stops."""
     open_streams[0] += 1
     quiet = 0.0
     try:
@@ -75,7 +75,7 @@ async def _events(
 
 
 def _new(service: Service, campaign: Campaign, last: int, asked: Request) -> list[tuple[int, Plain]]:
-    """Events after ``last``: of each period the newest alone, with what is shown of it now."""
+    """Return the events after ``last``: only the newest per period, with what is shown of the period now."""
     with service.store.reading() as tx:
         service.identify(tx, asked, ("consumer",))
         newest = {period: number for number, period in tx.events(campaign.key, last)}

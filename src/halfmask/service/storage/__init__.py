@@ -1,1 +1,1 @@
-"""Where the service keeps what it must not lose: one abstract store, one SQL store for three kinds of database."""
+"""Storage of the service: one abstract store, and one SQL store for three kinds of database."""

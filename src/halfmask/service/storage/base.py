@@ -1,7 +1,7 @@
-"""The store as the service sees it. A backend is one class of transactions; the contract suite says what must hold.
+"""The abstract store. A backend is one class of transactions; the contract tests say what must hold.
 
-What the service relies on: a transaction is all or nothing and on disk when ``transaction()`` has ended without error;
-``lock`` lets one transaction at a time work on a campaign; keys are unique; a reader sees what was committed.
+The service relies on four rules. A transaction is all or nothing, and on disk when ``transaction()`` has ended without
+an error. ``lock`` lets one transaction at a time work on a campaign. Keys are unique. A reader sees what was committed.
 """
 
 from abc import ABC, abstractmethod
@@ -16,19 +16,19 @@ Plain = dict[str, Any]
 
 
 class StoreGoneError(Exception):
-    """The store cannot be reached, or gave up for now; nothing was written, and asking again may help."""
+    """The store cannot be reached, or gave up for now. Nothing was written, and trying again may help."""
 
 
 class StoreConflictError(StoreGoneError):
-    """The store gave a transaction up for another one's sake (a deadlock): the same again will do."""
+    """The store gave up a transaction in favour of another one (a deadlock). Trying again will do."""
 
 
 class StoreFullError(Exception):
-    """The store has no room left; nothing was written."""
+    """The store is full. Nothing was written."""
 
 
 class Identity(NamedTuple):
-    """Whom a token stands for. ``campaign`` is that of a producer or node; ``left`` is when a producer left."""
+    """The holder of a token. ``campaign`` is that of a producer or node; ``left`` is when a producer left."""
 
     role: Role
     subject: int
@@ -68,11 +68,11 @@ class ReportRow(NamedTuple):
 
 
 ReportTuple = tuple[int, Instant, int, str, int]
-"""A ReportRow without its names."""
+"""A `ReportRow` as a plain tuple."""
 
 
 class EntryRow(NamedTuple):
-    """One booking: ``amount`` is positive, a reversal's is negative and names the entry that it takes back."""
+    """One booking. ``amount`` is positive; a reversal's is negative, and ``reverses`` names the entry it takes back."""
 
     public: str
     campaign: int
@@ -92,9 +92,9 @@ class ClosedRow(NamedTuple):
 
 
 class LookRow(NamedTuple):
-    """An open period of a live campaign as it is shown: its cells when enough producers had last changed it.
+    """The snapshot of an open period in a live campaign: its cells when enough producers had last changed it.
 
-    ``number`` counts the looks at the period, from 1.
+    ``number`` counts the snapshots of the period, from 1.
     """
 
     number: int
@@ -103,7 +103,7 @@ class LookRow(NamedTuple):
 
 
 class KnownRow(NamedTuple):
-    """A node's own cells of a period, as far as they are known here; ``final`` says that they will not change."""
+    """A node's own cells of a period, as far as they are known here. If ``final``, they will not change."""
 
     node: str
     period: str
@@ -113,18 +113,19 @@ class KnownRow(NamedTuple):
 
 
 UNGIVEN, UPSTREAM = 0, -1
-"""Consumers of campaigns that are kept for another node: a peer's, until the operator gives it to one; a gateway's."""
+"""Values of ``consumer`` in campaigns of other nodes: a peer's until the operator assigns a consumer, and a gateway's.
+"""
 
 
 class Transaction(ABC):
     """Everything that is read or written together.
 
-    ``alone``: nobody else writes since it began; else what was read before `lock` may have changed.
+    ``alone``  whether nobody else can write since it began; if not, what was read before `lock` may have changed
     """
 
     alone: bool
 
-    # whom tokens stand for
+    # tokens and their holders
     @abstractmethod
     def identities(self, hashes: Sequence[str]) -> dict[str, Identity]: ...
     @abstractmethod
@@ -149,15 +150,15 @@ class Transaction(ABC):
     def campaigns(self) -> list[CampaignRow]: ...
     @abstractmethod
     def lock(self, campaign: int) -> Balance:
-        """What is committed of the budget; until the transaction ends no other one gets past this line."""
+        """Return the budget and what is committed of it. Other transactions that call this wait until this one ends."""
 
     @abstractmethod
     def spend(self, campaign: int, amount: int) -> bool:
-        """Commit so much more of the budget, if it fits; whether it did."""
+        """Commit ``amount`` more of the budget, if it fits. Return whether it did."""
 
     @abstractmethod
     def schedule(self, campaign: int) -> list[tuple[Instant, dict[str, int]]]:
-        """Rewards and the instant from which on they hold, in order."""
+        """Return pairs of the instant from which rewards apply and the rewards, in order."""
 
     @abstractmethod
     def put_schedule(self, campaign: int, begins: Instant, rewards: Mapping[str, int]) -> None: ...
@@ -179,19 +180,20 @@ class Transaction(ABC):
     # reports
     @abstractmethod
     def standing(self, asked: Mapping[int, Sequence[Instant]]) -> dict[int, dict[Instant, tuple[int, str, int]]]:
-        """Of the times asked for, by producer, steps, setting and reward of the reports that are there; others may be
-        among them. A producer of whom there is nothing is left out.
+        """Return steps, setting and reward of the stored reports at the times asked for, by producer and time.
+
+        Reports of other times may be among them. A producer without any is left out.
         """
 
     @abstractmethod
     def add_reports(self, rows: Sequence[ReportTuple]) -> None: ...
     @abstractmethod
     def reports(self, campaign: int, begins: Instant, ends: Instant) -> Iterator[ReportRow]:
-        """The reports of a campaign with begins <= time < ends, by producer and time."""
+        """Yield the reports of a campaign with begins <= time < ends, by producer and time."""
 
     @abstractmethod
     def any_report(self, campaign: int, begins: Instant, ends: Instant) -> bool:
-        """Whether `reports` has any."""
+        """Return whether `reports` would yield any."""
 
     @abstractmethod
     def reports_of(self, producers: Sequence[int], begins: Instant, ends: Instant) -> list[ReportRow]: ...
@@ -207,7 +209,7 @@ class Transaction(ABC):
     def ledger_of_producer(self, producer: int) -> list[EntryRow]: ...
     @abstractmethod
     def ledger_of_campaign(self, campaign: int, after: str | None = None, most: int | None = None) -> list[EntryRow]:
-        """Entries in their order: those after the one named, and at most so many."""
+        """Return entries in order: those after the entry named ``after``, at most ``most``."""
 
     @abstractmethod
     def entry(self, campaign: int, public: str) -> EntryRow | None: ...
@@ -215,24 +217,24 @@ class Transaction(ABC):
     def reversal(self, campaign: int, public: str) -> EntryRow | None: ...
     @abstractmethod
     def owed(self, campaign: int) -> list[tuple[str, int]]:
-        """Producers by name and what their entries add up to."""
+        """Return producers by name, and the sum of their entries."""
 
     # periods
     @abstractmethod
     def closed(self, campaign: int, keys: Iterable[str] | None = None) -> dict[str, ClosedRow]: ...
     @abstractmethod
     def closed_between(self, campaign: int, first: Instant, last: Instant) -> dict[str, ClosedRow]:
-        """Closed periods that begin from ``first`` to ``last``, in order."""
+        """Return the closed periods that begin from ``first`` to ``last``, both included, in order."""
 
     @abstractmethod
     def closed_keys(self, campaign: int, keys: Iterable[str] | None = None) -> set[str]: ...
     @abstractmethod
     def add_closed(self, campaign: int, rows: Sequence[ClosedRow]) -> None:
-        """Close periods, with an event for each."""
+        """Close periods, and add an event for each."""
 
     @abstractmethod
     def any_cells(self, campaign: int, periods: Iterable[str]) -> bool:
-        """Whether anything was counted by nodes or peers, or looked at, in any of the periods."""
+        """Return whether any of the periods has cells of nodes or peers, a snapshot, or changes for the next one."""
 
     @abstractmethod
     def add_event(self, campaign: int, period: str) -> None: ...
@@ -246,7 +248,7 @@ class Transaction(ABC):
     def put_look(self, campaign: int, period: str, row: LookRow) -> None: ...
     @abstractmethod
     def touch(self, campaign: int, period: str, producers: Sequence[int]) -> int:
-        """Note that these changed the period since its last look; how many have."""
+        """Record that these producers changed the period since its last snapshot. Return how many have."""
 
     @abstractmethod
     def untouch(self, campaign: int, period: str, producers: Sequence[int]) -> None: ...
@@ -254,15 +256,15 @@ class Transaction(ABC):
     def touched(self, campaign: int, period: str) -> list[int]: ...
     @abstractmethod
     def shown(self, campaign: int, period: str, producers: Sequence[int]) -> dict[int, Plain]:
-        """What of these producers is in the last look, as cells."""
+        """Return the cells of these producers in the last snapshot."""
 
     @abstractmethod
     def put_shown(self, campaign: int, period: str, look: int, cells: Mapping[int, Plain]) -> None:
-        """What of producers is in the look of this number; nothing of one who withdrew."""
+        """Store the cells of producers in the snapshot with the number ``look``; empty for a producer who withdrew."""
 
     @abstractmethod
     def changes(self, campaign: int, period: str) -> dict[int, tuple[list[int], bool]]:
-        """Of each producer who was ever shown: the numbers of the looks that changed it, and whether it is gone."""
+        """Return per producer ever shown the numbers of the snapshots that changed it, and whether it is gone."""
 
     @abstractmethod
     def forget_live(self, campaign: int, period: str) -> None: ...
@@ -288,11 +290,11 @@ class Transaction(ABC):
     def set_consumer(self, campaign: int, consumer: int) -> None: ...
     @abstractmethod
     def fact(self, name: str) -> str | None:
-        """What this database was told once about itself."""
+        """Return a fact that this database stores about itself, or None."""
 
     @abstractmethod
     def first_fact(self, name: str, value: str) -> str:
-        """The value that was put first, by whichever process: this one, where there was none."""
+        """Store a fact unless there is one. Return the value that was stored first, by any process."""
 
     @abstractmethod
     def known(self, campaign: int, periods: Iterable[str]) -> list[KnownRow]: ...
@@ -300,23 +302,23 @@ class Transaction(ABC):
     def put_known(self, campaign: int, rows: Sequence[KnownRow]) -> None: ...
     @abstractmethod
     def newest(self, campaign: int, node: str) -> int:
-        """The highest version of a node's cells, 0 where there are none."""
+        """Return the highest version of a node's cells, or 0 if there are none."""
 
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[None]:
-        """A part of the transaction that an error within undoes alone."""
+        """Begin a part of the transaction that is undone alone if an error is raised within."""
 
 
 class Store(ABC):
-    """A place for transactions; it fails by `StoreGoneError` or `StoreFullError`."""
+    """A database for transactions. Its failures are `StoreGoneError` or `StoreFullError`."""
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Read and write; on disk when it ends, or, after an error, as if it had never begun."""
+        """Read and write. Everything is on disk when the block ends; after an error nothing is."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Read alone, without waiting for those who write."""
+        """Read only, without waiting for those who write."""
 
     @abstractmethod
     def check(self) -> None:
@@ -324,7 +326,7 @@ class Store(ABC):
 
     @abstractmethod
     def has_room(self) -> bool:
-        """Whether there is room for more, as far as can be seen from here."""
+        """Return whether there is room for more, as far as can be seen from here."""
 
     @abstractmethod
     def close(self) -> None: ...

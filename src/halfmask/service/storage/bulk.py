@@ -1,4 +1,4 @@
-"""Many rows at once, the way each kind of database does it fastest; what they do is the same."""
+"""Reading and writing many rows at once, in the fastest way for each kind of database. The results are the same."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -12,9 +12,9 @@ from halfmask_device.instants import Instant
 Standing = dict[int, dict[Instant, tuple[int, str, int]]]
 Rows = Sequence[tuple[Any, ...]]
 KEYS = 512
-"""Keys (producer, time) that a statement asks for at once."""
+"""Keys (producer, time) per statement."""
 SIZES = (64, 8, 1)
-"""Rows of an insert: few texts, so that the driver keeps them prepared."""
+"""Rows per insert. The sizes are few, so that the driver keeps the statements prepared."""
 SPARE = 64
 _REPORTS = "SELECT r.producer, r.time, r.steps, r.setting, r.reward FROM"
 
@@ -31,13 +31,13 @@ def _insert(table: Table, mark: str, rows: int) -> str:
 
 
 class Bulk:
-    """By statements that every kind understands."""
+    """Statements that every kind of database understands."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def insert(self, table: Table, rows: Rows) -> None:
-        """Rows of all columns but the one that the database numbers itself."""
+        """Insert rows of all columns except the one that the database numbers itself."""
         if rows:
             self.connection.exec_driver_sql(_insert(table, "%s", 1), list(rows))
 
@@ -56,10 +56,13 @@ class Bulk:
 
 
 class Sqlite(Bulk):
-    """In the same process: a statement costs little, a row within one less than a row of its own."""
+    """SQLite, in the same process: a statement costs little, and a row within a longer statement costs even less."""
 
     def insert(self, table: Table, rows: Rows) -> None:
-        """The interpreter's lock is given back once a statement, not once a row, so that others get on as well."""
+        """Insert many rows per statement.
+
+        The interpreter's lock is released once per statement, not once per row, so that other threads get on as well.
+        """
         cursor, start = self._cursor(), 0
         for size in SIZES:
             text = _insert(table, "?", size)
@@ -68,7 +71,10 @@ class Sqlite(Bulk):
                 start += size
 
     def standing(self, asked: Mapping[int, Sequence[Instant]]) -> Standing:
-        """A producer's reports lie together: the range of its times is read where it holds few, else each is sought."""
+        """Read the whole range of a producer's times if it holds few reports, else look up each time.
+
+        A producer's reports are stored together, so a range is read fast.
+        """
         cursor = self._cursor()
         found: Standing = {}
         for producer, times in asked.items():
@@ -84,18 +90,18 @@ class Sqlite(Bulk):
         return found
 
     def _exactly(self, keys: Sequence[tuple[int, Instant]]) -> Iterator[Any]:
-        """SQLite would read the whole table for a pair that is IN a list."""
+        """Join a list of values, because SQLite would read the whole table for a pair that is IN a list."""
         values = ", ".join(["(?, ?)"] * len(keys))
         joined = f"(VALUES {values}) AS k JOIN reports AS r ON r.producer = k.column1 AND r.time = k.column2"
         yield from self._cursor().execute(f"{_REPORTS} {joined}", tuple(chain.from_iterable(keys)))
 
     def _cursor(self) -> Any:
-        """The driver's own: what SQLAlchemy adds to a statement costs more than the statement."""
+        """Return the driver's own cursor: what SQLAlchemy adds to a statement costs more than the statement."""
         return self.connection.connection.cursor()
 
 
 class PostgreSql(Bulk):
-    """Over a wire: columns go as arrays, so that a statement has few parameters and one round trip."""
+    """PostgreSQL, over a network: columns are sent as arrays, for few parameters and one round trip per statement."""
 
     kinds = {int: "bigint", str: "text"}  # noqa: RUF012
 

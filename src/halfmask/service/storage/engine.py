@@ -1,4 +1,4 @@
-"""Engines for the three kinds of database, each made to keep what it has acknowledged."""
+"""Engines for the three kinds of database, each set up to keep what it has acknowledged."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +12,11 @@ from halfmask.errors import OptionError, RunError
 
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}
 PATIENCE = 30
-"""Seconds to wait while another process writes, or until a server answers."""
+"""Seconds to wait while another process writes to a SQLite database."""
 
 
 def read_url(text: str) -> URL:
-    """The database that ``--db`` names; the password stays out of every message."""
+    """Parse the address of a database that ``--db`` names. The password stays out of every message."""
     try:
         url = make_url(text)
     except ArgumentError:
@@ -30,12 +30,12 @@ def read_url(text: str) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """The file of a SQLite database."""
+    """Return the file of a SQLite database, or None for another kind."""
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
 
 def open_engine(url: URL) -> Engine:
-    """An engine whose commits are on disk when they return."""
+    """Return an engine whose commits are on disk when they return."""
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=20)
         event.listen(engine, "connect", _prepare_sqlite)
@@ -47,7 +47,7 @@ def open_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    """One connection: transactions begin where we say, commits reach the disk, deleted reports are overwritten."""
+    """Set up a connection: transactions begin explicitly, commits reach the disk, deleted reports are overwritten."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -62,13 +62,13 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
 
 
 def _begin_sqlite(connection: Any) -> None:
-    """Take the lock at once where something will be written, so that nobody writes between our reading and writing."""
+    """Begin a transaction. One that writes takes the lock at once: nobody writes between its reads and its writes."""
     mode = "BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN"
     connection.exec_driver_sql(mode)
 
 
 def assert_durable(engine: Engine) -> None:
-    """Refuse a server that acknowledges before it has written to disk."""
+    """Raise RunError if the server acknowledges before it has written to disk."""
     backend = engine.url.get_backend_name()
     try:
         with engine.connect() as connection:
@@ -91,7 +91,7 @@ def assert_durable(engine: Engine) -> None:
 
 
 def headline(error: DBAPIError) -> str:
-    """The first line of what a driver says; the statement and its values stay out."""
+    """Return the first line of a driver's message, without the statement and its values."""
     with suppress(IndexError):
         return str(error.orig).splitlines()[0][:200]
     return type(error.orig).__name__

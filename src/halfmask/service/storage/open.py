@@ -1,4 +1,4 @@
-"""Opening a database: made or brought up to date by `prepare`, refused by `open_store` where it is neither."""
+"""Opening a database: `prepare` makes it or brings it up to date, `open_store` refuses one that is not up to date."""
 
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ MIGRATIONS = resources.files("halfmask.service.storage") / "migrations"
 
 
 def upgrade(connection: Any, version: str = "head") -> None:
-    """Bring the tables to a version. Alembic is loaded here alone: a service that starts needs its verdict only."""
+    """Bring the tables to a version. Alembic is imported only here, because starting a service does not need it."""
     from alembic import command
     from alembic.config import Config
 
@@ -26,13 +26,13 @@ def upgrade(connection: Any, version: str = "head") -> None:
 
 
 def newest_version() -> str:
-    """The number that the last migration's file begins with."""
+    """Return the number that the file name of the last migration begins with."""
     names = [each.name for each in (MIGRATIONS / "versions").iterdir()]
     return max(name.partition("_")[0] for name in names if name[:1].isdigit())
 
 
 def version_of(engine: Engine) -> str | None:
-    """The version of a database's tables, as Alembic notes it, None where there are none."""
+    """Return the version of a database's tables, as Alembic records it, or None if there are none."""
     try:
         with engine.connect() as connection:
             if not inspect(connection).has_table("alembic_version"):
@@ -43,7 +43,7 @@ def version_of(engine: Engine) -> str | None:
 
 
 def prepare(url: str) -> tuple[SqlStore, str | None]:
-    """Make the tables, or bring them up to date; the store, and the version that it had before."""
+    """Make the tables, or bring them up to date. Return the store and the version that it had before."""
     parsed = read_url(url)
     file = file_of(parsed)
     if file is not None and not file.absolute().parent.is_dir():
@@ -62,7 +62,7 @@ def prepare(url: str) -> tuple[SqlStore, str | None]:
 
 
 def _make_private(file: Path) -> None:
-    """A new file is its owner's alone; SQLite gives its log and its index the same rights."""
+    """Make a new file that only its owner can read. SQLite gives its log and its index the same rights."""
     try:
         file.touch(mode=0o600)
     except OSError as error:
@@ -70,7 +70,7 @@ def _make_private(file: Path) -> None:
 
 
 def open_store(url: str, least_room: int = LEAST_ROOM) -> SqlStore:
-    """The store of a database that `prepare` has made."""
+    """Return the store of a database that `prepare` has made. Raise OptionError if its tables are not up to date."""
     parsed = read_url(url)
     file = file_of(parsed)
     if file is not None and not file.exists():

@@ -1,4 +1,4 @@
-"""The tables. Times are instants in microseconds; what is counted beyond 64 bits is JSON text with whole numbers."""
+"""The tables. Times are instants in microseconds. Counts that may exceed 64 bits are JSON text with whole numbers."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData()
 
-Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by INTEGER alone
+Key = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows only by an INTEGER
 Long = Text().with_variant(LONGTEXT, "mysql", "mariadb")
 
 
@@ -108,7 +108,7 @@ reports = _table(
     _text("setting", 32),
     _whole("reward"),
     PrimaryKeyConstraint("producer", "time"),
-    sqlite_with_rowid=False,  # one tree: a report is written once, and a producer's reports lie together
+    sqlite_with_rowid=False,  # one tree: a report is written once, and a producer's reports are stored together
 )
 entries = _table(
     "entries",

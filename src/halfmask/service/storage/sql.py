@@ -1,4 +1,4 @@
-"""The store on SQLAlchemy Core: SQLite, PostgreSQL and MySQL or MariaDB by one set of statements."""
+"""The store on SQLAlchemy Core: SQLite, PostgreSQL and MySQL or MariaDB with one set of statements."""
 
 import shutil
 import sqlite3
@@ -14,9 +14,9 @@ from halfmask.service.storage.engine import file_of
 from halfmask.service.storage.transaction import SqlTransaction
 
 LEAST_ROOM = 64 * 2**20
-"""Bytes that must be free on the disk of a SQLite file before more is taken: its log is merged into the file later."""
+"""Bytes that must be free on the disk of a SQLite file to take more: its log is merged into the file later."""
 _GIVEN_UP = ("40P01", "40001", 1213)
-"""How PostgreSQL and MySQL call a deadlock that this transaction has lost."""
+"""Codes of PostgreSQL and MySQL for a deadlock that this transaction has lost."""
 _FULL = ("full", "no space left", "53100")
 
 
@@ -52,19 +52,19 @@ class SqlStore(Store):
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Drivers' errors in our words. A broken rule of the schema is a bug and stays what it is."""
+    """Translate drivers' errors to those of the store. A violated constraint is a bug and is raised as it is."""
     try:
         yield
     except OperationalError as error:
         raise _told(error.orig) from error
-    except sqlite3.OperationalError as error:  # of a cursor of its own, see `bulk`
+    except sqlite3.OperationalError as error:  # from the driver's own cursor, see `bulk`
         raise _told(error) from error
     except DBAPIError as error:
         if error.connection_invalidated or type(error).__name__ == "InterfaceError":
             raise StoreGoneError(type(error.orig).__name__) from error
         raise
     except SQLAlchemyError as error:
-        if type(error).__name__ == "TimeoutError":  # the pool has no connection to give
+        if type(error).__name__ == "TimeoutError":  # no connection of the pool is free
             raise StoreGoneError("no connection is free") from error
         raise
 

@@ -28,7 +28,7 @@ from halfmask.service.storage.bulk import bulk_of
 from halfmask_device.instants import Instant
 
 CHUNK = 512
-"""Keys a statement asks for at once."""
+"""Keys per statement."""
 FETCH = 10_000
 MANY = 64
 
@@ -38,7 +38,7 @@ def _dump(value: Mapping[Any, Any]) -> str:
 
 
 class SqlTransaction(Transaction):
-    """Statements on one connection, whose transaction the store has begun and will end."""
+    """Statements on one connection. The store begins and ends the transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self.alone = connection.dialect.name == "sqlite"
@@ -50,7 +50,7 @@ class SqlTransaction(Transaction):
         (key,) = self._do(statement).inserted_primary_key or (0,)
         return int(key)
 
-    # whom tokens stand for
+    # tokens and their holders
 
     def identities(self, hashes: Sequence[str]) -> dict[str, Identity]:
         found: dict[str, Identity] = {}
@@ -386,7 +386,7 @@ class SqlTransaction(Transaction):
 
 
 def _among(column: Any, keys: Sequence[str]) -> Any:
-    """What sorted keys are among: many mostly follow each other, and a range is read faster than each is sought."""
+    """Return a condition that sorted keys fulfil. For many it is a range: faster, but it may match other keys."""
     return column.between(keys[0], keys[-1]) if len(keys) > MANY else column.in_(keys)
 
 

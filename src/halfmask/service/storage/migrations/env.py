@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations on the connection that it is given, so that all of them are one transaction."""
+"""Run by Alembic: applies the migrations on the connection that it is given, all in one transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""what nodes know of each other"""
+"""Add tables for what nodes know of each other."""
 
 from typing import Any
 

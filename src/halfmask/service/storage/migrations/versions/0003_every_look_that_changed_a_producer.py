@@ -1,4 +1,4 @@
-"""every look that changed a producer"""
+"""Store every snapshot ("look") that changed a producer, not only the first and the last."""
 
 import json
 from typing import Any
@@ -16,12 +16,12 @@ LONG = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 KINDS = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
 OPTIONS: dict[str, Any] = {f"{kind}_{name}": value for kind in ("mysql", "mariadb") for name, value in KINDS.items()}
 UNKNOWN = -1
-"""A look that there never was; looks are numbered from 1."""
+"""A snapshot that never existed; snapshots are numbered from 1."""
 SAME = ("campaign", "period", "producer", "cells", "gone")
 
 
 def _replaced(*columns: sa.Column[Any]) -> tuple[list[dict[str, Any]], sa.Table]:
-    """The rows that were there, and the table as it is made again: it holds open periods of live campaigns alone."""
+    """Return the rows of the old table and a new table in its place. It holds only open periods of live campaigns."""
     found = op.get_bind().execute(sa.text("SELECT * FROM shown"))
     rows = [dict(row) for row in found.mappings()]
     op.drop_table("shown")
@@ -40,9 +40,12 @@ def _replaced(*columns: sa.Column[Any]) -> tuple[list[dict[str, Any]], sa.Table]
 
 
 def upgrade() -> None:
-    """Which looks changed a producer between its first and its last was not kept. Where there may be some, no sum of
-    looks can be told to be safe: a tie to `UNKNOWN` of one producer alone, which is a cut of one, lets the period have
-    no further look until it closes."""
+    """Fill in the snapshots that changed each producer.
+
+    Those between its first and its last were not stored. If there may be some, no sum of snapshots is known to be safe.
+    Then one producer of the period is tied to `UNKNOWN`, alone. This is a cut of one tie, so the period does not get
+    another snapshot until it closes.
+    """
     rows, made = _replaced(sa.Column("looks", LONG, nullable=False))
     told = set()
     for row in rows:
