@@ -1,4 +1,4 @@
-"""A consumer who learns what to pay."""
+"""A consumer agent that learns what to pay."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ BEYOND = 2
 
 @dataclass
 class ConsumerAgent:
-    """Pays, looks, learns and pays differently, within its budget; ``most`` is the largest reward it learns from."""
+    """Pays, observes, learns and adapts rewards, within its budget. ``most`` is the largest reward it learns from."""
 
     ids: tuple[str, ...]
     privacy: FloatArray
@@ -33,17 +33,17 @@ class ConsumerAgent:
     model: ChoiceModel | None = None
 
     def first(self) -> list[dict[str, int]]:
-        """Rewards of the days from which it learns, drawn at random."""
+        """Return rewards, drawn at random, for the days from which it learns."""
         drawn = designed(len(self.ids), max(self.explore, 2), 0, self.most, self.rng)
         return [dict(zip(self.ids, map(int, row), strict=True)) for row in drawn]
 
     def look(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
-        """Note what a closed period paid and how many took each setting."""
+        """Record what a closed period paid and how many producers took each setting."""
         self.paid.append(np.array([rewards.get(id, 0.0) for id in self.ids]))
         self.seen.append(np.array([counts.get(id, 0) for id in self.ids], float))
 
     def learn(self) -> ChoiceModel | None:
-        """The model that fits all that was seen; None where it cannot be told yet."""
+        """Return the model that fits everything seen so far, or None if there is too little to fit."""
         rows = [(paid, seen) for paid, seen in zip(self.paid, self.seen, strict=True) if seen.sum()]
         if len(rows) < 2:
             return None
@@ -57,10 +57,10 @@ class ConsumerAgent:
         return self.model
 
     def pay(self, left: float, days: int) -> dict[str, int] | None:
-        """Whole rewards that are expected to spend what is left evenly over the days left; None: as before.
+        """Return whole rewards expected to spend what is left evenly over the days left, or None to keep the rewards.
 
-        None is above `BEYOND` times the largest that it learned from: what larger ones would do it cannot know, and a
-        budget that is left at the end is kept, not paid out at any price.
+        No reward is above `BEYOND` times the largest that it learned from. It cannot know the effect of larger ones,
+        and a budget that is left at the end is kept, not paid out at any price.
         """
         model = self.learn()
         if model is None or days < 1:

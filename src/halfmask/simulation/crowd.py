@@ -1,7 +1,7 @@
-"""Crowds: the producers, dealt to several processes, because devices in one process wait for each other.
+"""Crowds: the producers, divided among several processes, because devices in one process wait for each other.
 
-A crowd acts step by step: every producer does the same thing, several at a time. Which crowd a producer is in changes
-nothing that it does: its readings, its wishes and its chances are its own.
+A crowd acts step by step: every producer does the same thing, several at a time. A producer does the same in any crowd,
+because its readings, wishes and random numbers do not depend on the others.
 """
 
 import asyncio
@@ -26,17 +26,20 @@ from halfmask_device.setting import DeviceSetting, law
 
 THREADS = 8
 FEWEST = 100
-"""Producers that are worth a process."""
+"""Fewest producers that are worth a process."""
 
 Ask = Callable[..., Coroutine[Any, Any, Any]]
-"""The name of a method of `Crowd` and its arguments in, what it gives out."""
+"""Calls a method of `Crowd`, by its name and arguments, and returns its result."""
 
 
 @dataclass(frozen=True)
 class Makings:
-    """All that producers are made of. ``first`` is the number of the one whose readings come first.
+    """Everything that producers are made of.
 
-    ``wishes`` are the average ones; ``spread`` is the deviation of what privacy is worth, ``liars`` the share who lie.
+    ``wishes``  the average wishes
+    ``spread``  standard deviation of what privacy is worth
+    ``liars``   share of producers who lie
+    ``first``   number of the producer whose readings come first
     """
 
     address: str
@@ -54,12 +57,12 @@ class Makings:
     first: int = 0
 
     def dealt(self, hands: int) -> list["Makings"]:
-        """The same producers in so many parts."""
+        """Return the same producers in ``hands`` parts."""
         cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
         return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
 
     def producer(self, n: int, transport: Connections) -> ProducerAgent:
-        """The n-th of all producers."""
+        """Return the n-th of all producers."""
         rng = stream(self.seed, "simulation.producer", n)
         worth = self.wishes.worth + self.spread * float(rng.standard_normal())
         lies = bool(rng.random() < self.liars)
@@ -85,28 +88,31 @@ class Crowd:
             pass
 
     def decide(self, rewards: Mapping[str, float]) -> None:
-        """All choose, by the day's rewards."""
+        """Let all choose a setting by the day's rewards."""
         self._each(lambda agent: agent.decide(rewards))
 
     def share(self, day: int) -> None:
-        """All share the day's readings."""
+        """Let all share the day's readings."""
         self._each(lambda agent: agent.share(day))
 
     def catch_up(self) -> None:
-        """All send what is still queued."""
+        """Let all send what is still queued."""
         self._each(ProducerAgent.catch_up)
 
     def truth(self, day: int) -> tuple[int, int]:
-        """In steps, the sum of the readings of those who reported that day and did not leave, and how lies moved it."""
+        """Return the sum of the readings reported that day, and how much lies changed it, in steps.
+
+        Producers who have left do not count.
+        """
         stay = [agent for agent in self.agents if not agent.gone]
         return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
 
     def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
-        """What each would rather have than stay out, best first."""
+        """Return the settings that each producer prefers to staying out, best first."""
         return [tuple(agent.ballot(rewards)) for agent in self.agents]
 
     def lied(self) -> dict[str, frozenset[str]]:
-        """Who lied, by the name that the service knows, and under which settings; lies taken back are none."""
+        """Return who lied, by the service's name for them, and under which settings. Withdrawn lies do not count."""
         found: dict[str, frozenset[str]] = {}
         for agent in self.agents:
             for (name, _), under in agent.lies.items():
@@ -114,14 +120,14 @@ class Crowd:
         return found
 
     def close(self) -> None:
-        """Let go of threads and connections."""
+        """Close threads and connections."""
         self._pool.shutdown()
         self.connections.close()
 
 
 @contextmanager
 def crowds(makings: Makings, processes: int | None = None) -> Iterator[list[Ask]]:
-    """Crowds to ask until the block ends: as many as there are processors and producers for, or ``processes``."""
+    """Yield crowds to ask until the block ends: ``processes``, or as many as there are processors and producers for."""
     most = min(os.cpu_count() or 1, len(makings.readings) // FEWEST)
     hands = makings.dealt(max(1, most) if processes is None else processes)
     with ExitStack() as stack:
@@ -150,16 +156,16 @@ def _asking(pool: Executor, act: Callable[..., Any]) -> Ask:
 
 
 _crowds: list[Crowd] = []
-"""The one crowd of a process of its own."""
+"""The one crowd of a worker process."""
 
 
 def _begin(makings: Makings) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts means the whole simulation, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the whole simulation, which ends this process
     _crowds.append(Crowd(makings))
 
 
 def _act(name: str, *said: Any) -> Any:
-    """What a crowd does here; an error goes on in its words, since not every error can be sent to another process."""
+    """Call a method of this process's crowd. An error is raised by its text, since not every error can be pickled."""
     try:
         return getattr(_crowds[0], name)(*said)
     except HalfmaskError as error:

@@ -1,4 +1,4 @@
-"""A service for a simulation: the real one, in a process of its own, by a clock that the simulation moves."""
+"""The service for a simulation: the real one, in a separate process, with a clock that the simulation moves."""
 
 import multiprocessing as mp
 import sys
@@ -18,7 +18,7 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Host:
-    """Where the service listens, its operator's token, and its database; ``set_clock`` moves its time."""
+    """A running service: its address, its operator's token and its database. ``set_clock`` moves its time."""
 
     address: str
     operator: str
@@ -37,8 +37,10 @@ class Host:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Processes that start here import what they run, and not the script that called: without a guard around what it
-    does, a script would begin again in each of them."""
+    """Let processes that start within the block import what they run, but not the calling script.
+
+    A script without a guard around its code would otherwise begin again in each of them.
+    """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -87,5 +89,5 @@ def _serve(db: str, clock: Any, told: Connection) -> None:
 
 
 def existing(address: str, operator: str) -> Host:
-    """A service that runs already, by its own clock."""
+    """Return a service that is already running, with its own clock."""
     return Host(address, operator, None, None)

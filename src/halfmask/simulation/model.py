@@ -1,8 +1,8 @@
-"""The model: days as steps, agents that act in them, and a collector of what the live service published.
+"""The model of a simulation: days as steps, agents that act in them, and rows of what the live service published.
 
-The truth is known to the simulation alone: the sum of the readings, on the lattice, of those times that were reported
-in a period, in time and not withdrawn. Of who lies too it is the readings, not what was sent instead.
-Everything is repeatable for a seed, except the devices' noise, which nothing but a test may replace.
+Only the simulation knows the truth: the sum of the readings, on the lattice, that were reported in a period in time and
+not withdrawn. For a liar too the readings count, not what was sent instead. Everything is repeatable for a seed, except
+the devices' noise, which only a test may replace.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from halfmask_device.protocol import instant
 from halfmask_device.transport import ServiceClient
 
 FIRST_DAY = date(1971, 1, 4)
-"""A Monday of the simulation's own calendar; early, because a device derives its keys day by day from 1970."""
+"""The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
 DAY, MINUTE = 86_400_000_000, 60_000_000
 GRACE_DAYS = 3
 LEARN_EVERY = 5
 ENTRIES = 10_000
-"""Entries of the ledger that are asked for at once."""
+"""Entries of the ledger per request."""
 
 
 @dataclass(frozen=True)
 class World:
-    """What a simulation is given: the menu, each producer's readings by day, and how producers are."""
+    """The inputs of a simulation: the menu, each producer's readings by day, and how producers behave."""
 
     menu: Menu
     readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
@@ -56,7 +56,7 @@ class World:
 
 
 class Simulation:
-    """Producers and a consumer around one service. ``step`` is a day."""
+    """Producers and a consumer around one service. A ``step`` is a day."""
 
     def __init__(
         self,
@@ -97,18 +97,21 @@ class Simulation:
         return float(np.mean([len(day) for user in self.world.readings for day in user]))
 
     def _size(self) -> float:
-        """Mean |s|; the consumer would know it from a profile."""
+        """Return the mean |s| over some producers. A consumer would know it from a profile."""
         drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
         return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
 
     def _every(self) -> int | None:
-        """The minutes that divide an hour between all readings, so that nobody is paid for more than there are."""
+        """Return the longest interval that divides an hour and fits all readings, in minutes; None if it is not whole.
+
+        The campaign takes reports only at these times, so that nobody is paid for more than there are.
+        """
         times = {time for user in self.world.readings for day in user for time, _ in day}
         every = math.gcd(60 * MINUTE, *map(instant, times))
         return every // MINUTE if every % MINUTE == 0 else None
 
     def _open(self) -> tuple[str, str]:
-        """A consumer and its campaign, on the service."""
+        """Create a consumer and its campaign on the service. Return the consumer's token and the campaign's id."""
         world = self.world
         token = self.service.ask("POST", "/v1/consumers", self.host.operator, {"name": "simulation"})["token"]
         settings = [{"id": each.id, "setting": str(each.setting)} for each in world.menu.settings]
@@ -141,7 +144,7 @@ class Simulation:
         )  # fmt: skip
 
     async def run(self) -> SimulationResult:
-        """All days, then what came of them."""
+        """Run all days and return the result."""
         with crowds(self._makings(), self.processes) as self.crowds:
             for day in range(self.days):
                 await self.step(day)
@@ -165,7 +168,7 @@ class Simulation:
         )
 
     async def step(self, day: int) -> None:
-        """A day: rewards are known, producers choose; at its end they share, and the day before is closed."""
+        """Run a day: rewards are announced, producers choose and share, and the day before is closed."""
         self.host.set_clock(self.start + day * DAY - MINUTE)
         self._announce(day)
         self.host.set_clock(self.start + day * DAY + MINUTE)
@@ -177,14 +180,14 @@ class Simulation:
             await self._close(day - 1)
 
     async def _each(self, name: str, *said: Any) -> list[Any]:
-        """What all crowds give for the same request."""
+        """Return what all crowds answer to the same request."""
         return await asyncio.gather(*(ask(name, *said) for ask in self.crowds))
 
     def _paid(self, day: int) -> dict[str, int]:
         return self.rewards[min(day, len(self.rewards) - 1)]
 
     def _announce(self, day: int) -> None:
-        """Set the rewards of a day that has not begun; by a real clock all have, and rewards stay as they are."""
+        """Set the rewards of a day that has not begun. By a real clock all days have, so rewards stay as they are."""
         if not self.learns:
             return
         if day >= len(self.rewards):
@@ -208,7 +211,7 @@ class Simulation:
         return spent
 
     async def _close(self, day: int) -> None:
-        """Close a period and note it beside the truth."""
+        """Close a period and record it with the truth."""
         path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
         period = self.service.ask("POST", path, self.consumer_token)
         counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
@@ -244,5 +247,9 @@ def simulate(
     tell: Callable[[str], None] = lambda _: None,
     watch: Callable[[Row], None] = lambda _: None,
 ) -> SimulationResult:
-    """Run a simulation to its end; ``watch`` sees each day when it is closed."""
+    """Run a simulation to its end.
+
+    ``tell``   callback for messages of the consumer
+    ``watch``  callback, called with the row of each day when it is closed
+    """
     return asyncio.run(Simulation(world, host, folder, tell, watch).run())

@@ -1,6 +1,6 @@
-"""Producers with readings and wishes of their own.
+"""Producer agents, each with readings and wishes.
 
-A producer's client is the real one of `halfmask_device`: it masks on its own state folder, queues, sends and retries.
+A producer uses the real client of `halfmask_device`: it masks in its own state folder, queues, sends and retries.
 """
 
 import math
@@ -19,12 +19,12 @@ TAKEN = frozenset(("accepted", "known"))
 LIE = 500
 """The steps that a liar reports instead of a masked reading."""
 TRIES, NEVER = 12, 1e-15
-"""How often a request is tried at least, and the chance below which a network is not unlucky in all its tries."""
+"""Fewest tries of a request, and the largest chance allowed that a lossy network fails all of them."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a producer of `halfmask.rewards.model` cares for: what taking part, privacy and money are worth to it."""
+    """A producer's wishes, as in `halfmask.rewards.model`: what taking part, privacy and money are worth to it."""
 
     take: float
     worth: float
@@ -33,7 +33,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Chances per day: to leave for good, to be offline, to lose a message; and whether this producer lies."""
+    """Chances per day to leave for good and to be offline, and per message to lose it; whether it lies."""
 
     leaves: float = 0.0
     offline: float = 0.0
@@ -42,10 +42,10 @@ class Behaviour:
 
 
 class ProducerAgent:
-    """One producer: what it values, what it has, and the device that shares it.
+    """One producer: its wishes, its readings, and the device that shares them.
 
-    By day and in steps, ``truth`` is the sum of its readings that were reported, and ``moved`` by how much its lies
-    changed that sum.
+    ``truth``  the sum of its readings that were reported, by day and in steps
+    ``moved``  by how much its lies changed that sum, by day and in steps
     """
 
     def __init__(
@@ -83,22 +83,25 @@ class ProducerAgent:
         return self._sharer
 
     def _service(self, address: str) -> ServiceClient:
-        """Tried again at once, or when the service says; so often that losing messages does not end a simulation."""
+        """Return a client that tries again at once, or when the service says.
+
+        It tries often enough that lost messages do not end a simulation.
+        """
         loses = self.behaviour.loses
         tries = max(TRIES, math.ceil(math.log(NEVER) / math.log(loses)) if loses else 0)
         return ServiceClient(address, unreliable(self.transport, loses, self.rng), tries, pause=0.0)
 
     def ballot(self, rewards: Mapping[str, float]) -> list[str]:
-        """The settings it would rather have than stay out, best first."""
+        """Return the settings that it prefers to staying out, best first."""
         value = {id: appeal + self.money * rewards.get(id, 0.0) for id, appeal in self.appeal.items()}
         return [id for id in sorted(value, key=lambda each: -value[each]) if value[id] > self.stays_out]
 
     def decide(self, rewards: Mapping[str, float]) -> None:
-        """Join or change as the day's rewards make it, share nothing that day, or leave for good.
+        """Join, change the setting or share nothing today, depending on the day's rewards; or leave for good.
 
-        One whom the day's rewards do not move stays a member, and what it sent before stays. Were it to leave, the
-        service would take back its reports of the day before, which is still open, and the consumer would count it as
-        one who had not taken part at that day's rewards either.
+        A producer whom the day's rewards do not attract stays a member, and its earlier reports stay. If it left, the
+        service would withdraw its reports of the day before, which is still open. The consumer would then count it as
+        not taking part at that day's rewards either.
         """
         if not self.gone and self.rng.random() < self.behaviour.leaves:
             self.gone = True
@@ -115,13 +118,13 @@ class ProducerAgent:
     def _leave(self) -> None:
         if self.joined == STAY_OUT:
             return
-        self.sharer.send()  # nothing that it promised is kept back
-        self.sharer.leave(self.campaign)  # which takes back what it sent for the last day, still open
+        self.sharer.send()  # what is queued is not kept back
+        self.sharer.leave(self.campaign)  # withdraws its reports of the last day, which is still open
         self.kept_back.clear()
         self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
 
     def share(self, day: int) -> None:
-        """Mask and queue the day's readings if it takes part, and send all that is queued unless offline."""
+        """Mask and queue the day's readings if it takes part. Send all that is queued unless it is offline."""
         self.last = day
         if self.setting != STAY_OUT:
             readings = self.readings[day]
@@ -134,8 +137,11 @@ class ProducerAgent:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Send what is queued. A reading counts once its report is taken, and never where it is refused, as too late;
-        while there is no receipt it is kept back, for the next time."""
+        """Send what is queued.
+
+        A reading counts once its report is accepted, and never if the report is refused as too late. Without a receipt
+        it is kept for the next time.
+        """
         if not self.kept_back:
             return
         sent = self.sharer.send()
@@ -152,12 +158,12 @@ class ProducerAgent:
         return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
 
     def _fates(self) -> dict[str, str | None]:
-        """What became of each time's report, as the device remembers it; None without a receipt."""
+        """Return the outcome of each time's report, as the device stores it; None without a receipt."""
         with self.sharer.state.memory() as memory:
             return dict(memory.execute("SELECT time, outcome FROM queue WHERE campaign = ?", (self.campaign,)))
 
     def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
-        """Claim the setting and send one number all day, which no noise would give."""
+        """Claim the setting and send the same number all day, which noise would never give."""
         member = self.sharer.member(self.campaign)
         reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
         answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
@@ -170,7 +176,7 @@ class ProducerAgent:
 
 
 def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
-    """A network that loses a share of messages: half on their way there, half on their way back."""
+    """Return a transport that loses a share of reports: half on the way there, half on the way back."""
 
     def carry(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         fate = rng.random() if chance else 1.0

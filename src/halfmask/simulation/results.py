@@ -1,4 +1,4 @@
-"""What comes of a simulation: a row per day, as published and as it was, and what the days come to."""
+"""Results of a simulation: a row per day with the published values and the truth, and totals over the days."""
 
 import math
 from collections import Counter
@@ -18,11 +18,12 @@ COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside", "
 
 @dataclass(frozen=True)
 class Row:
-    """One closed period, as published and as it was. ``inside``: whether the interval holds the truth.
+    """One closed period: what was published, and the truth.
 
-    ``moved`` is by how much lies changed the sum of what was sent, and ``inside_as_sent`` whether the interval holds
-    that sum, which is all that noise leaves uncertain.
-    ``spent`` is all that was paid up to the day's end; what comes late counts for the day it comes.
+    ``spent``           all that was paid up to the day's end; what comes late counts for the day it comes
+    ``moved``           by how much lies changed the sum of what was sent
+    ``inside``          whether the interval holds the truth
+    ``inside_as_sent``  whether the interval holds the sum of what was sent, in which only noise is uncertain
     """
 
     day: int
@@ -59,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What came of it: a row per day, the vote, the learned model, and who lied, under which settings."""
+    """The result: a row per day, the vote, the learned model, and who lied, under which settings."""
 
     rows: tuple[Row, ...]
     ballots: tuple[tuple[str, ...], ...]
@@ -70,23 +71,23 @@ class SimulationResult:
 
     @property
     def held(self) -> tuple[int, int]:
-        """How many published intervals hold the truth, and how many were published."""
+        """The number of published intervals that hold the truth, and the number of published intervals."""
         inside = [row.inside for row in self.rows if row.inside is not None]
         return sum(inside), len(inside)
 
     @property
     def held_as_sent(self) -> int:
-        """How many of them hold the sum of what was sent, lies and all."""
+        """The number of published intervals that hold the sum of what was sent, including lies."""
         return sum(bool(row.inside_as_sent) for row in self.rows)
 
     @property
     def moved(self) -> tuple[float, float]:
-        """By how much of the truth lies changed a day's total: the least and the most."""
+        """The smallest and the largest share of the truth by which lies changed a day's total."""
         shares = [row.moved / row.truth for row in self.rows if row.truth]
         return min(shares, default=0.0), max(shares, default=0.0)
 
     def taking(self) -> dict[str, int]:
-        """How many took each setting on an average day, in whole producers; those whom nobody took are left out."""
+        """Return how many producers took each setting on an average day, rounded, without those that round to 0."""
         counts: Counter[str] = Counter()
         for row in self.rows:
             counts.update(row.producers)
@@ -94,12 +95,12 @@ class SimulationResult:
         return {id: round(count / days) for id, count in sorted(counts.items()) if 2 * count > days}
 
     def utility(self, menu: Menu) -> float:
-        """The paper's utility of the live system: of its global errors over the days."""
+        """Return the paper's utility of the live system, from its global errors over the days."""
         return utility_of(self.rows, menu)
 
 
 def utility_of(rows: Sequence[Row], menu: Menu) -> float:
-    """The paper's utility of the global errors of some days; nan where nothing was published."""
+    """Return the paper's utility of the global errors of some days; nan if nothing was published."""
     errors = [row.error for row in rows if row.error is not None]
     if not errors:
         return math.nan
@@ -109,7 +110,7 @@ def utility_of(rows: Sequence[Row], menu: Menu) -> float:
 
 
 def frame(rows: Sequence[Row], menu: Menu) -> list[dict[str, Any]]:
-    """One plain row per day; ``utility`` is that of the days so far, ``cost`` what the day added to ``spent``."""
+    """Return a plain row per day. ``utility`` is that of the days so far, ``cost`` what the day added to ``spent``."""
     made: list[dict[str, Any]] = []
     for number, row in enumerate(rows):
         before = rows[number - 1].spent if number else 0

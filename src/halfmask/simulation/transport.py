@@ -1,4 +1,4 @@
-"""Connections that are used again: what a thousand devices in one process share."""
+"""Reused connections, which a thousand devices in one process share."""
 
 import http.client
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from halfmask_device.transport import CUT_OFF, MOST_BYTES, TIMEOUT, Answer
 
 
 class Connections:
-    """A transport of `halfmask_device.transport`, for any number of threads; an OSError where nobody answers.
+    """A transport of `halfmask_device.transport`, for any number of threads. Raise OSError if nobody answers.
 
-    Whether the service closed a kept connection or failed over this request cannot be told from here: either is an
-    error for the client, which asks again.
+    It cannot distinguish a kept connection that the service has closed from a request that failed. Both are an error
+    for the client, which asks again.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Connections:
         return found
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().close()
