@@ -16,7 +16,7 @@ settings.load_profile("cases")
 
 SHARED = ("spark", "postgres", "mariadb")
 """What is started once and serves many tests: a test whose name, file or parameter says it uses it."""
-WHOLE = ("tests/pages/", "tests/explore/", "tests/commands/test_audit.py")
+WHOLE = ("tests/pages/", "tests/reproduction/", "tests/explore/", "tests/commands/test_audit.py")
 """Tests of the one folder `whole`."""
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from vulture import Vulture
 
 SOURCE = Path(__file__).parents[1] / "src"
+REPRODUCTION = Path(__file__).parents[1] / "reproduction"
+"""What uses the package besides itself."""
 FOUND_BY_FILE = ("halfmask/mechanisms/ours/*", "halfmask/commands/*", "halfmask_device/laws/*")
 """A mechanism is registered, and a command is found, by the file it stands in."""
 CALLED = {
@@ -58,17 +60,20 @@ CALLED = {
 def unused(package: Path) -> list[str]:
     """What vulture finds no use of: names that stand nowhere else. Tests and benchmarks are no use."""
     seeker = Vulture()
-    seeker.scavenge([str(package)], exclude=["*/migrations/*"])
+    seeker.scavenge([str(package), str(REPRODUCTION)], exclude=["*/migrations/*"])
+    found = [(Path(item.filename).resolve(), item) for item in seeker.get_unused_code(min_confidence=60)]
     return [
-        f"{Path(item.filename).resolve().relative_to(package.resolve())}:{item.first_lineno} {item.name}"
-        for item in seeker.get_unused_code(min_confidence=60)
+        f"{path.relative_to(package.resolve())}:{item.first_lineno} {item.name}"
+        for path, item in found
+        if path.is_relative_to(package.resolve())
     ]
 
 
 def not_taken(package: Path) -> list[str]:
     """What a module defines, and neither it uses nor another takes from it, whatever else has that name."""
     trees = {module_of(path, package): ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")}
-    taken = set[tuple[str, str]]().union(*(taken_by(tree) for tree in trees.values()))
+    users = [ast.parse(path.read_text(encoding="utf-8")) for path in REPRODUCTION.rglob("*.py")]
+    taken = set[tuple[str, str]]().union(*(taken_by(tree) for tree in (*trees.values(), *users)))
     left = []
     for module, tree in sorted(trees.items()):
         everywhere = named(tree)

@@ -86,7 +86,8 @@ def test_a_stream_of_ones_own_would_be_noticed() -> None:
 
 def test_every_name_is_drawn_from() -> None:
     """A name that nothing draws from, or a draw from a name that is put together, would be missed by who looks here."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py") if path.name != "streams.py")
+    modules = [*SOURCE.rglob("*.py"), *(SOURCE.parents[1] / "reproduction").rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in modules if path.name != "streams.py")
     names = [name for name in (*NAMES, *streams.PLAIN) if not name.startswith("attack.") or name.count(".") > 1]
     assert [name for name in names if f'"{name}"' not in text] == []
     assert {name.split(".")[1] for name in NAMES if name.startswith("attack.")} <= {

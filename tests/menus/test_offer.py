@@ -31,6 +31,7 @@ from halfmask.menus.scored import AnyStudy
 from halfmask.menus.solve import least_noise
 from halfmask.menus.words import producers_needed, protection_cells, total_error, usual_error
 from halfmask.pages.first_page import danger, offer_section
+from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
@@ -332,7 +333,7 @@ def test_the_public_summary_is_close_and_never_the_same() -> None:
     assert close.strength == pytest.approx(population_prior(profile, made().menu).strength, rel=0.3)
     drawn = {public_summary(profile, 4.0) for _ in range(4)}
     assert len(drawn) > 1
-    assert PublicSummary.from_json(close.to_json()) == close
+    assert from_plain(to_plain(close), PublicSummary) == close
 
 
 def test_votes_that_drown_in_the_noise_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
 from halfmask.figures.style import INK, inline_svgs
 from halfmask.menus.menu import noise_std
+from halfmask.plain import from_plain, to_plain
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_without_a_study_the_trajectories_are_left_out(inputs: Inputs) -> None:
 
 
 def test_the_file_keeps_six_digits(data: LimitFigure) -> None:
-    again = NoiseAtEqualUtility.from_json(data.noise.to_json())
+    again = from_plain(to_plain(data.noise), NoiseAtEqualUtility)
     for name, value in vars(data.noise).items():
         if isinstance(value, dict):
             for key, numbers in value.items():

@@ -352,7 +352,7 @@ def test_a_damaged_study_leaves_the_old_report(folder: Path) -> None:
 def test_a_damaged_card_is_refused_by_name(folder: Path, field: str, value: object) -> None:
     path = folder / "card.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
-    with pytest.raises(FileFormatError, match=r"card.json is no whole card .*halfmask audit"):
+    with pytest.raises(FileFormatError, match=r"card.json is damaged .*halfmask audit"):
         read_inputs(folder)
 
 

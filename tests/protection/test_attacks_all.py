@@ -7,6 +7,7 @@ from functools import partial, update_wrapper
 import pytest
 
 from halfmask.data.sources import open_panel
+from halfmask.plain import to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.protection.attacks import ATTACKS, Finding, attack
 from halfmask.protection.attacks.averaging import WEEK
@@ -60,7 +61,7 @@ def test_every_attack_answers_for_every_setting(text: str, source: str) -> None:
         *("re-identification", "floating point", "guessable seed", "colour", "presence"),
     ]
     for each in found:
-        plain = each.to_json()
+        plain = to_plain(each)
         assert json.loads(json.dumps(plain, allow_nan=False)) == plain
         assert each.words.endswith(".")
         assert (each.value is None) == each.words.startswith(("Does not apply", "Not measured"))
@@ -73,7 +74,7 @@ def test_numbers_that_are_not_finite_become_null() -> None:
     found = Finding(
         "a", "b", math.nan, math.inf, "c.", {"d": [1, math.inf], "e": {"f": -math.inf}, "g": "h", "i": True}
     )
-    assert found.to_json() == {
+    assert to_plain(found) == {
         **{"name": "a", "metric": "b", "value": None, "baseline": None, "words": "c."},
         "details": {"d": [1, None], "e": {"f": None}, "g": "h", "i": True},
     }
@@ -82,7 +83,7 @@ def test_numbers_that_are_not_finite_become_null() -> None:
 def test_attack_repeats_itself_and_tells_how_far_it_is() -> None:
     evidence, steps = evidence_of(homes(users=10, days=4)), []
     found = attack(setting("round:0.5"), evidence, 7, lambda done, of: steps.append((done, of)))
-    assert [each.to_json() for each in found] == [each.to_json() for each in attack(setting("round:0.5"), evidence, 7)]
+    assert to_plain(found) == [to_plain(each) for each in attack(setting("round:0.5"), evidence, 7)]
     assert steps == [(number + 1, len(ATTACKS)) for number in range(len(ATTACKS))]
 
 

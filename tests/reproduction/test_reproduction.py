@@ -369,5 +369,5 @@ def test_bad_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (tmp_path / "page.md").exists()
 
 
-def test_the_menu_of_a_real_folder_is_judged(made: Path) -> None:
-    assert "of 10 numbers" in homogeneous.menu_values(read_menu(made / "menu.json")).measured
+def test_the_menu_of_a_real_folder_is_judged(whole: Path) -> None:
+    assert "of 10 numbers" in homogeneous.menu_values(read_menu(whole / "menu.json")).measured
