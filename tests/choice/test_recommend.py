@@ -338,5 +338,5 @@ def test_an_offer_alone_advises_nearly_as_the_profile_does() -> None:
     alone, known = (recommend(made, own, wish, each) for each in priors)
     for one, other in zip(alone.settings, known.settings, strict=True):
         assert one.privacy == pytest.approx(other.privacy, abs=0.03)
-    with pytest.raises(OptionError, match="halfmask offer"):
+    with pytest.raises(OptionError, match="profile"):
         public_prior(replace(made, public=None))

@@ -158,7 +158,7 @@ def test_what_an_interrupt_leaves_half_made_is_dropped_without_a_word(interrupte
     """As objects of a library that was being loaded, whose parts are missing."""
     script = """
         from contextlib import suppress
-        from halfmask import cli
+        from halfmask.commands import _program as cli
         class HalfMade:
             def __del__(self):
                 raise AttributeError

@@ -98,6 +98,12 @@ def test_values_far_outside_on_the_side_without_a_bound_are_counted_in_a_note() 
     assert offered(made([*usual, *series("b", [248_541.0, 1.0])], Policies(low=0.0))) == [{"high": 150_000.0}]
 
 
+def test_glitches_of_more_than_one_percent_do_not_hide_themselves() -> None:
+    readings = series("a", [-248_541.0 if i % 66 == 0 else 200.0 + 13 * (37 * i % 100) for i in range(2000)])
+    assert offered(made(readings, Policies(high=1600.0))) == [{"low": -1600.0}, {"low": 0.0}]
+    assert [way for way in offered(made(readings)) if "low" in way]
+
+
 def test_what_is_not_far_outside_or_was_said_to_stay_gives_no_note() -> None:
     usual = series("a", [200.0 + 13 * (37 * i % 100) for i in range(2000)])
     assert offered(made([*usual, *series("b", [-900.0, 3_000.0, 9_000.0])])) == []

@@ -101,3 +101,10 @@ def test_a_rule_for_whole_users_needs_them() -> None:
     )
     assert found.value is None
     assert "needs users' readings" in found.words
+
+
+def test_readings_that_do_not_vary_are_not_guessed() -> None:
+    """They are known without a report: a ratio of two errors of 0 is not a number."""
+    same = Population(np.array([1.98]), np.array([2.02]), np.ones(1), 0.0)
+    found = reconstruction(setting("laplace:0.8"), evidence_of(np.full((3, 48), 2.0), same), np.random.default_rng(1))
+    assert (found.value, found.baseline) == (None, None)

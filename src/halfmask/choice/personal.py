@@ -95,7 +95,8 @@ def public_prior(menu: Menu) -> Prior:
     told, made = menu.public, menu.provenance
     if told is None or not made.get("sizes") or not made.get("readings"):
         raise OptionError(
-            "the menu tells households nothing of the population: make it with 'halfmask offer', or name `profile`"
+            "the menu has no summary of the population (an offer has one, unless its producers are too few): "
+            "name `profile`"
         )
     bins, share = told.bins()
     a_producer = made["readings"] / max(made["sizes"]) * (1 - told.zeros)

@@ -105,7 +105,7 @@ def pair_rows(found: "list[Cancellation]") -> list[list[str]]:
     rows = [["aggregate", "masked by", "recursive", "neutral", "commutes", "error ~ users^", "users needed", "cancels"]]
     for each in found:
         held = ["yes" if one.holds else "no" for one in (each.recursive, each.neutral, each.commutes)]
-        cancels = "yes" if each.cancels else "no"
+        cancels = "not shown" if each.undecided else "yes" if each.cancels else "no"
         rows.append([each.aggregate, _settings(each), *held, _exponent(each), _users(each), cancels])
     return rows
 

@@ -86,11 +86,20 @@ class Cancellation:
     users: float | None
     users_low: float
     users_high: float
+    known: bool
 
     @property
     def cancels(self) -> bool:
-        """Whether the error falls about as fast as independent noise does, N^(-1/2), or there is none."""
-        return self.error == 0 or (self.exponent <= CANCELS and self.falls)
+        """Whether the error falls about as fast as that of independent noise, N^(-1/2), or there is none.
+
+        A formula says so, or the whole interval of the exponent: one that reaches above `CANCELS` may flatten out.
+        """
+        return self.error == 0 or self.known or (self.high <= CANCELS and self.falls)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the exponent's interval holds both noise that cancels and noise that does not."""
+        return not self.cancels and self.low <= CANCELS and self.high > IN_PART
 
     @property
     def falls(self) -> bool:
@@ -108,13 +117,16 @@ class Cancellation:
             return "noise does not reach it at all"
         if self.cancels:
             return "noise cancels: more users make it more accurate"
+        if self.undecided:
+            return "these draws do not show whether noise cancels: take more `repeats`"
         if self.falls:
             return "noise cancels only in part: more users help little"
         return "noise does not cancel: more users do not make it more accurate"
 
     def to_json(self) -> dict[str, Any]:
         """The finding as plain values; None for numbers that are not finite."""
-        plain = {**asdict(self), "settings": [str(each) for each in self.settings], "cancels": self.cancels}
+        cancels = None if self.undecided else self.cancels
+        plain = {**asdict(self), "settings": [str(each) for each in self.settings], "cancels": cancels}
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in plain.items()
@@ -158,6 +170,7 @@ def cancellation(
         needed.users,
         needed.low,
         needed.high,
+        users is not None,
     )
 
 

@@ -33,7 +33,7 @@ EQUAL = 1e-9
 EDGE = 5e-5
 """Settings that are so little below a level of privacy are in it: evaluated in other company, a score changes by up to
 5e-6."""
-GROWN = np.exp(np.geomspace(0.005, np.log(4), 24))
+GROWN = np.exp(np.geomspace(0.005, np.log(16), 32))
 """By what the noise of a menu's setting is grown, to see what it would be worth with more privacy."""
 FINE, COARSE = 10_000, 100
 """Levels of privacy of a study from which the best setting is taken: on its own samples, and to be evaluated again."""

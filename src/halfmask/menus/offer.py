@@ -260,7 +260,7 @@ def offer_notes(menu: Menu) -> list[str]:
         if any(each.protection and each.protection.recognised is not None for each in menu.settings):
             notes.append("recognised: share of producers named from one masked day by who knows their days before")
         notes.append(
-            f"100 and so on: mean error of a period's {what} of so many producers, as devices draw; needs: producers "
+            f"columns headed by a number: mean error of a period's {what} of that many producers; needs: producers "
             f"for a {decider(menu)} error of {made['within']:.2%}"
         )
         if usual := _usual(menu):
@@ -282,7 +282,7 @@ def _usual(menu: Menu) -> str:
         return ""
     why = f"; {FEW_PERIODS}" if decider(menu) == MEDIAN else ""
     told = ", ".join(f"{name} {error:.2%}" for name, error in usual.items())
-    return f"of {users:,} producers, half of the periods' {what}s are expected to err by less than: {told}{why}"
+    return f"of {users:,} producers, the expected error of the median period's {what} is: {told}{why}"
 
 
 def usual_errors(menu: Menu) -> dict[str, float]:

@@ -21,8 +21,9 @@ from halfmask.profiles.tally import Tally
 MOST_DUPLICATES = 0.01
 FAR = 1000.0
 """How many times the 99 % quantile a reading may be before it is doubted."""
-DOUBTFUL, RARE = 100.0, 0.01
-"""How many times the 99 % quantile readings may be before a note counts them, and of what share of all it does."""
+DOUBTFUL, RARE, RARE_BELOW = 100.0, 0.01, 0.03
+"""How many times the 99 % quantile readings may be before a note counts them, and up to which share of all readings,
+on the upper and on the lower side."""
 CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 4294967295.0)
 """Sizes of numbers that loggers write where they have no reading."""
 APART = 10.0
@@ -282,22 +283,22 @@ def check_far(profile: Profile, panel: Panel) -> None:
 def far_sides(profile: Profile, low: float | None, high: float | None) -> list[str]:
     """Notes on the few values far outside, on each side that has no bound; none if an infinite bound keeps all.
 
-    Far are 100 times the 99 % quantile of all sizes, and on the lower side all that is larger in size than ``high``.
+    Far are 100 times the 99 % quantile of all sizes, on the lower side of the positive ones, so that many glitches do
+    not hide themselves; with ``high``, all that is below its negative.
     """
     sizes, negatives = typical_sizes(profile), profile.bin_negatives
     if not len(sizes) or np.isinf([low or 0.0, high or 0.0]).any():
         return []
-    below = np.cumsum(profile.bin_counts)
-    with np.errstate(over="ignore"):  # beyond the largest double nothing is far outside
-        limit = float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
-    mirrored = min(limit, high) if high is not None and high > 0 else limit
-    sides = [("low", -1, mirrored, negatives)] * (low is None)
-    sides += [("high", 1, limit, profile.bin_counts - negatives)] * (high is None)
+    positives = profile.bin_counts - negatives
+    usual = _far(sizes, positives if positives.any() else negatives)
+    mirrored = min(usual, high) if high is not None and high > 0 else usual
+    sides = [("low", -1, mirrored, negatives, RARE_BELOW)] * (low is None)
+    sides += [("high", 1, _far(sizes, profile.bin_counts), positives, RARE)] * (high is None)
     notes = []
-    for option, sign, reach, counts in sides:
+    for option, sign, reach, counts, rare in sides:
         far = (sizes > reach) & (counts > 0)
         number = int(counts[far].sum())
-        if not number or (number > RARE * profile.readings and not (_codes(sizes) & far).any()):
+        if not number or (number > rare * profile.readings and not (_codes(sizes) & far).any()):
             continue
         extreme, others = sign * float(sizes[far].max()), int(negatives.sum()) - number
         positive = " (`low=0` if no reading can be negative)" if sign < 0 and not others else ""
@@ -307,6 +308,13 @@ def far_sides(profile: Profile, low: float | None, high: float | None) -> list[s
             f"them{positive}"
         )
     return notes
+
+
+def _far(sizes: Any, counts: Any) -> float:
+    """`DOUBTFUL` times the 99 % quantile of these sizes, to two digits."""
+    below = np.cumsum(counts)
+    with np.errstate(over="ignore"):  # beyond the largest double nothing is far outside
+        return float(f"{DOUBTFUL * sizes[np.searchsorted(below, 0.99 * below[-1])]:.2g}")
 
 
 def _codes(sizes: Any) -> Any:

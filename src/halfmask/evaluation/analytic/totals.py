@@ -77,7 +77,8 @@ def subset_totals(subset: Subset, sums: FloatArray, aggregate: str, noise: str, 
     kept = divisor > 0
     if not kept.any():
         raise OptionError(
-            f"every period's {aggregate} is zero: there is no global error to measure; use another `aggregate`"
+            f"every period's {aggregate} is zero to within rounding: there is no global error to measure; use another "
+            "`aggregate`"
         )
     sums, divisor = sums[kept], divisor[kept]
     n, _, s2, _, s4 = np.moveaxis(sums, -1, 0)

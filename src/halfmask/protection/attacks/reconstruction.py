@@ -47,6 +47,8 @@ class Errors:
 
 def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
     """Error of the best guess of a reading, against the report itself and against guessing without a report."""
+    if not evidence.population.varies:
+        return not_applicable(NAME, METRIC, "Not measured: readings do not vary, so they are known without a report.")
     law = setting.kind == "additive" and np.isfinite(noise_std(setting))
     if law:
         found = lattice_errors(setting, evidence.population, evidence.lattice)
@@ -61,7 +63,7 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
         "rmse": found.best,
         "rmse_report": found.naive,
         "rmse_prior": found.prior,
-        "share_of_prior_variance": (found.best / found.prior) ** 2 if evidence.population.varies else None,
+        "share_of_prior_variance": (found.best / found.prior) ** 2,
         "method": "quadrature" if law else "simulation",
     }
     return Finding(
