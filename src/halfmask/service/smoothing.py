@@ -48,9 +48,12 @@ SEASONAL = {24: 0.25, 7: 0.06, 12: 0.12}
 """The median of b's prior: hours of a day differ more than days of a week."""
 CENTRE = np.log([0.11, 12.0, 1.0, 1.0])
 WIDTH = np.array([0.8, 0.7, 1.2, 0.6])
-"""The prior of log a, l, b / its median, and c: a normal law each."""
-COMMON, PRODUCER, READING = 0.035, 0.35, 1.0
+FREEDOM = 4
+"""The prior of log a, l, b / its median, and c: Student's law each, of this centre, width and degrees of freedom."""
+COMMON, PRODUCER, READING = 0.02, 0.35, 1.0
 """How far the irregular part of all, of a producer and of a reading deviates if c is 1, over the totals' size."""
+DRIFTING = 0.3
+"""How far the irregular part deviates besides if c is 1, over the drift's deviation: totals that drift are irregular."""
 ODD, ODDER = 0.02, 5.0
 """The share of odd periods, and how many times as far their irregular part deviates."""
 HIDDEN = 0.3
@@ -149,34 +152,38 @@ class Model:
     def _apart(self) -> IntArray:
         return np.asarray(np.abs(self.number[:, None] - self.number))
 
-    def _root(self, theta: FloatArray, irregular: FloatArray) -> FloatArray:
+    def _irregular(self, theta: FloatArray) -> FloatArray:
+        """The variance of the irregular part: totals that drift far are irregular too."""
+        return np.asarray(np.exp(2 * theta[3]) * (self.irregular + DRIFTING**2 * np.exp(2 * theta[0])))
+
+    def _root(self, theta: FloatArray, odd: FloatArray) -> FloatArray:
         """Factor the covariance of y; its level has a deviation of 1, which is as good as unknown."""
-        a, length, b, c = np.exp(theta)
+        a, length, b, _ = np.exp(theta)
         lag = np.arange(self._apart.max() + 1)
         far = np.sqrt(3) * lag / length
         alike = SEASONAL[self.seasons] ** 2 * (lag % self.seasons == 0) if self.seasons else np.zeros(len(lag))
         found = (1 + a**2 * (1 + far) * np.exp(-far) + b**2 * alike)[self._apart]
-        found[np.diag_indices_from(found)] += c**2 * irregular + self.variance + 1e-10
+        found[np.diag_indices_from(found)] += odd * self._irregular(theta) + self.variance + 1e-10
         root: FloatArray = cho_factor(found, lower=True, overwrite_a=True, check_finite=False)[0]
         return root
 
-    def surprise(self, theta: FloatArray, irregular: FloatArray) -> float:
+    def surprise(self, theta: FloatArray, odd: FloatArray) -> float:
         """Minus the log of the posterior density of (log a, log l, log b, log c), but for a constant."""
         away = (theta - CENTRE) / WIDTH
         if np.abs(away).max() > FURTHEST:
             return float(1e8 + np.abs(away).sum())
         try:
-            root = self._root(theta, irregular)
+            root = self._root(theta, odd)
         except LinAlgError:
             return 1e8
         z = solve_triangular(root, self.y, lower=True, check_finite=False)
-        return float(z @ z / 2 + np.log(np.diag(root)).sum() + away @ away / 2)
+        return float(z @ z / 2 + np.log(np.diag(root)).sum() + _prior(away))
 
     def estimates(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, deviation and 95 % interval around the mean of y without its noise, over all that a, l, b, c may be."""
-        thetas, weights, irregular = self._posterior()
+        thetas, weights, odd = self._posterior()
         kept = weights > 1e-3 * weights.max()
-        parts = [self._given(theta, irregular) for theta in thetas[kept]]
+        parts = [self._given(theta, odd) for theta in thetas[kept]]
         share, mean, variance = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
         share = share * (weights[kept] / weights[kept].sum())[:, None]
         share, mean, variance = (each.reshape(-1, len(self.y)) for each in (share, mean, variance))
@@ -185,16 +192,16 @@ class Model:
         ends = [_quantile(p, share, mean - middle, np.sqrt(variance)) for p in (0.025, 0.975)]
         return middle, deviation, np.stack(ends)
 
-    def _given(self, theta: FloatArray, irregular: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _given(self, theta: FloatArray, odd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Probability, mean and variance for one theta if a period is usual (first row) and if it is odd (second).
 
         The others say that y_t, with its noise, is (K^-1 y)_t / (K^-1)_tt less than it is, and varies by 1 / (K^-1)_tt.
         """
-        inverse = cho_solve((self._root(theta, irregular), True), np.eye(len(self.y)), check_finite=False)
+        inverse = cho_solve((self._root(theta, odd), True), np.eye(len(self.y)), check_finite=False)
         alone = np.diag(inverse)
         unlike = inverse @ self.y / alone
-        c2 = np.exp(2 * theta[3]) * self.irregular
-        rest = np.maximum(1 / alone - self.variance - np.exp(2 * theta[3]) * irregular, 0)
+        c2 = self._irregular(theta)
+        rest = np.maximum(1 / alone - self.variance - odd * c2, 0)
         before = rest + np.stack([c2, ODDER**2 * c2])
         seen = before + self.variance + 1e-10
         logs = np.log([[1 - ODD], [ODD]]) - unlike**2 / seen / 2 - np.log(seen) / 2
@@ -208,17 +215,15 @@ class Model:
         """
         from scipy.optimize import minimize
 
-        irregular, middle = self.irregular, CENTRE
-        for most in (100, 60):
-            found = minimize(
-                self.surprise, middle, (irregular,), method="Nelder-Mead", options={"maxfev": most, "xatol": 0.05}
-            )
-            middle = found.x
-            odd = self._given(middle, irregular)[0][1]
-            irregular = self.irregular * (1 - odd + odd * ODDER**2)
+        odd, middle = np.ones(len(self.y)), CENTRE
+        for most, step in ((100, 1.0), (60, 0.3)):
+            corners = middle + step * np.vstack([np.zeros(len(WIDTH)), np.diag(WIDTH)])
+            options = {"maxfev": most, "xatol": 0.05, "initial_simplex": corners}
+            middle = minimize(self.surprise, middle, (odd,), method="Nelder-Mead", options=options).x
+            odd = 1 + (ODDER**2 - 1) * self._given(middle, odd)[0][1]
 
         def surprise(theta: FloatArray) -> float:
-            return self.surprise(theta, irregular)
+            return self.surprise(theta, odd)
 
         spread = _spread(surprise, middle)
         normal = stream(0, "service.smoothing").standard_normal((2, DRAWS, len(CENTRE)))
@@ -231,7 +236,12 @@ class Model:
             middle = weights @ theta
             seen = (theta - middle).T @ ((theta - middle) * weights[:, None])
             spread = trust * seen + (1 - trust) * spread + 1e-4 * np.eye(len(CENTRE))
-        return theta, weights, irregular
+        return theta, weights, odd
+
+
+def _prior(away: FloatArray) -> float:
+    """Minus the log of the prior's density, but for a constant. Its tails are heavy, so that clear data overrule it."""
+    return float((FREEDOM + 1) / 2 * np.log1p(away**2 / FREEDOM).sum())
 
 
 def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
