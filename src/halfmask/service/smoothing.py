@@ -53,7 +53,7 @@ FREEDOM = 4
 COMMON, PRODUCER, READING = 0.02, 0.35, 1.0
 """How far the irregular part of all, of a producer and of a reading deviates if c is 1, over the totals' size."""
 DRIFTING = 0.3
-"""How far the irregular part deviates besides if c is 1, over the drift's deviation: totals that drift are irregular."""
+"""The same over the deviation of the drift: totals that drift far are irregular too."""
 ODD, ODDER = 0.02, 5.0
 """The share of odd periods, and how many times as far their irregular part deviates."""
 HIDDEN = 0.3
