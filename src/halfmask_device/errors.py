@@ -18,7 +18,6 @@ translate this to their own spelling.
 """
 
 import re
-from typing import ClassVar
 
 OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 """Matches an option in a message: its name and, if given, the recommended value."""
@@ -27,17 +26,20 @@ OPTION = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]*))?`")
 class HalfmaskError(Exception):
     """Root of the exception tree.
 
-    ``code``     the kind of error: one word, for programs, the same in all versions
+    ``code``     what happened, for programs: the class's word and, if stated, a kind, such as `column.missing`
     ``message``  what happened
     ``hint``     the way out, if the message does not contain it
     ``fields``   Python names of the options concerned: the one given, or those that message and hint name
     ``place``    file, row or column, if known
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
-    def __init__(self, message: str, *, hint: str = "", field: str | None = None, place: str = "") -> None:
+    def __init__(
+        self, message: str, *, kind: str = "", hint: str = "", field: str | None = None, place: str = ""
+    ) -> None:
         super().__init__(message)
+        self.code = f"{type(self).code}.{kind}" if kind else type(self).code
         self.message, self.hint, self.place = message, hint, place
         named = (name for name, _ in OPTION.findall(f"{message} {hint}"))
         self.fields: tuple[str, ...] = (field,) if field else tuple(dict.fromkeys(named))
