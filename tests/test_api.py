@@ -18,8 +18,8 @@ def test_every_command_and_every_result_is_there() -> None:
 def test_mask_writes_the_same_reports_again(tmp_path: Path) -> None:
     (tmp_path / "readings.csv").write_text("time,value\n1,0.5\n2,0.7\n")
     first = {"state": tmp_path / "device", "setting": "laplace:0.5", "low": "0", "high": "10"}
-    assert halfmask.mask(tmp_path / "readings.csv", tmp_path / "one.csv", **first) == 2
-    assert halfmask.mask(tmp_path / "readings.csv", tmp_path / "two.csv", state=tmp_path / "device") == 2
+    assert halfmask.mask(tmp_path / "readings.csv", output=tmp_path / "one.csv", **first) == 2
+    assert halfmask.mask(tmp_path / "readings.csv", output=tmp_path / "two.csv", state=tmp_path / "device") == 2
     masked = (tmp_path / "one.csv").read_text()
     assert masked == (tmp_path / "two.csv").read_text()
     assert masked != (tmp_path / "readings.csv").read_text()
@@ -29,9 +29,9 @@ def test_mask_leaves_no_half_file(tmp_path: Path) -> None:
     (tmp_path / "readings.csv").write_text("time,value\n1,0.5\n2,secret\n")
     first = {"state": tmp_path / "device", "setting": "laplace:0.5", "low": "0", "high": "10"}
     with pytest.raises(halfmask.errors.ReadingError) as caught:
-        halfmask.mask(tmp_path / "readings.csv", tmp_path / "one.csv", **first)
+        halfmask.mask(tmp_path / "readings.csv", output=tmp_path / "one.csv", **first)
     assert "row 2" in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "one.csv").exists()
     with pytest.raises(SourceError, match=r"none.csv"):
-        halfmask.mask(tmp_path / "none.csv", tmp_path / "one.csv", **first)
+        halfmask.mask(tmp_path / "none.csv", output=tmp_path / "one.csv", **first)

@@ -120,12 +120,12 @@ def _first(folder: Path, asked: Asked) -> Terms:
         raise OptionError(f"{folder} has no terms yet: a range has two ends, name both `low` and `high`")
     menu = read_menu_settings(asked.menu) if asked.menu else _menu_at_hand(asked.setting)
     step = asked.step or STEP
-    widest = _widest(step)
-    lattice = Lattice(step, asked.low or f"-{widest}", asked.high or widest)
+    farthest = widest(step)
+    lattice = Lattice(step, asked.low or f"-{farthest}", asked.high or farthest)
     return Terms(_chosen(asked.setting, menu), lattice, menu, COLUMNS | {**asked.columns})
 
 
-def _widest(step: str) -> str:
+def widest(step: str) -> str:
     """Return the largest multiple of the step within `WIDEST`; `Lattice` raises the error for an invalid step."""
     try:
         return str(Decimal(step) * max(WIDEST // Decimal(step), Decimal(1)))

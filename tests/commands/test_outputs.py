@@ -66,7 +66,7 @@ def test_python_refuses_it_too(folder: Path) -> None:
     with pytest.raises(OptionError, match=r"reads the same file, .*src\.csv, and would destroy it"):
         halfmask.profile(folder / "src.csv", folder / "link.csv")
     with pytest.raises(OptionError, match="would destroy it"):
-        halfmask.mask(str(folder / "src.csv"), str(folder / "src.csv"), state=folder / "mine")
+        halfmask.mask(str(folder / "src.csv"), output=str(folder / "src.csv"), state=folder / "mine")
 
 
 def test_what_is_not_read_may_be_written_over(folder: Path) -> None:

@@ -113,7 +113,7 @@ def test_rows_before_the_limit_go_out_each_time_and_are_charged_once(tmp_path: P
     written = []
     for name in ("one.csv", "two.csv"):
         with pytest.raises(StoppedError, match="row 9, column time"):
-            mask(source, tmp_path / name, state=folder)
+            mask(source, output=tmp_path / name, state=folder)
         written.append((tmp_path / name).read_text().splitlines())
     assert written[0] == written[1]
     assert len(written[0]) == 1 + 8

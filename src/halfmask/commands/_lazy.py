@@ -5,6 +5,7 @@ A program that lists or runs one command does not wait for the others.
 
 import ast
 import functools
+import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -36,7 +37,15 @@ def listed(name: str) -> tuple[str, str]:
 
 
 def warned(run: Callable[..., None]) -> Callable[..., None]:
-    """Return the command, followed by the warnings of the menu that it read."""
+    """Return the command, followed by the warnings of the menu that it read.
+
+    It may be called without any option if every option has a default.
+    """
+    signature = inspect.signature(run)
+    kind = signature.parameters["options"].annotation
+    if not any(each.default is each.empty for each in inspect.signature(kind).parameters.values()):
+        first, *others = signature.parameters.values()
+        signature = signature.replace(parameters=[first.replace(default=kind()), *others])
 
     @functools.wraps(run)
     def called(*args: Any, **kwargs: Any) -> None:
@@ -51,4 +60,5 @@ def warned(run: Callable[..., None]) -> Callable[..., None]:
             for warning in read_menu(menu).warnings():
                 note(warning)
 
+    called.__signature__ = signature  # type: ignore[attr-defined]
     return called

@@ -220,10 +220,7 @@ def _counts(reports: str) -> Sequence[int]:
         ) from error
 
 
-DEFAULTS = Audit()
-
-
-def main(options: Audit = DEFAULTS, *, json: Flag = False) -> None:
+def main(options: Audit, *, json: Flag = False) -> None:
     """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
 
     Parameters

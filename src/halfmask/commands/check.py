@@ -76,10 +76,7 @@ def check(options: Check) -> "list[Cancellation]":
     ]
 
 
-DEFAULTS = Check()
-
-
-def main(options: Check = DEFAULTS, *, json: Flag = False) -> None:
+def main(options: Check, *, json: Flag = False) -> None:
     """Does noise cancel? The conditions of the paper's theorem 1, tried on an aggregate and a mechanism.
 
     Parameters

@@ -95,10 +95,8 @@ def demo(options: Demo) -> Path:
 
 WORDS = {"optimize": {"unit": "kW"}}
 
-DEFAULTS = Demo()
 
-
-def main(options: Demo = DEFAULTS) -> None:
+def main(options: Demo) -> None:
     """A synthetic panel through all steps: profile, study, menu, offer, mixes, audits, leaflet, sharing, report."""
     folder = Path(options.folder)
     options.check()

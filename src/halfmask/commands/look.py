@@ -58,10 +58,7 @@ def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
     return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)
 
 
-NOTHING_SAID = Look()
-
-
-def main(options: Look = NOTHING_SAID) -> None:
+def main(options: Look) -> None:
     """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
     from halfmask.commands._phrases import phrase  # it reads the commands, of which this is one
 

@@ -3,15 +3,18 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
 from halfmask.commands._output import note
-from halfmask.errors import SourceError, StoppedError
+from halfmask.errors import OptionError, ReadingError, SourceError, StoppedError
+
+if TYPE_CHECKING:
+    from halfmask.arrays import FloatArray
 
 GROUP = "Share: device"
 
@@ -21,14 +24,14 @@ _InPython = Annotated[Any, Parameter(parse=False, show=False)]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Mask(Options):
-    """Options of `mask`. Numbers are texts, so that they are exact.
+    """Options of `mask`. Step, low and high are texts, so that they are exact.
 
     Parameters
     ----------
     source
-        A CSV of readings, or an open binary stream; the command line reads standard input.
+        A CSV of readings, an open binary stream, or an array of readings. The command line reads standard input.
     output
-        The file to write, or an open binary stream; the command line writes to standard output.
+        The file to write, or an open binary stream. The command line writes to standard output.
     state
         Folder of this device's secret, terms and memory: one for each producer. Keep it, and keep it private.
     setting
@@ -51,16 +54,18 @@ class Mask(Options):
         Share by another setting, menu or columns from here on.
     revise
         Report another value for a time that was reported already: one more look at the true value, which is counted.
+    rng
+        A numpy.random.Generator, to simulate the masking of an array.
     tell
-        Hears what should be known.
+        Receives notes for the user.
     """
 
-    positional: ClassVar[tuple[str, ...]] = ("source", "output")
+    positional: ClassVar[tuple[str, ...]] = ("source", "setting")
 
     _: KW_ONLY
     source: _InPython = None
     output: _InPython = None
-    state: AnyPath
+    state: Annotated[AnyPath | None, Parameter(required=True)] = None
     setting: str | None = None
     menu: AnyPath | None = None
     step: str | None = None
@@ -71,28 +76,55 @@ class Mask(Options):
     sensor: str | None = None
     change: Flag = False
     revise: Flag = False
+    rng: _InPython = None
     tell: Teller = None
 
+    @property
+    def of_array(self) -> bool:
+        """Whether an array is masked, and not a file or a stream."""
+        return self.source is not None and not isinstance(self.source, str | Path) and not hasattr(self.source, "read")
+
     def check(self) -> None:
-        """A stream has no place to check."""
+        """Check that an array comes without a device, and a file with the folder of its device."""
         if isinstance(self.output, str | Path):
             super().check()
+        if not self.of_array:
+            if self.rng is not None:
+                raise OptionError("a device draws its own noise: a generator is for arrays", field="rng")
+            if self.state is None:
+                raise OptionError("a device masks a file: name its folder, `state`")
+            return
+        given = {each.name for each in fields(self) if getattr(self, each.name) is not each.default}
+        if self.setting is None:
+            raise OptionError("an array is masked by a setting: name it", field="setting")
+        taken = {"source", "setting", "tell", *(("step", "low", "high") if self.rng is None else ("rng",))}
+        if unused := [f"`{name}`" for name in sorted(given - taken)]:
+            raise OptionError(f"leave out {', '.join(unused)}: an array is masked without them", kind="array")
 
 
 @command(Mask)
-def mask(options: Mask) -> int:
-    """Mask one producer's readings on that producer's own device; gives how many rows.
+def mask(options: Mask) -> "int | FloatArray":
+    """Mask one producer's readings: of a file on the producer's device, or of an array.
 
-    Terms are remembered in ``state``. For single readings see `halfmask_device.Producer`.
+    A file gives the number of rows. The terms are stored in the folder ``state``, and the same reading always gives the
+    same report. For single readings see `halfmask_device.Producer`.
+
+    An array, a sequence or a series of numbers gives an array of reports, without a folder: each call draws new noise.
+    By default the noise comes from the device's exact sampler and the operating system's entropy, and reports lie on
+    the lattice of ``step`` (0.001), ``low`` and ``high``. With ``rng`` it is drawn from the continuous law, as
+    `evaluate` does: any setting works, and the result can be repeated, so use it for simulation only. NaN and infinite
+    readings are missing values; their reports are NaN.
     """
+    if options.of_array:
+        return _masked_array(options)
     from halfmask_device import Asked, Producer, agree, mask_csv
 
     with _streams(options) as (source, target):
         columns = {role: getattr(options, role) for role in ("time", "value", "sensor") if getattr(options, role)}
         menu = None if options.menu is None else Path(options.menu)
         asked = Asked(options.setting, menu, options.step, options.low, options.high, columns)
-        terms = agree(Path(options.state), asked, change=options.change)
-        producer = Producer(terms.setting_text, terms.lattice, options.state, revise=options.revise)
+        terms = agree(Path(options.state or ""), asked, change=options.change)
+        producer = Producer(terms.setting_text, terms.lattice, options.state or "", revise=options.revise)
         if options.tell and not terms.published:
             options.tell("no range is published, so guarantees mean nearly nothing: name `low` and `high` on first use")
         if options.tell and terms.setting_text == "none":
@@ -107,6 +139,32 @@ def mask(options: Mask) -> int:
     if stopped:
         raise stopped
     return rows
+
+
+def _masked_array(options: Mask) -> "FloatArray":
+    """Return the reports of an array: reading plus noise, in the readings' unit."""
+    import numpy as np
+
+    from halfmask.mechanisms.setting import PrivacySetting
+    from halfmask_device import Lattice, noise
+    from halfmask_device.terms import STEP, widest
+
+    try:
+        readings = np.array(options.source, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ReadingError("the array holds something that is not a number", kind="array") from error
+    present, setting = np.isfinite(readings), str(options.setting)
+    reports = np.full(readings.shape, np.nan)
+    if options.rng is not None:
+        reports[present] = PrivacySetting.parse(setting).mask(readings[present], options.rng)
+        return reports
+    step = str(STEP if options.step is None else options.step)
+    low, high = (end if end is None else str(end) for end in (options.low, options.high))
+    lattice = Lattice(step, low or f"-{widest(step)}", high or widest(step))
+    steps = np.array([lattice.steps(each) for each in readings[present].tolist()], dtype=np.float64)
+    steps += noise(setting, lattice, steps.size)
+    reports[present] = steps * lattice.unit.numerator / lattice.unit.denominator
+    return reports
 
 
 @contextmanager

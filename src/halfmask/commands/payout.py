@@ -61,10 +61,7 @@ def payout(options: Payout) -> tuple[Owed, ...]:
     return found
 
 
-DEFAULTS = Payout()
-
-
-def main(options: Payout = DEFAULTS) -> None:
+def main(options: Payout) -> None:
     """What producers are owed, as CSV: campaign, producer, amount, currency."""
     found = payout(options)
     if options.output is None:

@@ -69,10 +69,7 @@ def profile(options: ProfileOptions) -> "Profile":
     return made
 
 
-NOTHING_SAID = ProfileOptions()
-
-
-def main(options: ProfileOptions = NOTHING_SAID, *, dry_run: Flag = False) -> None:
+def main(options: ProfileOptions, *, dry_run: Flag = False) -> None:
     """Readings to a profile: the compact file that every later step works from.
 
     Parameters

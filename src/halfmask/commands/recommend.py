@@ -110,10 +110,7 @@ def parse_rewards(text: str) -> dict[str, float]:
     return paid
 
 
-DEFAULTS = Recommend()
-
-
-def main(options: Recommend = DEFAULTS) -> None:
+def main(options: Recommend) -> None:
     """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine."""
     found = recommend(options)
     if isinstance(found, list):

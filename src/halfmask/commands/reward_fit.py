@@ -203,10 +203,7 @@ def _number(path: Any, number: int, name: str, text: str) -> float:
     return value
 
 
-DEFAULTS = RewardFit()
-
-
-def main(options: RewardFit = DEFAULTS) -> None:
+def main(options: RewardFit) -> None:
     """What producers choose at which rewards, learned from what they chose."""
     found = reward_fit(replace(options, tell=note))
     model = found.model

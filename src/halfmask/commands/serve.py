@@ -129,10 +129,7 @@ def serve(options: Serve) -> str | None:
     return None
 
 
-DEFAULTS = Serve()
-
-
-def main(options: Serve = DEFAULTS) -> None:
+def main(options: Serve) -> None:
     """The live service: masked reports in, aggregates with error bars out. SIGTERM or Ctrl-C ends it cleanly."""
     if options.mqtt_acl:
         print(serve(options), end="")
@@ -154,7 +151,7 @@ def _say_token(token: str | None, options: Serve) -> None:
         note("the tables are up to date; the operator's token stays as it is")
         return
     print(token)
-    db = "" if options.db == DEFAULTS.db else f" --db {_without_password(options.db)}"
+    db = "" if options.db == Serve.db else f" --db {_without_password(options.db)}"
     note("this is the operator's token; it is shown once and not stored. Keep it, then serve:")
     note(f"  halfmask serve{db}")
 

@@ -317,10 +317,7 @@ def write_rows(rows: "list[dict[str, Any]]", output: "AnyPath") -> None:
         writer.writerows(rows)
 
 
-DEFAULTS = Simulate()
-
-
-def main(options: Simulate = DEFAULTS) -> None:
+def main(options: Simulate) -> None:
     """A population of producers and a consumer against a live service: what was worked out, put to the proof."""
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
     with live_rows(heads, options.days) as add:

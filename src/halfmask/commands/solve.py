@@ -87,10 +87,7 @@ def solve(options: Solve) -> "Solved":
     return strongest(error, options.producers, question, people, menu=menu)
 
 
-DEFAULTS = Solve()
-
-
-def main(options: Solve = DEFAULTS) -> None:
+def main(options: Solve) -> None:
     """Noise for a promise: the least of each mechanism that keeps it; or the strongest promise that keeps an error."""
     found = solve(options)
     asked = found.question.words()
