@@ -4,7 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.figures.heatmaps import HeatMaps, percent
-from halfmask.figures.menu import MenuSamples
+from halfmask.figures.menu_samples import MenuSamples
 from halfmask.menus.menu import Menu
 from reproduction.claim import ROUNDING, ClaimFinding, found, judged
 

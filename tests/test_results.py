@@ -11,8 +11,8 @@ import halfmask
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.pages.page import table
-from halfmask.pages.results import told as rows_of
+from halfmask.pages.page_parts import table
+from halfmask.pages.result_tables import told as rows_of
 from halfmask.results import Result
 
 SETTINGS = ("laplace:0.3", "laplace:0.6", "sine:0,0.6", "gaussian:0.2", "none")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-DRAWERS, PAGES = "halfmask.figures.results", "halfmask.pages.results"
+DRAWERS, PAGES = "halfmask.figures.result_figures", "halfmask.pages.result_tables"
 """Where results are drawn and put into words. These rooms stand after this one: they are found by name, as plug-ins."""
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from halfmask.audits.audit import audit_menu, reports_of
 from halfmask.audits.card import CURVE, ReportCard, StepAudited
-from halfmask.audits.device import audit_device, refused
-from halfmask.audits.tables import card_notes, card_rows, percent
-from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.audits.card_sentences import Alternative, sentence, warnings
+from halfmask.audits.card_table import card_notes, card_rows, percent
+from halfmask.audits.device_audit import audit_device, refused
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score, noise_std

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import IntArray
-from halfmask.audits.empirical import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, fit
+from halfmask.audits.sampler_audit import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, fit
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.audits.least_noise import Quietest, Reconstruction, reconstruction_floor, reconstruction_of
-from halfmask.audits.limit import pieces, tabulated
+from halfmask.audits.quietest_law import Quietest, Reconstruction, reconstruction_floor, reconstruction_of
+from halfmask.audits.score_limit import pieces, tabulated
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.floor import louder
+from halfmask.menus.attack_floor import louder
 from halfmask.menus.menu import noise_std
 from halfmask.protection.attacks.reconstruction import lattice_errors
 from tests.choice.cases import homes, menu

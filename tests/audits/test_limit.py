@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask.audits.limit import AllReadings, LimitLaw, closeness, few_pieces, pieces, tabulated
+from halfmask.audits.score_limit import AllReadings, LimitLaw, closeness, few_pieces, pieces, tabulated
 from halfmask.commands.evaluate import evaluate
 from halfmask.commands.profile import profile
 from halfmask.errors import OptionError

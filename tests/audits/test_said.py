@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from halfmask.audits.card import ReportCard
-from halfmask.audits.tables import card_notes, card_rows
-from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.audits.card_sentences import Alternative, sentence, warnings
+from halfmask.audits.card_table import card_notes, card_rows
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.guarantees.guarantee import guarantee

@@ -33,7 +33,7 @@ from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
-from halfmask.menus.public import public_summary
+from halfmask.menus.public_summary import public_summary
 from tests.choice.cases import homes, menu
 from tests.evaluation.direct_cases import Case, household
 from tests.menus.cases import QUESTION, street, studied
@@ -294,7 +294,7 @@ def test_what_is_stated_of_held_out_users_is_calibrated(kind: str, monkeypatch: 
         up, down = rng.geometric(1 - np.exp(-1 / scale), (2, len(votes)))
         return votes + up - down
 
-    monkeypatch.setattr("halfmask.menus.public._noised", noised)
+    monkeypatch.setattr("halfmask.menus.public_summary._noised", noised)
     true, scores = stated_of_held_out(kind)
     for setting, truth in enumerate(true[:-1]):
         stated = np.array([middle(each)[setting] for each in scores])

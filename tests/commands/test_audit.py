@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from halfmask.commands._output import print_rows
-from halfmask.figures.inputs import read_inputs
+from halfmask.figures.results_folder import read_inputs
 from halfmask.menus.menu import read_menu, write_menu
 from halfmask.pages.report import page_of
 from tests.commands.program import halfmask

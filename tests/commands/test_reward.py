@@ -12,9 +12,9 @@ import pytest
 import halfmask
 from halfmask.errors import OptionError, SourceError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.rewards.market import Isoline
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.schedule import bound_told, honesty_told
+from halfmask.rewards.reward_schedule import bound_told, honesty_told
 from tests.choice.cases import homes, menu
 from tests.commands.program import halfmask as run
 

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from halfmask.commands._repeat import command_of
+from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer
-from halfmask.pages.explore.server import ExploreServer
 from tests.browser import PATIENCE, launched
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from playwright.sync_api import Browser, Page, expect
 
 from halfmask.choice.mix import mix, parse_shares
-from halfmask.figures.paper import paper_menu, paper_name
+from halfmask.figures.paper_names import paper_menu, paper_name
 from halfmask.menus.menu import Menu, read_menu
 from halfmask.menus.optimize import optimize
+from halfmask.pages.explore.explore_page import write_alone
+from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer
-from halfmask.pages.explore.pages import write_alone
-from halfmask.pages.explore.server import ExploreServer
 from halfmask.profiles.store import load_profile
 from tests.explore.conftest import Opened, opened
 from tests.pages.studies import FIGURES

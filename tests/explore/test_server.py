@@ -15,15 +15,15 @@ import pytest
 from halfmask.choice.mix import mix
 from halfmask.errors import RunError
 from halfmask.evaluation.scores import Weights
-from halfmask.figures.inputs import read_inputs
-from halfmask.figures.paper import paper_name
-from halfmask.figures.samples import read_samples
+from halfmask.figures.paper_names import paper_name
+from halfmask.figures.results_folder import read_inputs
+from halfmask.figures.study_samples import read_samples
 from halfmask.menus.menu import read_menu
 from halfmask.menus.optimize import optimize
+from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer, rescored
-from halfmask.pages.explore.options import MenuOptions
-from halfmask.pages.explore.protected import Protecting
-from halfmask.pages.explore.server import ExploreServer
+from halfmask.pages.explore.menu_options import MenuOptions
+from halfmask.pages.explore.view_protection import Protecting
 from halfmask.pages.first_page import epsilon, percent
 from halfmask.profiles.store import load_profile
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.figures.inputs import Inputs
+from halfmask.figures.results_folder import ResultsFolder
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.offer import offer
 from halfmask.pages.explore.explorer import typed
-from halfmask.pages.explore.protected import Protecting
+from halfmask.pages.explore.view_protection import Protecting
 from halfmask.pages.first_page import percent
 from halfmask.protection.evidence import evidence_from_panel
 from tests.menus.cases import QUESTION, street, studied
@@ -29,11 +29,11 @@ def test_a_space_does_for_the_colon(text: str, wanted: str) -> None:
 
 
 @cache
-def offered() -> Inputs:
+def offered() -> ResultsFolder:
     """The street's offer, whose levels say who is recognised."""
     seen = evidence_from_panel(street().panel, street().profile)
     made = offer(street().profile, studied(), question=QUESTION, evidence=seen).menu
-    return Inputs(Path("street"), "street", street().profile, None, None, None, None, offer=made)
+    return ResultsFolder(Path("street"), "street", street().profile, None, None, None, None, offer=made)
 
 
 def test_protection_names_guess_epsilon_change_window_and_delta() -> None:

@@ -16,9 +16,9 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights, privacy
 from halfmask.mechanisms.grid import grid
 from halfmask.menus.compare import EDGE, Compared, compare
-from halfmask.menus.difference import ObjectiveDifference
+from halfmask.menus.menu_scale import FRESH, afresh, evaluated
+from halfmask.menus.objective_difference import ObjectiveDifference
 from halfmask.menus.optimize import optimize
-from halfmask.menus.placed import FRESH, afresh, evaluated
 from tests.choice.cases import TOP, as_read, samples, study_of
 from tests.menus.cases import street, studied
 

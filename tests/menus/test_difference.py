@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halfmask.menus.difference import ObjectiveDifference, UtilitySamples, difference, objective
+from halfmask.menus.objective_difference import ObjectiveDifference, UtilitySamples, difference, objective
 
 SIZES = np.repeat([50, 100, 200, 400], 10)
 

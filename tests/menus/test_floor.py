@@ -11,10 +11,9 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.floor import Floor, louder, parse_floor, refine_above
-from halfmask.menus.menu import Menu, menu_json, noise_std, read_menu, write_menu
+from halfmask.menus.attack_floor import Floor, louder, parse_floor, refine_above
+from halfmask.menus.menu import Menu, brief, menu_json, noise_std, read_menu, write_menu
 from halfmask.menus.optimize import optimize
-from halfmask.menus.words import brief
 from tests.choice.cases import as_read, homes
 
 COARSE = "laplace:b=0.05..1.5/0.29;sine:k=1,values=0.3|0.75|1.2"

@@ -10,26 +10,27 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.audits.audit import audit_menu
-from halfmask.audits.least_noise import reconstruction_floor
-from halfmask.audits.verdict import HIGH_SCORE
+from halfmask.audits.card_sentences import HIGH_SCORE
+from halfmask.audits.quietest_law import reconstruction_floor
 from halfmask.choice.mix import mix
 from halfmask.choice.personal import population_prior
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
-from halfmask.figures.inputs import Inputs
+from halfmask.figures.results_folder import ResultsFolder
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.demands import Demand
 from halfmask.menus.menu import Menu, menu_json, read_menu, write_menu
+from halfmask.menus.menu_requirements import Demand
+from halfmask.menus.menu_scale import OUTSIDE
+from halfmask.menus.menu_table import protection_cells
 from halfmask.menus.offer import Offer, least_laplace, offer, offer_notes, offer_rows
 from halfmask.menus.optimize import optimize
-from halfmask.menus.placed import OUTSIDE
-from halfmask.menus.promise import Question
-from halfmask.menus.public import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
-from halfmask.menus.scored import AnyStudy
+from halfmask.menus.public_summary import HIGHEST, LOWEST, VOTE, PublicSummary, _told, _votes, public_summary
+from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import least_noise
-from halfmask.menus.words import producers_needed, protection_cells, total_error, usual_error
+from halfmask.menus.study_scores import AnyStudy
+from halfmask.menus.total_error import producers_needed, total_error, usual_error
 from halfmask.pages.first_page import danger, offer_section
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.build import build_profile
@@ -244,7 +245,7 @@ def test_where_a_few_empty_periods_decide_the_mean_the_median_says_how_many_prod
         assert by_mean > 50, "the check can fail"
     enough = [each.id for each in found.settings[:-1] if each.needed is not None and each.needed <= 50]
     assert enough
-    page = offer_section(Inputs(Path("trial"), "trial", homes, None, None, None, None, None, found))
+    page = offer_section(ResultsFolder(Path("trial"), "trial", homes, None, None, None, None, None, found))
     assert f"offer {', '.join(enough)} of the table" in page
     assert "so the median decides" in page
     assert any("so the median decides" in told for told in offer_notes(found))
@@ -292,10 +293,10 @@ def test_all_that_is_told_of_readings_has_passed_the_noise(monkeypatch: pytest.M
     """Where the noise says the same whatever the votes are, so does the summary: of other readings, at other times."""
     other = household(users=200, days=4, step=6, zeros=0.4).profile
     exact = _votes(street().profile)
-    monkeypatch.setattr("halfmask.menus.public._noised", lambda votes, _: votes)
+    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: votes)
     assert public_summary(other) != public_summary(street().profile), "the check can fail"
     told = {len(votes): votes for votes in (exact[0], np.array([exact[1]]), exact[2])}
-    monkeypatch.setattr("halfmask.menus.public._noised", lambda votes, _: told[len(votes)])
+    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: told[len(votes)])
     assert public_summary(other) == public_summary(street().profile)
 
 
@@ -307,7 +308,7 @@ def test_the_scales_of_the_noise_spend_epsilon_and_no_more(monkeypatch: pytest.M
         spent.append((1 if len(votes) == 1 else 2) * VOTE / scale)
         return votes
 
-    monkeypatch.setattr("halfmask.menus.public._noised", noised)
+    monkeypatch.setattr("halfmask.menus.public_summary._noised", noised)
     assert public_summary(street().profile, 0.7) is not None
     assert len(spent) == 3
     assert sum(spent) == pytest.approx(0.7)
@@ -338,7 +339,7 @@ def test_the_public_summary_is_close_and_never_the_same() -> None:
 
 def test_votes_that_drown_in_the_noise_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the noise itself, which once in 200 times lifts ten votes above the bar."""
-    monkeypatch.setattr("halfmask.menus.public._noised", lambda votes, _: votes)
+    monkeypatch.setattr("halfmask.menus.public_summary._noised", lambda votes, _: votes)
     profile = street().profile
     assert public_summary(profile.subset(profile.labels[:10])) is None
     assert public_summary(profile) is not None

@@ -16,10 +16,12 @@ from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.accepted import refusal, takes
+from halfmask.menus.device_refusal import refusal, takes
+from halfmask.menus.masked_range import noise_quantile, shown
+from halfmask.menus.menu_table import InWords, menu_rows, menu_words
 from halfmask.menus.optimize import optimize, pareto_front
-from halfmask.menus.promise import typical_reading
-from halfmask.menus.words import InWords, menu_rows, menu_words, noise_quantile, shown, total_error
+from halfmask.menus.setting_protection import typical_reading
+from halfmask.menus.total_error import total_error
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import law_of
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of

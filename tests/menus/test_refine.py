@@ -14,10 +14,10 @@ from halfmask.evaluation.sampling import draw_subsets
 from halfmask.evaluation.scores import Constraint, passing, privacy, utility
 from halfmask.mechanisms.grid import Grid, grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.accepted import takes
-from halfmask.menus.bench import Bench
-from halfmask.menus.difference import objective
+from halfmask.menus.candidate_scores import CandidateScores
+from halfmask.menus.device_refusal import takes
 from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.menus.objective_difference import objective
 from halfmask.menus.optimize import optimize
 from halfmask.menus.refine import Refined, refine
 from tests.choice.cases import as_read, homes
@@ -65,7 +65,7 @@ def test_refined_settings_are_what_evaluate_says_and_keep_the_bins_limits(coarse
 
 def test_a_setting_outside_its_limits_is_seen(coarse: Menu) -> None:
     entry = coarse.settings[0]
-    bench = Bench(entry.setting, homes().profile, draw_subsets(homes().profile, [10, 20, 30], 5, 7), coarse)
+    bench = CandidateScores(entry.setting, homes().profile, draw_subsets(homes().profile, [10, 20, 30], 5, 7), coarse)
     start = bench.entry(entry, entry.setting.parameters)
     weaker = bench.entry(entry, tuple(0.01 * p for p in entry.setting.parameters))
     assert start is not None
@@ -90,7 +90,7 @@ def test_no_setting_near_a_refined_one_is_much_better(refined: Refined) -> None:
     rng = np.random.default_rng(8)
     subsets = draw_subsets(homes().profile, [10, 20, 30], 5, 7)
     for each in refined.menu.settings[:-1]:
-        bench = Bench(each.setting, homes().profile, subsets, refined.menu)
+        bench = CandidateScores(each.setting, homes().profile, subsets, refined.menu)
         origin = np.array(each.setting.parameters)
         spread = np.repeat([0.02, 0.15, 0.4], 20)[:, None]
         near = bench.best_of(each, each, origin * np.exp(spread * rng.standard_normal((60, len(origin)))))

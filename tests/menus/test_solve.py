@@ -12,9 +12,9 @@ from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import noise_std
 from halfmask.menus.optimize import optimize
-from halfmask.menus.promise import Question
+from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import Solved, least_noise, promising, strongest
-from halfmask.menus.words import total_error
+from halfmask.menus.total_error import total_error
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guarantees.lattice import lattice_steps

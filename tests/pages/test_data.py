@@ -11,16 +11,16 @@ from halfmask.errors import FileFormatError
 from halfmask.evaluation.study import Study, write_study, write_summary
 from halfmask.figures.algorithm import algorithm_data, bin_edges
 from halfmask.figures.captions import heatmap_caption
-from halfmask.figures.distributions import cdf_data
+from halfmask.figures.equal_noise import NoiseCurve, difference, noise_data
+from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_data, percent
-from halfmask.figures.inputs import Inputs
 from halfmask.figures.interactive.heatmaps import heatmap_figure
-from halfmask.figures.menu import menu_samples, table_1
-from halfmask.figures.noise import NoiseCurve, difference, noise_data
-from halfmask.figures.samples import Samples, read_samples
+from halfmask.figures.menu_samples import menu_samples, table_1
+from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.study_samples import Samples, read_samples
 from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data, users_data
 from halfmask.menus.menu import Menu
-from halfmask.pages.summary import summary
+from halfmask.pages.summary_section import summary
 from tests.pages.studies import local, menu_of, mix_of, study_of
 
 USERS = [10, 10, 2000, 2000]
@@ -253,7 +253,7 @@ def test_scores_outside_the_studys_range_are_not_shown() -> None:
 
 def test_a_report_and_a_notebook_say_so_of_mixes_too() -> None:
     rows = [("A", 1.0, 1.3, 0.8), ("N", 0.75, 0.2, 0.9)]
-    inputs = Inputs(Path(), "hand", None, None, MENU, mix_of(rows), None)
+    inputs = ResultsFolder(Path(), "hand", None, None, MENU, mix_of(rows), None)
     told = plain_text(summary(inputs))
     assert "utility lies between 0.90 and 0.90 and privacy between 0.20 and 0.20" in told
     assert "1 of the tries lie outside the study's range and have no score" in told

@@ -10,10 +10,10 @@ import pytest
 
 from halfmask.commands.report import report
 from halfmask.errors import OptionError, SourceError
-from halfmask.figures.figures import DrawnFigure, Files, all_drawn
-from halfmask.figures.inputs import read_inputs
+from halfmask.figures.drawing_process import DrawingProcess
+from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn
 from halfmask.figures.registry import drawings
-from halfmask.figures.second import SecondProcess
+from halfmask.figures.results_folder import read_inputs
 from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, looks, save
 from tests.pages.studies import FIGURES
 
@@ -80,14 +80,14 @@ def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
 
-def some_drawn(made: Path, files: Files, second: SecondProcess | None) -> list[DrawnFigure]:
+def some_drawn(made: Path, files: Files, second: DrawingProcess | None) -> list[DrawnFigure]:
     return all_drawn([each for each in drawings(read_inputs(made)) if each.name in ("users", "noise")], files, second)
 
 
 def test_both_processes_draw_the_same_bytes(made: Path, tmp_path: Path) -> None:
     heads = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
     alone, two = (Files(tmp_path / name, FORMATS) for name in ("alone", "two"))
-    with SecondProcess() as second:
+    with DrawingProcess() as second:
         assert some_drawn(made, alone, None) == some_drawn(made, two, second)
         assert second.call(os.getpid) != os.getpid()
     runs = [{path.name: path.read_bytes() for path in each.folder.iterdir()} for each in (alone, two)]
@@ -97,7 +97,7 @@ def test_both_processes_draw_the_same_bytes(made: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_second_process_cannot_draw_is_drawn_here(made: Path) -> None:
-    with SecondProcess() as second:
+    with DrawingProcess() as second:
         with pytest.raises(EOFError):
             second.call(os._exit, 1)
         assert [each.name for each in some_drawn(made, Files(), second)] == ["users", "noise"]
@@ -105,7 +105,7 @@ def test_what_the_second_process_cannot_draw_is_drawn_here(made: Path) -> None:
 
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     stack = ExitStack()
-    number = stack.enter_context(SecondProcess()).call(os.getpid)
+    number = stack.enter_context(DrawingProcess()).call(os.getpid)
     with pytest.raises(SourceError, match="is not a folder"), stack:
         report(tmp_path / "nowhere")
     with pytest.raises(ProcessLookupError):

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.audits.verdict import ALMOST
-from halfmask.figures.inputs import Inputs
+from halfmask.audits.card_sentences import ALMOST
+from halfmask.figures.results_folder import ResultsFolder
 from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
-from halfmask.menus.promise import Protection
-from halfmask.menus.words import total_error
+from halfmask.menus.setting_protection import Protection
+from halfmask.menus.total_error import total_error
 from halfmask.pages.first_page import LARGE, danger, offer_section, percent
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import evidence_from_panel, population_of
@@ -35,9 +35,9 @@ def signed() -> Menu:
 
 
 @cache
-def inputs() -> Inputs:
+def inputs() -> ResultsFolder:
     paper = optimize(studied("laplace:b=0.0002|0.05|0.5;sine:k=2,values=0.001|0.6"), profile=street().profile).menu
-    return Inputs(Path("street"), "street", street().profile, None, paper, None, None, None, signed())
+    return ResultsFolder(Path("street"), "street", street().profile, None, paper, None, None, None, signed())
 
 
 def cells(page: str) -> dict[str, list[str]]:
@@ -172,7 +172,7 @@ def test_nothing_is_claimed_for_all_settings(claim: str) -> None:
 
 
 def test_without_an_offer_there_is_nothing_to_sign() -> None:
-    none = Inputs(Path("street"), "street", street().profile, None, inputs().menu, None, None)
+    none = ResultsFolder(Path("street"), "street", street().profile, None, inputs().menu, None, None)
     page = offer_section(none)
     assert "nothing here to sign" in page
     assert 'class="danger"' in page

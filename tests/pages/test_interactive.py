@@ -12,14 +12,14 @@ import pytest
 
 from halfmask.errors import SettingError
 from halfmask.figures.algorithm import algorithm_data
-from halfmask.figures.distributions import cdf_data
+from halfmask.figures.equal_noise import noise_data
+from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, heatmap_data
-from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.interactive.cloud import MOST, cloud_data
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, layout
 from halfmask.figures.interactive.readings import MOST_PERIODS, readings_figure, shown_data, shown_figure
-from halfmask.figures.noise import noise_data
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
+from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import PALETTE, looks
 from halfmask.figures.trajectories import NEAR, trajectory_data, users_data
 from halfmask.mechanisms.setting import PrivacySetting
@@ -28,12 +28,12 @@ from tests.pages.studies import FIGURES as OF_A_FOLDER
 
 
 @pytest.fixture(scope="module")
-def inputs(made: Path) -> Inputs:
+def inputs(made: Path) -> ResultsFolder:
     return read_inputs(made)
 
 
 @pytest.fixture(scope="module")
-def figures(inputs: Inputs) -> dict[str, Interactive]:
+def figures(inputs: ResultsFolder) -> dict[str, Interactive]:
     return {each.name: each for each in interactive_figures(inputs)}
 
 
@@ -42,7 +42,7 @@ def traces(figure: Interactive, **wanted: Any) -> list[dict[str, Any]]:
     return [each for each in figure.traces if all(each.get(name) == value for name, value in wanted.items())]
 
 
-def test_every_drawn_figure_is_there_to_look_into(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_every_drawn_figure_is_there_to_look_into(inputs: ResultsFolder, figures: dict[str, Interactive]) -> None:
     drawn = {each.name: each for each in drawings(inputs)}
     assert set(figures) == set(drawn)
     for name, figure in figures.items():
@@ -65,7 +65,7 @@ def test_plotly_would_notice_a_wrong_figure(figures: dict[str, Interactive]) -> 
         go.Figure({"data": wrong})
 
 
-def test_distributions_are_those_that_are_drawn(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_distributions_are_those_that_are_drawn(inputs: ResultsFolder, figures: dict[str, Interactive]) -> None:
     assert inputs.samples is not None
     curves = cdf_data(inputs.samples)
     order = ("local_mean", "global_mean", "local_std", "global_std", "local_entropy", "global_entropy")
@@ -78,7 +78,9 @@ def test_distributions_are_those_that_are_drawn(inputs: Inputs, figures: dict[st
     assert figures["cdfs"].wide["xaxis5"]["title"]["text"] == "entropy (bits)"
 
 
-def test_noise_trajectories_and_users_are_those_that_are_drawn(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_noise_trajectories_and_users_are_those_that_are_drawn(
+    inputs: ResultsFolder, figures: dict[str, Interactive]
+) -> None:
     assert inputs.samples is not None
     assert inputs.of_menu is not None
     for mechanism, curve in noise_data(inputs.samples).items():
@@ -95,7 +97,7 @@ def test_noise_trajectories_and_users_are_those_that_are_drawn(inputs: Inputs, f
         assert (line["x"], line["y"]) == (pytest.approx(found.at), pytest.approx(found.median, rel=1e-5))
 
 
-def test_heat_maps_are_those_that_are_drawn(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_heat_maps_are_those_that_are_drawn(inputs: ResultsFolder, figures: dict[str, Interactive]) -> None:
     assert inputs.mix is not None
     assert inputs.menu is not None
     maps = heatmap_data(inputs.mix, inputs.menu)
@@ -151,7 +153,7 @@ def test_what_is_wide_lies_below_the_other_curves(figures: dict[str, Interactive
     assert widths == sorted(widths, reverse=True)
 
 
-def test_ellipses_reach_as_far_as_the_tenth_percentiles(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_ellipses_reach_as_far_as_the_tenth_percentiles(inputs: ResultsFolder, figures: dict[str, Interactive]) -> None:
     assert inputs.samples is not None
     assert inputs.menu is not None
     data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
@@ -180,7 +182,7 @@ def test_colours_are_those_of_the_drawn_figures(figures: dict[str, Interactive])
     assert users == list(PALETTE[: len(users)])
 
 
-def test_hovering_tells_the_setting(inputs: Inputs, figures: dict[str, Interactive]) -> None:
+def test_hovering_tells_the_setting(inputs: ResultsFolder, figures: dict[str, Interactive]) -> None:
     assert inputs.menu is not None
     (cloud,) = traces(figures["trajectories"], name="laplace", mode="markers")
     assert all(text.startswith("laplace:") for text in cloud["customdata"])
@@ -211,7 +213,7 @@ def test_overlapping_panels_would_be_noticed() -> None:
     assert made["height"] > 3 * 250
 
 
-def test_a_million_settings_are_thinned(inputs: Inputs) -> None:
+def test_a_million_settings_are_thinned(inputs: ResultsFolder) -> None:
     assert inputs.samples is not None
     count = 200_000
     privacy = np.random.default_rng(1).random(count)
@@ -230,7 +232,7 @@ def test_a_million_settings_are_thinned(inputs: Inputs) -> None:
     assert len(clouds["sine"].settings) > 30
 
 
-def test_thinning_is_told(figures: dict[str, Interactive], inputs: Inputs) -> None:
+def test_thinning_is_told(figures: dict[str, Interactive], inputs: ResultsFolder) -> None:
     assert inputs.samples is not None
     assert f"of {int(inputs.samples.kept.sum()):,} are drawn" in figures["trajectories"].caption
     long = MOST_PERIODS * 3
@@ -248,7 +250,7 @@ def test_parts_that_are_missing_leave_their_figures_out(made: Path, tmp_path: Pa
     assert names == ["trajectories", "noise", "cdfs", "readings"]
 
 
-def test_only_figures_asked_for_are_made(inputs: Inputs) -> None:
+def test_only_figures_asked_for_are_made(inputs: ResultsFolder) -> None:
     follow, stay = (
         [each.name for each in interactive_figures(inputs, follows_menu=following)] for following in (True, False)
     )

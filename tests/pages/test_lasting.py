@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.figures.inputs import read_inputs
-from halfmask.figures.lasting import LastingPromises, lasting_caption, lasting_data, lasting_figure
+from halfmask.figures.lasting_promises import LastingPromises, lasting_caption, lasting_data, lasting_figure
+from halfmask.figures.results_folder import read_inputs
 from halfmask.menus.menu import Menu
-from halfmask.menus.promise import reports_a_day
+from halfmask.menus.setting_protection import reports_a_day
 from halfmask.protection.guarantees.units import times
 from halfmask_device.decimals import SLACK
 from tests.said import incomplete, named

@@ -16,10 +16,10 @@ import pytest
 import halfmask
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.masked_range import shown
 from halfmask.menus.menu import Menu, write_menu
 from halfmask.menus.offer import offer
-from halfmask.menus.promise import Protection
-from halfmask.menus.words import shown
+from halfmask.menus.setting_protection import Protection
 from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
 from tests.browser import PATIENCE, launched
 from tests.commands.program import halfmask as program

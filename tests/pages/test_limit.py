@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
-from halfmask.figures.inputs import Inputs, read_inputs
-from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
+from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
+from halfmask.figures.limit_of_noise import LimitFigure, draw_limit, limit_caption, limit_data
+from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import INK, inline_svgs
 from halfmask.menus.menu import noise_std
 from halfmask.plain import from_plain, to_plain
 
 
 @pytest.fixture(scope="module")
-def inputs(made: Path) -> Inputs:
+def inputs(made: Path) -> ResultsFolder:
     return read_inputs(made)
 
 
 @pytest.fixture(scope="module")
-def data(inputs: Inputs) -> LimitFigure:
+def data(inputs: ResultsFolder) -> LimitFigure:
     found = limit_data(inputs.card, inputs.menu, inputs.samples)
     assert found is not None
     return found
@@ -84,13 +84,13 @@ def test_the_caption_has_the_figures_numbers(data: LimitFigure) -> None:
     assert told.endswith(".")
 
 
-def test_there_is_none_without_noise(inputs: Inputs) -> None:
+def test_there_is_none_without_noise(inputs: ResultsFolder) -> None:
     bare = replace(inputs.menu, settings=inputs.menu.settings[-1:])
     assert noise_at_equal_utility(bare, inputs.profile) is None
     assert limit_data(replace(inputs.card, noise=None), inputs.menu, inputs.samples) is None
 
 
-def test_without_a_study_the_trajectories_are_left_out(inputs: Inputs) -> None:
+def test_without_a_study_the_trajectories_are_left_out(inputs: ResultsFolder) -> None:
     found = limit_data(inputs.card, inputs.menu, None)
     assert found is not None
     assert found.bands == {}

@@ -10,15 +10,15 @@ import pytest
 from halfmask.commands._repeat import command_of
 from halfmask.commands.reward import reward
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.figures.figures import all_drawn
-from halfmask.figures.inputs import Inputs, read_inputs
-from halfmask.figures.pay import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_figure
+from halfmask.figures.drawn_figures import all_drawn
 from halfmask.figures.registry import drawings
+from halfmask.figures.results_folder import ResultsFolder, read_inputs
+from halfmask.figures.what_money_buys import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_figure
 from halfmask.files import write_page
-from halfmask.pages.pay import pay_section
+from halfmask.pages.pay_section import pay_section
 from halfmask.pages.report import page_of
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.schedule import Schedule
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.rewards.reward_schedule import Schedule
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def paid(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def inputs(paid: Path) -> Inputs:
+def inputs(paid: Path) -> ResultsFolder:
     return read_inputs(paid, command_of)
 
 
 @pytest.fixture(scope="module")
-def schedule(inputs: Inputs) -> Schedule:
+def schedule(inputs: ResultsFolder) -> Schedule:
     assert inputs.schedule is not None
     return inputs.schedule
 
@@ -49,7 +49,7 @@ def test_a_schedule_comes_back_from_its_file(paid: Path, schedule: Schedule) -> 
     assert Schedule.from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
 
 
-def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: Inputs, schedule: Schedule) -> None:
+def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: ResultsFolder, schedule: Schedule) -> None:
     told = pay_section(inputs)
     for id, paid in schedule.honest.rewards.items():
         assert f'<th scope="row">{id}</th>' in told
@@ -65,7 +65,7 @@ def test_the_section_has_rewards_honesty_and_who_takes_part(inputs: Inputs, sche
     assert "<li>A is outdone.</li>" in pay_section(replace(inputs, schedule=named))
 
 
-def test_the_section_says_of_which_menu_its_letters_are(inputs: Inputs, schedule: Schedule) -> None:
+def test_the_section_says_of_which_menu_its_letters_are(inputs: ResultsFolder, schedule: Schedule) -> None:
     assert inputs.paid is inputs.menu
     assert "for the settings of the paper&#39;s menu (here A is paper A)" in pay_section(inputs)
     assert inputs.offer is not None
@@ -87,7 +87,7 @@ def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:
     assert f"from within {100 * schedule.curve[0].within:.3g} %" in pay_caption(data)
 
 
-def test_the_report_shows_it_and_says_how_to_repeat_it(inputs: Inputs) -> None:
+def test_the_report_shows_it_and_says_how_to_repeat_it(inputs: ResultsFolder) -> None:
     drawn = [each for each in drawings(inputs) if each.name == "pay"]
     page = page_of(inputs, all_drawn(drawn))
     assert '<section id="pay"' in page

@@ -17,8 +17,8 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import Weights
 from halfmask.evaluation.study import write_study, write_summary
-from halfmask.figures.inputs import PARTS, read_inputs
 from halfmask.figures.registry import drawings
+from halfmask.figures.results_folder import PARTS, read_inputs
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import EmptyBin, Score, read_menu, write_menu

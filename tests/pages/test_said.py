@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from halfmask.pages import leaflet
-from halfmask.pages.card import protection_table, protection_words
+from halfmask.pages.protection_section import protection_table, protection_words
 from halfmask_device.decimals import SLACK
 from tests.audits.cards import card
 from tests.said import incomplete, named

@@ -12,11 +12,11 @@ from matplotlib.text import Text
 from halfmask.audits.audit import audit_menu
 from halfmask.commands._repeat import command_of
 from halfmask.errors import OptionError
-from halfmask.figures.inputs import Inputs, read_inputs
 from halfmask.figures.registry import drawings, interactive_figures
+from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.menus.menu import read_menu
 from halfmask.pages.report import page_of
-from halfmask.pages.summary import menu_section
+from halfmask.pages.summary_section import menu_section
 from halfmask.profiles.store import load_profile
 from tests.audits.cards import few_attacks
 
@@ -26,7 +26,7 @@ LETTER = re.compile(r"(?<![Pp]aper )\b(?:A\b(?! [a-z])|[B-E]\b(?! (?:very|light|
 
 
 @pytest.fixture(scope="module")
-def inputs(made: Path) -> Inputs:
+def inputs(made: Path) -> ResultsFolder:
     return read_inputs(made, command_of)
 
 
@@ -42,7 +42,7 @@ def audited(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_papers_settings_have_names_of_their_own_in_tables_and_mixes(inputs: Inputs) -> None:
+def test_the_papers_settings_have_names_of_their_own_in_tables_and_mixes(inputs: ResultsFolder) -> None:
     assert inputs.menu is not None
     assert inputs.card is not None
     assert inputs.mix is not None
@@ -63,7 +63,7 @@ def test_without_an_offer_letters_are_enough(made: Path, tmp_path: Path) -> None
     assert "paper A" not in page_of(alone, [])
 
 
-def test_no_figure_has_a_letter_that_could_be_of_either(inputs: Inputs) -> None:
+def test_no_figure_has_a_letter_that_could_be_of_either(inputs: ResultsFolder) -> None:
     for drawing in drawings(inputs):
         figure = drawing.draw()
         words = [text.get_text() for axes in figure.axes for text in axes.findobj(Text)]
@@ -81,7 +81,7 @@ def test_a_bare_letter_would_be_noticed() -> None:
     assert not LETTER.search("paper C, Paper D, A light blur, B very light blur")
 
 
-def test_an_offer_that_was_not_audited_is_said_to_be_so(inputs: Inputs) -> None:
+def test_an_offer_that_was_not_audited_is_said_to_be_so(inputs: ResultsFolder) -> None:
     told = unescape(page_of(inputs, [])).partition('id="protection"')[2].partition('<section id="data"')[0]
     assert "Setting by setting: the paper's menu" in told
     assert "Setting by setting: the offer" not in told

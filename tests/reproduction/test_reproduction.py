@@ -20,8 +20,8 @@ from halfmask.data.synth import synth
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import write_study
 from halfmask.figures.heatmaps import HeatMaps
-from halfmask.figures.menu import MenuSamples
-from halfmask.figures.samples import Samples, read_samples
+from halfmask.figures.menu_samples import MenuSamples
+from halfmask.figures.study_samples import Samples, read_samples
 from halfmask.menus.menu import read_menu
 from reproduction import corrections, heterogeneous, homogeneous
 from tests.pages.studies import local, menu_of, study_of

@@ -8,7 +8,7 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.rewards.bargain import Bargain, BargainRound, _reason, bargain
-from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.choice_model import ChoiceModel
 from tests.choice.cases import menu
 
 MODEL = ChoiceModel(0.0, 5.0, 1.0, spread=1.0)

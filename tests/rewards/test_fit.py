@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from scipy.stats import binom, chi2, norm
 
 from halfmask.errors import OptionError
-from halfmask.rewards.design import designed
-from halfmask.rewards.fit import OUT, REACH, Choices, Fit, _Likelihood, _scale, fit, grouped
-from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.rewards.reward_design import designed
+from halfmask.rewards.reward_fit import OUT, REACH, Choices, Fit, _Likelihood, _scale, fit, grouped
 from tests.statistics import FALSE_ALARM, mean_within
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])

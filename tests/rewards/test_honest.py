@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.rewards.honest import arbitrage, dominated, enough, least_ratios, repaired, repaired_whole, splits
+from halfmask.rewards.honest_prices import arbitrage, dominated, enough, least_ratios, repaired, repaired_whole, splits
 from tests.generated import cases
 from tests.statistics import share
 

@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.rewards.honest import arbitrage, enough, least_ratios, repaired
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.optimum import apart_within, cost_apart, own_rewards
-from halfmask.rewards.search import Problem, best, in_whole_units
-from halfmask.rewards.totals import AskedPanel, Point, budgets_of_curve, costliest, least_error, point, scanned
+from halfmask.rewards.asked_panel import AskedPanel, Point, budgets_of_curve, costliest, least_error, point, scanned
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.rewards.consumer_optimum import apart_within, cost_apart, own_rewards
+from halfmask.rewards.honest_prices import arbitrage, enough, least_ratios, repaired
+from halfmask.rewards.reward_search import Problem, best, in_whole_units
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 BENEFIT = np.array([1.0, 0.9, 0.6, 0.3, 0.1])

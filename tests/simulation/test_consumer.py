@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.totals import AskedPanel
+from halfmask.rewards.asked_panel import AskedPanel
+from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.consumer import ConsumerAgent
 from tests.statistics import FALSE_ALARM
 

@@ -18,9 +18,9 @@ from scipy.stats import t as student_t
 import halfmask
 from halfmask.commands.simulate import Simulate, Simulated, _outcome, panel, suspected, world_of
 from halfmask.errors import FileFormatError, OptionError, SourceError
-from halfmask.figures.simulated import read_days, simulated_caption, simulated_figure
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.totals import AskedPanel
+from halfmask.figures.simulated_days import read_days, simulated_caption, simulated_figure
+from halfmask.rewards.asked_panel import AskedPanel
+from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.service.instants import system_clock
 from halfmask.simulation.consumer import ConsumerAgent
 from halfmask.simulation.host import Host, hosted, no_script

@@ -9,15 +9,15 @@ from itertools import count
 
 from halfmask import __version__
 from halfmask.audits.card import CURVE, BestScore, CardAbout, ChangeAudited, ReportCard, SettingCard, StepAudited
-from halfmask.audits.device import audit_device, refused
-from halfmask.audits.families import noise_at_equal_utility
-from halfmask.audits.limit import AllReadings, Closeness, closeness, few_pieces, has_limit
-from halfmask.audits.verdict import Alternative, sentence, warnings
+from halfmask.audits.card_sentences import Alternative, sentence, warnings
+from halfmask.audits.device_audit import audit_device, refused
+from halfmask.audits.noise_at_equal_utility import noise_at_equal_utility
+from halfmask.audits.score_limit import AllReadings, Closeness, closeness, few_pieces, has_limit
 from halfmask.data.panel import Panel
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.promise import check_window, typical_reading
+from halfmask.menus.setting_protection import check_window, typical_reading
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks import ATTACKS, attack

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from halfmask.audits.empirical import EmpiricalAudit
-from halfmask.audits.families import FAMILIES, LIMIT, NoiseAtEqualUtility
-from halfmask.audits.limit import Closeness
-from halfmask.audits.verdict import Alternative
+from halfmask.audits.card_sentences import Alternative
+from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, NoiseAtEqualUtility
+from halfmask.audits.sampler_audit import EmpiricalAudit
+from halfmask.audits.score_limit import Closeness
 from halfmask.errors import FileFormatError, HalfmaskError
 from halfmask.evaluation.experiment import Experiment
 from halfmask.files import read_page, write_page

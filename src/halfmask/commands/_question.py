@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from halfmask.menus.promise import Question
+    from halfmask.menus.setting_protection import Question
     from halfmask.profiles.profile import Profile
 
 
@@ -18,7 +18,7 @@ def asked(
     step: float | None = None,
 ) -> "Question":
     """The question: a change of a typical reading's size in every reading of a day, unless said otherwise."""
-    from halfmask.menus.promise import Question, default_question
+    from halfmask.menus.setting_protection import Question, default_question
     from halfmask_device.terms import STEP
 
     if people is None:

@@ -15,15 +15,15 @@ from halfmask.commands.reward import Reward
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
-    from halfmask.figures.inputs import Inputs
+    from halfmask.figures.results_folder import ResultsFolder
 
 
-def command_of(inputs: "Inputs", part: str) -> str:
+def command_of(inputs: "ResultsFolder", part: str) -> str:
     """The command line that makes a part of the folder again, or for the first time."""
     return _options(inputs, part).command_line()
 
 
-def _options(inputs: "Inputs", part: str) -> Options:
+def _options(inputs: "ResultsFolder", part: str) -> Options:
     at = inputs.folder.resolve().name
     profile = f"{at}/{inputs.name if inputs.profile else 'data'}.profile"
     study, menu, mix, card = (f"{at}/{name}" for name in ("study.parquet", "menu.json", "mix.parquet", "card.json"))
@@ -54,7 +54,7 @@ def _options(inputs: "Inputs", part: str) -> Options:
     return ReportOptions(at)
 
 
-def _of_schedule(inputs: "Inputs") -> Mapping[str, Any]:
+def _of_schedule(inputs: "ResultsFolder") -> Mapping[str, Any]:
     asked = inputs.schedule.about.get("asked") if inputs.schedule else None
     if not isinstance(asked, Mapping):
         return {}
@@ -63,12 +63,12 @@ def _of_schedule(inputs: "Inputs") -> Mapping[str, Any]:
     return {**asked, "model": near}
 
 
-def _menu_paid(inputs: "Inputs") -> str:
+def _menu_paid(inputs: "ResultsFolder") -> str:
     """The file whose settings the schedule pays for."""
     return "offer.json" if inputs.offer is not None and inputs.paid is inputs.offer else "menu.json"
 
 
-def _source(inputs: "Inputs", at: str) -> str:
+def _source(inputs: "ResultsFolder", at: str) -> str:
     """The readings; a file that lies elsewhere is named without its folders."""
     from halfmask.data.options import Opening
 
@@ -78,7 +78,7 @@ def _source(inputs: "Inputs", at: str) -> str:
     return f"{at}/{name}" if (inputs.folder / name).exists() else name
 
 
-def _of_profile(inputs: "Inputs") -> Mapping[str, Any]:
+def _of_profile(inputs: "ResultsFolder") -> Mapping[str, Any]:
     if inputs.profile is None:
         return {}
     about = inputs.profile.about
@@ -88,7 +88,7 @@ def _of_profile(inputs: "Inputs") -> Mapping[str, Any]:
     return {"period": inputs.profile.period.text, **(policies if isinstance(policies, Mapping) else {})}
 
 
-def _of_study(inputs: "Inputs") -> Mapping[str, Any]:
+def _of_study(inputs: "ResultsFolder") -> Mapping[str, Any]:
     if inputs.samples is None:
         return {}
     about = inputs.samples.about
@@ -106,7 +106,7 @@ def _of_study(inputs: "Inputs") -> Mapping[str, Any]:
     return asked | ({"summary": True} if about.get("form") == "summary" else {})
 
 
-def _of_menu(inputs: "Inputs") -> Mapping[str, Any]:
+def _of_menu(inputs: "ResultsFolder") -> Mapping[str, Any]:
     """The menu of a page is chosen there and was never asked for by a command: then it tells by its own values."""
     from halfmask.evaluation.scores import Constraint, Weights
 

@@ -258,8 +258,8 @@ def _print_guarantee(found: "Guarantee") -> None:
 
 
 def _card(card: "ReportCard") -> None:
-    from halfmask.audits.tables import card_notes, card_rows
-    from halfmask.menus.words import brief
+    from halfmask.audits.card_table import card_notes, card_rows
+    from halfmask.menus.menu import brief
 
     print_rows(card_rows(card), "What each setting protects")
     for each in card.cards:

@@ -98,7 +98,7 @@ def choice_rows(found: "Choice") -> list[list[str]]:
 
 
 def _cells(each: "MenuSetting | None") -> list[str]:
-    from halfmask.menus.placed import OUTSIDE
+    from halfmask.menus.menu_scale import OUTSIDE
 
     if each is None:  # not a dash and "none", which is the setting that masks nothing
         return ["", "no setting fits", "", ""]

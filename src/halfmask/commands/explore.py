@@ -53,7 +53,7 @@ class Explore(Options):
 def explore(options: Explore) -> None:
     """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
     from halfmask.commands._repeat import command_of
-    from halfmask.pages.explore.serve import explore as serve
+    from halfmask.pages.explore.explore import explore as serve
 
     serve(
         options.folder,

@@ -81,7 +81,7 @@ def main(options: MixOptions, *, keep: float | None = None) -> None:
         Also say which mixes keep utility above this, and which of them is the most private.
     """
     from halfmask.choice.mix import keeping
-    from halfmask.menus.placed import score_words
+    from halfmask.menus.menu_scale import score_words
 
     with bar("dealing settings", options.repeats) as advance:
         made = mix(replace(options, advance=advance))

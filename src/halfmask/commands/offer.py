@@ -84,7 +84,7 @@ class OfferOptions(Options):
 @command(OfferOptions)
 def offer(options: OfferOptions) -> "Offer":
     """The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error."""
-    from halfmask.menus.demands import parse_share
+    from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.offer import offer as make_offer
     from halfmask.profiles.profile import Profile
     from halfmask.protection.evidence import evidence_from_panel

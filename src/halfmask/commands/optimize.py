@@ -134,8 +134,8 @@ def optimize(options: Optimize) -> "Optimum":
     The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
     """
     from halfmask.evaluation.scores import parse_weights
-    from halfmask.menus.accepted import anything, takes
-    from halfmask.menus.demands import meeting, parse_demand
+    from halfmask.menus.device_refusal import anything, takes
+    from halfmask.menus.menu_requirements import meeting, parse_demand
     from halfmask.menus.optimize import optimize as find_menu
     from halfmask.menus.optimize import optimum_notes, protected
     from halfmask.profiles.profile import Profile
@@ -209,8 +209,8 @@ def _refined(
             if not meets(gain.after):
                 refined = refined.without(old)
         return replace(found, menu=refined.menu, refined=refined)
-    from halfmask.audits.least_noise import reconstruction_floor
-    from halfmask.menus.floor import parse_floor, refine_above
+    from halfmask.audits.quietest_law import reconstruction_floor
+    from halfmask.menus.attack_floor import parse_floor, refine_above
 
     least = reconstruction_floor(people, found.menu, parse_floor(options.floor, "reconstruction"))
     least = replace(least, meets=lambda each: taken(each) and meets(each))
@@ -245,7 +245,8 @@ def main(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
 
 
 def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str) -> None:
-    from halfmask.menus.words import brief, menu_rows
+    from halfmask.menus.menu import brief
+    from halfmask.menus.menu_table import menu_rows
 
     menu = found.menu
     if found.refined is not None:
@@ -269,7 +270,7 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
 
 def _words(menu: "Menu", people: "Profile", unit: str) -> None:
     """What each setting means for a typical reading and for a total."""
-    from halfmask.menus.words import menu_words
+    from halfmask.menus.menu_table import menu_words
 
     words = menu_words(menu, people)
     crowds = [f"{users:,} user{'s' * (users != 1)}" for users in words[0].errors]

@@ -123,7 +123,7 @@ def main(options: Recommend) -> None:
 
 def advice_rows(found: "Recommendation") -> list[list[str]]:
     """Every setting for this producer."""
-    from halfmask.menus.placed import score_words
+    from halfmask.menus.menu_scale import score_words
 
     head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
     peaks = found.settings[0].peak is not None

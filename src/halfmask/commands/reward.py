@@ -10,8 +10,8 @@ from halfmask.commands._output import note, print_rows
 from halfmask.errors import FileFormatError, OptionError
 
 if TYPE_CHECKING:
-    from halfmask.rewards.model import ChoiceModel
-    from halfmask.rewards.schedule import Schedule
+    from halfmask.rewards.choice_model import ChoiceModel
+    from halfmask.rewards.reward_schedule import Schedule
 
     AnyModel = ChoiceModel | AnyPath
 else:
@@ -75,7 +75,7 @@ def reward(options: Reward) -> "Schedule":
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
     from halfmask.rewards.market import End
-    from halfmask.rewards.schedule import schedule
+    from halfmask.rewards.reward_schedule import schedule
 
     within = None if options.within is None else share(options.within)
     named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}
@@ -107,7 +107,7 @@ def share(text: str | float) -> float:
 def read_model(model: "AnyModel") -> "ChoiceModel":
     """The model in hand or in a file."""
     from halfmask.files import read_page
-    from halfmask.rewards.model import FORMAT, VERSION, ChoiceModel
+    from halfmask.rewards.choice_model import FORMAT, VERSION, ChoiceModel
 
     if isinstance(model, ChoiceModel):
         return model
@@ -120,7 +120,7 @@ def read_model(model: "AnyModel") -> "ChoiceModel":
 
 def main(options: Reward) -> None:
     """What to pay for each setting of a menu: rewards per report, and what they buy."""
-    from halfmask.rewards.schedule import bound_told, honesty_told
+    from halfmask.rewards.reward_schedule import bound_told, honesty_told
 
     found = reward(options)
     rows = [["", *found.honest.rewards, "take part", "cost a period", "total within", "utility", "privacy"]]

@@ -51,7 +51,7 @@ def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]"
 
     from halfmask.files import whole_file
     from halfmask.menus.menu import Menu
-    from halfmask.rewards.design import designed
+    from halfmask.rewards.reward_design import designed
     from halfmask.streams import stream
 
     menu = held(Menu, options.menu)

@@ -10,7 +10,7 @@ from halfmask.commands._output import note, print_rows
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
-    from halfmask.rewards.fit import Choices, Fit
+    from halfmask.rewards.reward_fit import Choices, Fit
     from halfmask_device.transport import ServiceClient
 
 GROUP = "Share: service"
@@ -69,7 +69,7 @@ class RewardFit(Options):
 def reward_fit(options: RewardFit) -> "Fit":
     """The model of producers under which their choices are most likely, with standard errors."""
     from halfmask.files import write_page
-    from halfmask.rewards.fit import fit
+    from halfmask.rewards.reward_fit import fit
 
     choices = history(options) if options.choices is None else read_choices(options.choices)
     found = fit(choices, mixed=options.mixed)
@@ -84,7 +84,7 @@ def history(options: RewardFit) -> "Choices":
 
     import numpy as np
 
-    from halfmask.rewards.fit import grouped
+    from halfmask.rewards.reward_fit import grouped
     from halfmask_device.transport import ServiceClient
 
     service, token = ServiceClient(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
@@ -145,7 +145,7 @@ def read_choices(path: "AnyPath") -> "Choices":
     import numpy as np
 
     from halfmask.choice.requirements import read_rows
-    from halfmask.rewards.fit import OUT, Choices
+    from halfmask.rewards.reward_fit import OUT, Choices
 
     rows = read_rows(path)
     heads = [cell.strip().lower() for cell in rows[0][1]] if rows else []

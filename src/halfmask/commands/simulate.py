@@ -181,7 +181,7 @@ def simulate(options: Simulate) -> Simulated:
     if options.output is not None:
         write_rows(rows, options.output)
     if options.figure is not None:
-        from halfmask.figures.simulated import draw_simulated, simulated_data
+        from halfmask.figures.simulated_days import draw_simulated, simulated_data
         from halfmask.figures.style import save
 
         save(draw_simulated(simulated_data(rows)), options.figure)
@@ -191,7 +191,7 @@ def simulate(options: Simulate) -> Simulated:
 
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
     """The world of a simulation, as the options have it."""
-    from halfmask.rewards.model import ChoiceModel
+    from halfmask.rewards.choice_model import ChoiceModel
     from halfmask.simulation.model import World
     from halfmask.simulation.producers import Behaviour
     from halfmask_device.lattice import Lattice

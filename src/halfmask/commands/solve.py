@@ -71,8 +71,8 @@ class Solve(Options):
 @command(Solve)
 def solve(options: Solve) -> "Solved":
     """The least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
-    from halfmask.menus.demands import parse_share
     from halfmask.menus.menu import Menu
+    from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.solve import least_noise, strongest
     from halfmask.profiles.profile import Profile
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.figures.samples import Samples
+from halfmask.figures.study_samples import Samples
 from halfmask.figures.style import INK, QUIET, panels
 from halfmask.menus.menu import Menu
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from halfmask.figures.algorithm import Algorithm
-from halfmask.figures.distributions import DECADES, Curve
+from halfmask.figures.equal_noise import NoiseCurve, difference
+from halfmask.figures.error_distributions import DECADES, Curve
 from halfmask.figures.heatmaps import SHORT_OUTSIDE, HeatMaps, percent
-from halfmask.figures.noise import NoiseCurve, difference
 from halfmask.figures.protection import MEASURES, Curves, ProtectionMeasures
 from halfmask.figures.style import sized
 from halfmask.figures.trajectories import Band, MenuBand, Trajectories
-from halfmask.menus.placed import OUTSIDE
+from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.profiles.show import ProfilePicture
 
 

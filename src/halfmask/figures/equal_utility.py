@@ -10,7 +10,7 @@ from halfmask.figures.style import PALETTE, legend_above, look, panels, plain_lo
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from halfmask.rewards.schedule import Schedule
+    from halfmask.rewards.reward_schedule import Schedule
 
 
 @dataclass(frozen=True)

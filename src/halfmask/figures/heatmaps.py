@@ -10,7 +10,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
 from halfmask.figures.style import INK, ink_on, panels
 from halfmask.menus.menu import Menu
-from halfmask.menus.placed import outside
+from halfmask.menus.menu_scale import outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

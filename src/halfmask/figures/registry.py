@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from halfmask.figures import captions
 from halfmask.figures.algorithm import Algorithm, algorithm_data, draw_algorithm
-from halfmask.figures.distributions import cdf_data, draw_cdfs
+from halfmask.figures.equal_noise import draw_noise, noise_data
 from halfmask.figures.equal_readings import (
     draw_equal_readings,
     equal_readings_caption,
@@ -19,8 +19,8 @@ from halfmask.figures.equal_readings import (
     equal_readings_figure,
 )
 from halfmask.figures.equal_utility import draw_equal, equal_caption, equal_data, equal_figure
+from halfmask.figures.error_distributions import cdf_data, draw_cdfs
 from halfmask.figures.heatmaps import HeatMaps, draw_heatmaps, heatmap_data
-from halfmask.figures.inputs import Inputs
 from halfmask.figures.interactive.algorithm import algorithm_figure
 from halfmask.figures.interactive.cloud import cloud_data
 from halfmask.figures.interactive.curves import cdf_figure, noise_figure, users_figure
@@ -29,11 +29,15 @@ from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.protection import guarantee_figure, limit_figure, protection_figure
 from halfmask.figures.interactive.readings import readings_figure
 from halfmask.figures.interactive.trajectories import trajectory_figure
-from halfmask.figures.lasting import LastingPromises, draw_lasting, lasting_caption, lasting_data, lasting_figure
-from halfmask.figures.limit import LimitFigure, draw_limit, limit_caption, limit_data
-from halfmask.figures.noise import draw_noise, noise_data
-from halfmask.figures.offer import draw_offer, offer_caption, offer_data, offer_figure
-from halfmask.figures.pay import draw_pay, pay_caption, pay_data, pay_figure
+from halfmask.figures.lasting_promises import (
+    LastingPromises,
+    draw_lasting,
+    lasting_caption,
+    lasting_data,
+    lasting_figure,
+)
+from halfmask.figures.limit_of_noise import LimitFigure, draw_limit, limit_caption, limit_data
+from halfmask.figures.offer_beside_paper import draw_offer, offer_caption, offer_data, offer_figure
 from halfmask.figures.protection import (
     Curves,
     ProtectionMeasures,
@@ -43,10 +47,12 @@ from halfmask.figures.protection import (
     protection_data,
 )
 from halfmask.figures.readings import draw_readings
-from halfmask.figures.simulated import draw_simulated, simulated_caption, simulated_figure
+from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.simulated_days import draw_simulated, simulated_caption, simulated_figure
 from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
 from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
-from halfmask.menus.promise import reports_a_day
+from halfmask.figures.what_money_buys import draw_pay, pay_caption, pay_data, pay_figure
+from halfmask.menus.setting_protection import reports_a_day
 from halfmask.profiles.show import ProfilePicture, picture_data
 
 if TYPE_CHECKING:
@@ -70,10 +76,10 @@ class FigureKind:
     name: str
     title: str
     place: Place
-    data: Callable[[Inputs], Any]
+    data: Callable[[ResultsFolder], Any]
     caption: Callable[[Any], str]
     draw: "Callable[[Any], Figure]"
-    interactive: Callable[[Any, str, Inputs], Interactive]
+    interactive: Callable[[Any, str, ResultsFolder], Interactive]
     follows_menu: bool = False
     of_study: bool = False
 
@@ -88,7 +94,7 @@ class Drawing:
     draw: "Callable[[], Figure]"
 
 
-def drawings(inputs: Inputs) -> Iterator[Drawing]:
+def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
     """The figures that the folder's parts allow; those of the study come last, and only then is it read."""
     for kind in sorted(FIGURES, key=lambda kind: kind.of_study):
         data = kind.data(inputs.whole if kind.of_study else inputs)
@@ -96,7 +102,7 @@ def drawings(inputs: Inputs) -> Iterator[Drawing]:
             yield Drawing(kind.name, kind.title, kind.caption(data), partial(kind.draw, data))
 
 
-def interactive_figures(inputs: Inputs, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
+def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
     """The same figures to look into; only those that another menu changes, or that none does, where that is said."""
     for kind in FIGURES:
         if follows_menu is None or kind.follows_menu == follows_menu:
@@ -114,16 +120,16 @@ def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def _twin(figure: Callable[[Any, str], Interactive]) -> Callable[[Any, str, Inputs], Interactive]:
+def _twin(figure: Callable[[Any, str], Interactive]) -> Callable[[Any, str, ResultsFolder], Interactive]:
     """A twin that needs no more than the drawing's data."""
     return lambda data, caption, _: figure(data, caption)
 
 
-def _algorithm(inputs: Inputs) -> Algorithm | None:
+def _algorithm(inputs: ResultsFolder) -> Algorithm | None:
     return algorithm_data(inputs.samples, inputs.menu) if inputs.samples and inputs.menu else None
 
 
-def _algorithm_twin(data: Algorithm, caption: str, inputs: Inputs) -> Interactive:
+def _algorithm_twin(data: Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
     """More ellipses, and the caption says how many."""
     if inputs.samples and inputs.menu:
         data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
@@ -131,42 +137,42 @@ def _algorithm_twin(data: Algorithm, caption: str, inputs: Inputs) -> Interactiv
     return algorithm_figure(data, caption)
 
 
-def _users(inputs: Inputs) -> dict[str, Band] | None:
+def _users(inputs: ResultsFolder) -> dict[str, Band] | None:
     of_menu = inputs.of_menu
     return users_data(of_menu) if of_menu and len(set(of_menu.users.tolist())) > 1 else None
 
 
-def _trajectories_twin(data: Trajectories, caption: str, inputs: Inputs) -> Interactive:
+def _trajectories_twin(data: Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
     clouds = cloud_data(inputs.samples) if inputs.samples else {}
     return trajectory_figure(data, clouds, inputs.menu, caption)
 
 
-def _mixes(inputs: Inputs) -> HeatMaps | None:
+def _mixes(inputs: ResultsFolder) -> HeatMaps | None:
     found = heatmap_data(inputs.mix, inputs.menu) if inputs.mix and inputs.menu else None
     return found if found and len(found.shares) else None
 
 
-def _protection(inputs: Inputs) -> ProtectionMeasures | None:
+def _protection(inputs: ResultsFolder) -> ProtectionMeasures | None:
     found = protection_data(inputs.card) if inputs.card else None
     return found if found and found.ids else None
 
 
-def _guarantees(inputs: Inputs) -> Curves | None:
+def _guarantees(inputs: ResultsFolder) -> Curves | None:
     found = curve_data(inputs.card, inputs.unit) if inputs.card else None
     return found if found and found.one else None
 
 
-def _lasting(inputs: Inputs) -> LastingPromises | None:
+def _lasting(inputs: ResultsFolder) -> LastingPromises | None:
     return lasting_data(inputs.offer, reports_a_day(inputs.profile)) if inputs.profile else None
 
 
-def _limit(inputs: Inputs) -> LimitFigure | None:
+def _limit(inputs: ResultsFolder) -> LimitFigure | None:
     if not inputs.card or not inputs.menu:
         return None
     return limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit)
 
 
-def _readings(inputs: Inputs) -> ProfilePicture | None:
+def _readings(inputs: ResultsFolder) -> ProfilePicture | None:
     if not inputs.profile or not inputs.profile.readings:
         return None
     return replace(picture_data(inputs.profile), unit=inputs.unit)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.figures.menu import MenuSamples
-from halfmask.figures.samples import Samples
+from halfmask.figures.menu_samples import MenuSamples
+from halfmask.figures.study_samples import Samples
 from halfmask.figures.style import PALETTE, look, looks, panels
 
 if TYPE_CHECKING:

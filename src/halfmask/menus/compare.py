@@ -21,11 +21,11 @@ from halfmask.evaluation.error_kind import warnings_of
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights, privacy, utility
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.bench import rounded
-from halfmask.menus.difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
+from halfmask.menus.candidate_scores import rounded
 from halfmask.menus.menu import Menu, Score, read_menu
-from halfmask.menus.placed import afresh, evaluated, outside
-from halfmask.menus.scored import AnyStudy, Read, Scored, opened, sample_metrics, score
+from halfmask.menus.menu_scale import afresh, evaluated, outside
+from halfmask.menus.objective_difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
+from halfmask.menus.study_scores import AnyStudy, Read, StudyScores, opened, sample_metrics, score
 from halfmask.profiles.profile import Profile
 
 BINS = 5
@@ -311,7 +311,7 @@ def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
     return _side(settings, metrics, weights, largest, sizes.astype(np.int64), (str(drawn), count))
 
 
-def _foremost(scored: Scored, levels: int) -> IntArray:
+def _foremost(scored: StudyScores, levels: int) -> IntArray:
     """The best setting of each of many levels of privacy, of those that pass and mask."""
     rows = np.flatnonzero(scored.passes & scored.masks)
     place = np.floor(np.clip(scored.privacy_median[rows], 0, 1) * levels).astype(np.int64)

@@ -17,8 +17,8 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.files import read_page, write_page
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.promise import Protection, Question
-from halfmask.menus.public import PublicSummary
+from halfmask.menus.public_summary import PublicSummary
+from halfmask.menus.setting_protection import Protection, Question
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.profile import Profile
 from halfmask.results import Result
@@ -193,6 +193,11 @@ def noise_std(setting: PrivacySetting, step: float | None = None) -> float | Non
     else:
         variance = float(setting.law.moments(np.array(setting.parameters)[None])[0, 1])
     return math.sqrt(variance) if math.isfinite(variance) else None
+
+
+def brief(setting: PrivacySetting) -> str:
+    """A setting for a narrow column: a long table of numbers is counted, not shown."""
+    return setting.law.brief(str(setting), setting.parameters)
 
 
 def menu_json(menu: Menu) -> dict[str, Any]:

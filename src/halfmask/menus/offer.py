@@ -19,15 +19,15 @@ from halfmask.evaluation.aggregates import averaged, noun
 from halfmask.evaluation.sampling import population
 from halfmask.mechanisms.grid import REFERENCE
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.demands import Demand
 from halfmask.menus.menu import IDS, NONE_ID, Menu, MenuSetting, noise_std, none_setting
+from halfmask.menus.menu_requirements import Demand
+from halfmask.menus.menu_scale import OUTSIDE, Placed, place
 from halfmask.menus.optimize import Optimum, optimize
-from halfmask.menus.placed import OUTSIDE, Placed, place
-from halfmask.menus.promise import NO_PROMISE, Question, default_question, protection_of
-from halfmask.menus.public import EPSILON, public_summary
-from halfmask.menus.recognised import recognised_shares
-from halfmask.menus.scored import AnyStudy
-from halfmask.menus.words import producers_needed, total_errors, uneven, usual_error
+from halfmask.menus.public_summary import EPSILON, public_summary
+from halfmask.menus.recognised_share import recognised_shares
+from halfmask.menus.setting_protection import NO_PROMISE, Question, default_question, protection_of
+from halfmask.menus.study_scores import AnyStudy
+from halfmask.menus.total_error import producers_needed, total_errors, uneven, usual_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, Population, population_of
 from halfmask.protection.guess import check_varies, guess_error
@@ -83,7 +83,7 @@ def offer(
     """The offer on a profile; ``study`` is of the same data, and gives the scale of the paper's scores.
 
     ``within`` is the error that a period's total may have, and ``evidence`` (readings) tells who is recognised from a
-    masked day. ``summary_epsilon`` is spent on what the menu tells households of everybody (see `public`).
+    masked day. ``summary_epsilon`` is spent on what the menu tells households of everybody (see `public_summary`).
     """
     if levels not in NAMES:
         raise OptionError(f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart")

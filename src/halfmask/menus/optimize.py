@@ -15,23 +15,23 @@ from halfmask.evaluation.aggregates import averaged
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Constraint, Weights
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.accepted import Takes, anything, refusal
-from halfmask.menus.axes import Axis, By, axis_of
-from halfmask.menus.demands import BinCost, Costs, Demand
-from halfmask.menus.empty import empty_bin, nothing
-from halfmask.menus.facts import Facts
+from halfmask.menus.device_refusal import Takes, anything, refusal
+from halfmask.menus.empty_bins import empty_bin, nothing
 from halfmask.menus.menu import IDS, Menu, MenuSetting, Score, noise_std, none_setting
-from halfmask.menus.promise import Question, default_question, protection_of
-from halfmask.menus.recognised import recognised_shares
-from halfmask.menus.scored import AnyStudy, Scored, opened, score
-from halfmask.menus.words import total_errors
+from halfmask.menus.menu_requirements import BinCost, Costs, Demand
+from halfmask.menus.privacy_axis import Axis, By, axis_of
+from halfmask.menus.recognised_share import recognised_shares
+from halfmask.menus.setting_protection import Question, default_question, protection_of
+from halfmask.menus.study_protection import StudyProtection
+from halfmask.menus.study_scores import AnyStudy, StudyScores, opened, score
+from halfmask.menus.total_error import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of
 from halfmask_device.decimals import number_text
 from halfmask_device.terms import STEP
 
 if TYPE_CHECKING:
-    from halfmask.menus.floor import Floored
+    from halfmask.menus.attack_floor import Floored
     from halfmask.menus.refine import Refined
 
 KEPT_ABOUT = (
@@ -56,7 +56,7 @@ class Optimum:
     """
 
     menu: Menu
-    scored: Scored
+    scored: StudyScores
     axis: Axis
     bin: IntArray
     admissible: BoolArray
@@ -96,10 +96,10 @@ def optimize(
     median utility, then to the smaller noise, then to the setting that comes first in the study.
 
     ``factor`` gives a number from 0 to 1 by which a setting's privacy counts, such as for noise that can be predicted.
-    ``by`` is the axis that is cut in bins (see `axes`) and ``require`` what every setting must meet; both look at the
-    ``profile``, at the ``question`` that an epsilon answers (a typical reading's size in each reading of a day) and,
-    for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects. ``taken`` says
-    of a setting whether devices take it: no other is chosen.
+    ``by`` is the axis that is cut into bins (see `privacy_axis`), and ``require`` what every setting must meet. Both
+    look at the ``profile``, at the ``question`` that an epsilon answers (a typical reading's size in each reading of a
+    day) and, for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects.
+    ``taken`` says of a setting whether devices take it: no other is chosen.
     """
     _check_bins(bins, omega)
     table, about = opened(study)
@@ -170,7 +170,7 @@ def _recognised(evidence: Evidence | None, entry: MenuSetting) -> float | None:
 
 
 def _facts(
-    scored: Scored,
+    scored: StudyScores,
     profile: Profile | None,
     question: Question | None,
     evidence: Evidence | None,
@@ -178,17 +178,17 @@ def _facts(
     require: Sequence[Demand],
     *,
     scaled: bool,
-) -> Facts | None:
+) -> StudyProtection | None:
     """What axis and requirements look at; None where neither needs more than the study."""
     if by == "score" and not require and evidence is None:
         return None
     if profile is None:
         asked = f"`by={by}`" if by != "score" else f"requirement {require[0]}" if require else "`panel`"
         raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`")
-    return Facts(scored, profile, question or default_question(profile), evidence, scaled)
+    return StudyProtection(scored, profile, question or default_question(profile), evidence, scaled)
 
 
-def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:
+def _winners(scored: StudyScores, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:
     """The best of each bin that devices take; -1 where there is none."""
     found = []
     for rows in (np.flatnonzero(among & (bin_ == b)) for b in range(bins)):
@@ -201,7 +201,7 @@ def _winners(scored: Scored, bin_: IntArray, among: BoolArray, bins: int, taken:
 
 
 def _costs(
-    scored: Scored,
+    scored: StudyScores,
     bin_: IntArray,
     steady: BoolArray,
     require: Sequence[Demand],
@@ -219,7 +219,7 @@ def _costs(
     return Costs(tuple(require), tuple(BinCost(IDS[b], row[0], row[1:-1], row[-1]) for b, row in enumerate(rows)))
 
 
-def pareto_front(scored: Scored, among: BoolArray) -> IntArray:
+def pareto_front(scored: StudyScores, among: BoolArray) -> IntArray:
     """Of some settings, those that none exceeds in median utility at as much median privacy; from private to useful."""
     rows = np.flatnonzero(among)
     rows = rows[np.lexsort((-scored.utility_median[rows], -scored.privacy_median[rows]))]
@@ -249,7 +249,7 @@ def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | N
     )
 
 
-def _winner(scored: Scored, rows: IntArray) -> int:
+def _winner(scored: StudyScores, rows: IntArray) -> int:
     """The best of some settings by the rule of ties, or -1 of none."""
     for values in (scored.objective, scored.utility_median):
         if len(rows):
@@ -260,14 +260,14 @@ def _winner(scored: Scored, rows: IntArray) -> int:
     return int(rows[np.argmin([np.inf if noise is None else noise for noise in noises])])
 
 
-def _score(scored: Scored, index: int) -> tuple[Score, Score]:
+def _score(scored: StudyScores, index: int) -> tuple[Score, Score]:
     return (
         Score(float(scored.privacy_median[index]), float(scored.privacy_p10[index])),
         Score(float(scored.utility_median[index]), float(scored.utility_p10[index])),
     )
 
 
-def _entry(scored: Scored, axis: Axis, number: int, index: int) -> MenuSetting:
+def _entry(scored: StudyScores, axis: Axis, number: int, index: int) -> MenuSetting:
     setting = scored.setting(index)
     privacy, utility = _score(scored, index)
     return MenuSetting(
@@ -275,9 +275,9 @@ def _entry(scored: Scored, axis: Axis, number: int, index: int) -> MenuSetting:
     )
 
 
-def optimum_notes(scored: Scored, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
+def optimum_notes(scored: StudyScores, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
     """What a reader should know of a menu besides its numbers."""
-    from halfmask.menus.words import brief
+    from halfmask.menus.menu import brief
 
     names = scored.mechanisms.unique().to_pylist()
     notes = [*averaged(menu.provenance), *menu.warnings()]

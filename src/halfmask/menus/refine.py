@@ -6,8 +6,8 @@ subsets and the same noise (those of the study's seed), and the study's normalis
 is a function and not a draw.
 
 What is best on some subsets is so in part by chance. Refined settings therefore keep a margin to the lower edge of the
-bin (`bench.SAFE`), and what is gained is measured on fresh subsets, which the search has not seen. The grid's winner
-stays if no gain shows there.
+bin (`candidate_scores.SAFE`), and what is gained is measured on fresh subsets, which the search has not seen. The
+grid's winner stays if no gain shows there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +21,11 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import utility
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.accepted import Takes, anything
-from halfmask.menus.bench import ROOM, Bench, Judged, rounded
-from halfmask.menus.difference import ObjectiveDifference, UtilitySamples, difference
+from halfmask.menus.candidate_scores import ROOM, CandidateScores, Judged, rounded
+from halfmask.menus.device_refusal import Takes, anything
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.placed import afresh, evaluated, samples_of
+from halfmask.menus.menu_scale import afresh, evaluated, samples_of
+from halfmask.menus.objective_difference import ObjectiveDifference, UtilitySamples, difference
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 
@@ -162,7 +162,7 @@ def _refined(
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
         return entry
-    bench = Bench(setting, profile, subsets, menu)
+    bench = CandidateScores(setting, profile, subsets, menu)
     alone = bench.entry(entry, setting.parameters)
     best = entry if alone is None else replace(entry, objective=alone[0].objective)
     for turn in range(TURNS):
@@ -174,7 +174,7 @@ def _refined(
 
 
 def scout(
-    entry: MenuSetting, best: MenuSetting, bench: Bench, evaluations: int, turn: int, taken: Takes = anything
+    entry: MenuSetting, best: MenuSetting, bench: CandidateScores, evaluations: int, turn: int, taken: Takes = anything
 ) -> MenuSetting:
     """The best of random settings around ``best``, in rounds that come ever closer; others in another ``turn``.
 
@@ -199,12 +199,14 @@ def scout(
     return _confirmed(entry, best, bench, parents, taken)
 
 
-def _is_taken(bench: Bench, parameters: FloatArray, taken: Takes) -> bool:
+def _is_taken(bench: CandidateScores, parameters: FloatArray, taken: Takes) -> bool:
     setting = bench.setting(tuple(parameters.tolist()))
     return setting is not None and taken(setting)
 
 
-def _confirmed(entry: MenuSetting, best: MenuSetting, bench: Bench, tried: FloatArray, taken: Takes) -> MenuSetting:
+def _confirmed(
+    entry: MenuSetting, best: MenuSetting, bench: CandidateScores, tried: FloatArray, taken: Takes
+) -> MenuSetting:
     """The best of ``best`` and the tried, each brought to the edge of the bin once more, in full resolution."""
     for each in tried:
         setting = bench.setting(rounded(each))
@@ -237,7 +239,7 @@ def _scattered(origin: FloatArray, spread: float, rng: np.random.Generator) -> F
     return np.where(origin > 0, origin * step * (rng.random(step.shape) > spread / 8), from_zero)
 
 
-def _approaching(entry: MenuSetting, bench: Bench, drawn: FloatArray) -> Iterator[tuple[FloatArray, Judged]]:
+def _approaching(entry: MenuSetting, bench: CandidateScores, drawn: FloatArray) -> Iterator[tuple[FloatArray, Judged]]:
     """The drawn settings, and the same with their noise scaled until their privacy is safely inside the bin, by secants
     through log privacy over log noise; each with a rough look at it.
     """
@@ -264,7 +266,7 @@ def climb(
     entry: MenuSetting,
     best: MenuSetting | None,
     start: PrivacySetting,
-    bench: Bench,
+    bench: CandidateScores,
     evaluations: int,
     short: Callable[[PrivacySetting], float] = lambda _: 0.0,
 ) -> MenuSetting | None:

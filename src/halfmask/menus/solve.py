@@ -20,9 +20,9 @@ from halfmask.mechanisms.base import Shape
 from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, noise_std
-from halfmask.menus.placed import Placed, place
-from halfmask.menus.promise import NO_PROMISE, Question, known_guess
-from halfmask.menus.words import total_error
+from halfmask.menus.menu_scale import Placed, place
+from halfmask.menus.setting_protection import NO_PROMISE, Question, known_guess
+from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.lattice import rounded_up

@@ -4,19 +4,18 @@ import math
 from collections.abc import Sequence
 
 from halfmask.audits.card import ReportCard
-from halfmask.audits.tables import at_most
+from halfmask.audits.card_table import at_most
 from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.captions import listed, share
-from halfmask.figures.inputs import Inputs
-from halfmask.figures.paper import PAPER
-from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
+from halfmask.figures.paper_names import PAPER
+from halfmask.figures.results_folder import ResultsFolder
+from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
+from halfmask.menus.menu_scale import score_words
 from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors
-from halfmask.menus.placed import score_words
-from halfmask.menus.promise import HIDES, NO_PROMISE, Question
-from halfmask.menus.words import brief
-from halfmask.pages.page import Markup, bullets, element, joined, paragraph, table
-from halfmask.pages.page import danger as red
+from halfmask.menus.setting_protection import HIDES, NO_PROMISE, Question
+from halfmask.pages.page_parts import Markup, bullets, element, joined, paragraph, table
+from halfmask.pages.page_parts import danger as red
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
 
@@ -25,7 +24,7 @@ LARGE = 5.0
 BLANK = "\u00a0"
 
 
-def offer_section(inputs: Inputs) -> Markup:
+def offer_section(inputs: ResultsFolder) -> Markup:
     """Page one; a line with the command that makes an offer where the folder holds none."""
     menu = inputs.offer
     if menu is None:
@@ -48,7 +47,7 @@ def offer_section(inputs: Inputs) -> Markup:
     )
 
 
-def dangers(inputs: Inputs) -> Markup:
+def dangers(inputs: ResultsFolder) -> Markup:
     """Settings of either menu that must not be offered as protection, in red, before everything else."""
     told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
     for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
@@ -74,7 +73,7 @@ def danger(entry: MenuSetting, asked: Question | None = None, card: ReportCard |
     return f"promises nothing: {_given_away(entry, card) or f'it keeps no epsilon {asked.words()}'}."
 
 
-def _whose(id: str, inputs: Inputs, menu: Menu | None) -> str:
+def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
     """A setting by a name that only one menu has."""
     if menu is inputs.offer:
         return f"Level {id} of the offer"
@@ -223,7 +222,7 @@ def _error(menu: Menu) -> str:
     return "a median error" if decider(menu) == MEDIAN else "an error"
 
 
-def _decision(inputs: Inputs, menu: Menu) -> Markup:
+def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
     """What a person fills in, beside what is known."""
     enough = [each.id for each in menu.settings[:-1] if _carried(each, menu)]
     data = "not in the folder"

@@ -16,10 +16,10 @@ import numpy as np
 from halfmask import __version__
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
+from halfmask.menus.masked_range import few_steps, noise_quantile, one_in_print, shown
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
-from halfmask.menus.words import few_steps, noise_quantile, one_in_print, shown
 from halfmask.pages.first_page import LARGE
-from halfmask.pages.page import Markup, allowed, page_file, render
+from halfmask.pages.page_parts import Markup, allowed, page_file, render
 from halfmask.protection.guarantees.units import odds
 from halfmask.streams import stream
 from halfmask_device.decimals import number_text

@@ -6,19 +6,19 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.figures import DrawnFigure, Files, all_drawn, check_formats
-from halfmask.figures.inputs import Inputs, Speller, by_name, read_parts
+from halfmask.figures.drawing_process import DrawingProcess
+from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn, check_formats
 from halfmask.figures.registry import by_place, drawings
-from halfmask.figures.second import SecondProcess
+from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_parts
 from halfmask.files import whole_file
-from halfmask.pages.card import protection_section
 from halfmask.pages.first_page import offer_section
-from halfmask.pages.folder import TITLES, left_out, what
-from halfmask.pages.method import limits_section, method_section, noise_cancels, quality_section, repeat_section
-from halfmask.pages.page import Markup, Section, drawn_figure, joined, page_file, paragraph, render
-from halfmask.pages.pay import pay_section
-from halfmask.pages.sharing import sharing_section
-from halfmask.pages.summary import menu_section, summary
+from halfmask.pages.folder_texts import TITLES, left_out, what
+from halfmask.pages.method_section import limits_section, method_section, noise_cancels, quality_section, repeat_section
+from halfmask.pages.page_parts import Markup, Section, drawn_figure, joined, page_file, paragraph, render
+from halfmask.pages.pay_section import pay_section
+from halfmask.pages.protection_section import protection_section
+from halfmask.pages.sharing_section import sharing_section
+from halfmask.pages.summary_section import menu_section, summary
 
 KIND = "Privacy and utility report"
 
@@ -42,13 +42,13 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
     return target
 
 
-def second_process(folder: Path) -> AbstractContextManager[SecondProcess | None]:
+def second_process(folder: Path) -> AbstractContextManager[DrawingProcess | None]:
     """None where there are few figures or one core: a process takes a second or two to start."""
     worth = (folder / "study.parquet").exists() and (folder / "card.json").exists() and (os.cpu_count() or 1) > 1
-    return SecondProcess() if worth else nullcontext()
+    return DrawingProcess() if worth else nullcontext()
 
 
-def page_of(inputs: Inputs, drawn: Sequence[DrawnFigure]) -> str:
+def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
     """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
@@ -84,7 +84,7 @@ def page_of(inputs: Inputs, drawn: Sequence[DrawnFigure]) -> str:
     )
 
 
-def _section(id: str, inputs: Inputs, part: str, body: Sequence[str]) -> Section:
+def _section(id: str, inputs: ResultsFolder, part: str, body: Sequence[str]) -> Section:
     """One that other pages have as well; where its part is missing, that is said."""
     return Section(id, TITLES[id], joined([left_out(inputs, part), *body]))
 

@@ -25,7 +25,7 @@ from halfmask.arrays import FloatArray
 from halfmask.choice.vote import Rule, vote
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.choice_model import ChoiceModel
 
 MAJORITY = 0.5
 MOST_ROUNDS = 200

@@ -21,10 +21,10 @@ from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
-from halfmask.rewards.honest import least_ratios
-from halfmask.rewards.model import ChoiceModel, Producers
-from halfmask.rewards.search import Problem, best
-from halfmask.rewards.totals import WITHIN, AskedPanel, Point, budgets_of_curve, scanned
+from halfmask.rewards.asked_panel import WITHIN, AskedPanel, Point, budgets_of_curve, scanned
+from halfmask.rewards.choice_model import ChoiceModel, Producers
+from halfmask.rewards.honest_prices import least_ratios
+from halfmask.rewards.reward_search import Problem, best
 from halfmask.streams import stream
 
 BIN = 0.001

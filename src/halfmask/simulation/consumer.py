@@ -7,11 +7,11 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.rewards.design import designed
-from halfmask.rewards.fit import fit, grouped
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.search import Problem, best
-from halfmask.rewards.totals import AskedPanel
+from halfmask.rewards.asked_panel import AskedPanel
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.rewards.reward_design import designed
+from halfmask.rewards.reward_fit import fit, grouped
+from halfmask.rewards.reward_search import Problem, best
 
 BEYOND = 2
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from halfmask.menus.menu import Menu
-from halfmask.rewards.model import ChoiceModel
-from halfmask.rewards.totals import AskedPanel
+from halfmask.rewards.asked_panel import AskedPanel
+from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.consumer import ConsumerAgent
 from halfmask.simulation.crowd import Ask, Makings, crowds
 from halfmask.simulation.host import Host

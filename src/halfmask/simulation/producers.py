@@ -24,7 +24,7 @@ TRIES, NEVER = 12, 1e-15
 
 @dataclass(frozen=True)
 class Wishes:
-    """A producer's wishes, as in `halfmask.rewards.model`: what taking part, privacy and money are worth to it."""
+    """A producer's wishes, as in `rewards.choice_model`: what taking part, privacy and money are worth to it."""
 
     take: float
     worth: float

@@ -11,7 +11,7 @@ import numpy as np
 from halfmask.evaluation.metrics import GLOBAL, METRICS, summary
 from halfmask.evaluation.scores import utility
 from halfmask.menus.menu import Menu
-from halfmask.rewards.model import ChoiceModel
+from halfmask.rewards.choice_model import ChoiceModel
 
 COLLECTED = ("truth", "estimate", "low", "high", "error", "privacy", "inside", "moved")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.figures.samples import Samples
+from halfmask.figures.study_samples import Samples
 
 MOST = 1200
 

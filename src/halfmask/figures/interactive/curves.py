@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from halfmask.figures.distributions import DECADES, IN_BITS, Curve
+from halfmask.figures.equal_noise import NoiseCurve, total_label
+from halfmask.figures.error_distributions import DECADES, IN_BITS, Curve
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import band, line, plain, stroke
-from halfmask.figures.noise import NoiseCurve, total_label
 from halfmask.figures.style import look, looks
 from halfmask.figures.trajectories import Band
 from halfmask.menus.menu import Menu
-from halfmask.menus.placed import score_words
+from halfmask.menus.menu_scale import score_words
 
 MOMENTS = {"mean": "mean", "std": "standard deviation", "entropy": "entropy"}
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from halfmask.audits.families import FAMILIES, LIMIT, SHOWN
+from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, SHOWN
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, place, score_axis
 from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.limit import DENSEST, LimitFigure, together
+from halfmask.figures.limit_of_noise import DENSEST, LimitFigure, together
 from halfmask.figures.protection import FLOOR, MEASURES, USUAL, Curves, ProtectionMeasures
 from halfmask.figures.style import QUIET, look
 from halfmask_device.decimals import upwards

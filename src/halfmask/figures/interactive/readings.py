@@ -12,7 +12,7 @@ from halfmask.figures.interactive.marks import faint, line, plain
 from halfmask.figures.readings import over_time
 from halfmask.figures.style import PALETTE, in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.words import TIMES_OUT_OF_TEN, noise_quantile
+from halfmask.menus.masked_range import TIMES_OUT_OF_TEN, noise_quantile
 from halfmask.profiles.show import ProfilePicture
 
 MOST_PERIODS = 2000

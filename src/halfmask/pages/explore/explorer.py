@@ -19,22 +19,24 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import SCORES, read_study
-from halfmask.figures.inputs import Inputs, Speller, by_name, read_inputs
 from halfmask.figures.interactive.layout import Interactive
 from halfmask.figures.interactive.readings import shown_data, shown_figure
-from halfmask.figures.menu import menu_samples
-from halfmask.figures.paper import paper_name
+from halfmask.figures.menu_samples import menu_samples
+from halfmask.figures.paper_names import paper_name
 from halfmask.figures.registry import interactive_figures
-from halfmask.figures.samples import Samples, Scale
+from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_inputs
+from halfmask.figures.study_samples import Samples, Scale
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.masked_range import shown
 from halfmask.menus.menu import Menu
+from halfmask.menus.menu_scale import outside
+from halfmask.menus.menu_table import InWords
 from halfmask.menus.optimize import Optimum, optimize, optimum_notes
-from halfmask.menus.placed import outside
-from halfmask.menus.promise import typical_reading
-from halfmask.menus.words import CROWDS, InWords, shown, total_error
-from halfmask.pages.explore.options import MenuOptions
-from halfmask.pages.explore.protected import Protecting
+from halfmask.menus.setting_protection import typical_reading
+from halfmask.menus.total_error import CROWDS, total_error
+from halfmask.pages.explore.menu_options import MenuOptions
+from halfmask.pages.explore.view_protection import Protecting
 from halfmask.profiles.profile import Profile
 
 REPEATS = 10
@@ -47,7 +49,7 @@ STEPS, MOST_MIXES = (0.125, 0.25, 0.5), 15_000
 class View:
     """The results under one menu, what it was chosen with, the figures, and what there is to note."""
 
-    inputs: Inputs
+    inputs: ResultsFolder
     options: MenuOptions
     figures: list[Interactive]
     notes: list[str] = field(default_factory=list)

@@ -1,0 +1,62 @@
+"""The figure of each kind of result, for `Result.plot`."""
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from halfmask.audits.card import ReportCard
+from halfmask.choice.mix import Mix
+from halfmask.errors import OptionError
+from halfmask.evaluation.study import Study
+from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
+from halfmask.figures.protection import draw_protection, protection_data
+from halfmask.figures.readings import draw_readings
+from halfmask.figures.study_samples import samples_of
+from halfmask.figures.style import look, panels
+from halfmask.figures.trajectories import draw_trajectories, trajectory_data
+from halfmask.menus.menu import Menu
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.show import picture_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@singledispatch
+def draw(result: Any) -> "Figure":
+    """The figure of a result."""
+    raise OptionError(f"there is no figure of a {type(result).__name__}")
+
+
+@draw.register(Profile)
+def _(result: Profile) -> "Figure":
+    return draw_readings(picture_data(result))
+
+
+@draw.register(Study)
+def _(result: Study) -> "Figure":
+    return draw_trajectories(trajectory_data(samples_of(result), None))
+
+
+@draw.register(Mix)
+def _(result: Mix) -> "Figure":
+    return draw_heatmaps(heatmap_data(result))
+
+
+@draw.register(ReportCard)
+def _(result: ReportCard) -> "Figure":
+    return draw_protection(protection_data(result))
+
+
+@draw.register(Menu)
+def _(result: Menu) -> "Figure":
+    """Medians of privacy and utility, each with its 10th percentile."""
+    with panels(1) as (figure, (axis,)):
+        for place, each in enumerate(result.settings):
+            colour, q, u = look(place)["color"], each.privacy, each.utility
+            axis.plot([q.p10, q.median], [u.median] * 2, color=colour, alpha=0.5)
+            axis.plot([q.median] * 2, [u.p10, u.median], color=colour, alpha=0.5)
+            axis.plot(q.median, u.median, "o", color=colour)
+            axis.annotate(each.id, (q.median, u.median), xytext=(5, 5), textcoords="offset points")
+        axis.set_xlabel("privacy: median, and 10th percentile")
+        axis.set_ylabel("utility: median, and 10th percentile")
+    return figure

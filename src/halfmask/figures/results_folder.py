@@ -1,0 +1,201 @@
+"""What a folder holds for a report: profile, study, menu, mixes, card and schedule, those that are there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from halfmask.audits.card import ReportCard
+from halfmask.choice.mix import Mix, read_mix
+from halfmask.errors import FileFormatError, OptionError, SourceError
+from halfmask.figures.menu_samples import MenuSamples, menu_samples
+from halfmask.figures.paper_names import PAPER, paper_card, paper_menu, paper_mix
+from halfmask.figures.simulated_days import SimulatedDays, read_days
+from halfmask.figures.study_samples import Samples, read_samples
+from halfmask.files import read_page
+from halfmask.menus.menu import Menu, read_menu
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.store import load_profile
+
+if TYPE_CHECKING:
+    from halfmask.rewards.reward_schedule import Schedule
+
+PARTS = {
+    "profile": "profile",
+    "study": "evaluate",
+    "menu": "optimize",
+    "offer": "offer",
+    "mix": "mix",
+    "card": "audit",
+    "offer_card": "audit",
+    "schedule": "reward",
+}
+"""The parts of a folder, each with the command that makes it."""
+Speller = Callable[["ResultsFolder", str], str]
+
+
+def by_name(_: "ResultsFolder", part: str) -> str:
+    """The command of a part without its options, for who knows no better."""
+    return f"halfmask {PARTS.get(part, part)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsFolder:
+    """The parts of a report that are there; ``name`` is what the report calls the data.
+
+    Beside an offer, the settings of the paper's menu are called paper A and so on, here and in its card and mixes.
+    ``days`` are those of simulation.csv, ``shared`` those of sharing.csv.
+    """
+
+    folder: Path
+    name: str
+    profile: Profile | None
+    samples: Samples | None
+    menu: Menu | None
+    mix: Mix | None
+    of_menu: MenuSamples | None
+    card: ReportCard | None = None
+    offer: Menu | None = None
+    schedule: "Schedule | None" = None
+    days: SimulatedDays | None = None
+    spell: Speller = by_name
+    offer_card: ReportCard | None = None
+    shared: SimulatedDays | None = None
+
+    @cached_property
+    def whole(self) -> "ResultsFolder":
+        """The same with the study, whose reading takes longest; itself where it is there, or the folder has none."""
+        study = self.folder / "study.parquet"
+        if self.samples is not None or not study.exists():
+            return self
+        samples = read_samples(study, self.menu)
+        of_menu = menu_samples(samples, self.menu, self.profile) if self.menu and samples.sized else None
+        found = replace(self, samples=samples, of_menu=of_menu)
+        _check_same(found)
+        return found
+
+    @property
+    def unit(self) -> str:
+        """The unit of a reading, as the profile or a menu has it; empty where nobody named one."""
+        if self.profile and self.profile.unit:
+            return self.profile.unit
+        asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
+        return next(filter(None, asked), "")
+
+    @property
+    def aggregate(self) -> str:
+        """The aggregate whose error is measured, as the menu has it."""
+        return str(self.menu.provenance.get("aggregate", "sum")) if self.menu else "sum"
+
+    @property
+    def paid(self) -> Menu | None:
+        """The menu that the schedule pays for, which names it by the settings' noise; None where it is not here."""
+        noise = self.schedule.noise if self.schedule else {}
+        for menu in (self.offer, self.menu):
+            if menu and noise == {each.id.removeprefix(PAPER): each.noise_std or 0.0 for each in menu.settings}:
+                return menu
+        return None
+
+    def warnings(self) -> list[str]:
+        """What goes with every result of the folder's menus, each once."""
+        told = [each for menu in (self.offer, self.menu) if menu for each in menu.warnings()]
+        return list(dict.fromkeys(told))
+
+    def command(self, part: str) -> str:
+        """The command that makes a part."""
+        return self.spell(self, part)
+
+    def beside_offer(self, menu: Menu) -> Menu:
+        """A menu chosen from the study, with names that are not those of the offer's levels."""
+        return paper_menu(menu) if self.offer else menu
+
+    def holds(self, part: str) -> bool:
+        """Whether the part is there."""
+        return getattr(self, "samples" if part == "study" else part) is not None
+
+
+def read_inputs(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
+    """Read the profile, the study, the menu, the mixes and the card, and check that they belong together.
+
+    ``spell`` puts the command that makes a part into words.
+    """
+    return read_parts(folder, spell).whole
+
+
+def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
+    """The same but for the study, which `ResultsFolder.whole` has."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
+    menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
+    offer = read_menu(folder / "offer.json") if (folder / "offer.json").exists() else None
+    mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
+    card = ReportCard.read(folder / "card.json") if (folder / "card.json").exists() else None
+    schedule = _schedule(folder / "schedule.json") if (folder / "schedule.json").exists() else None
+    name, profile = _profile(folder) or (folder.resolve().name, None)
+    if not (profile or menu or (folder / "study.parquet").exists()):
+        raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
+    offer_card = ReportCard.read(folder / "offer-card.json") if (folder / "offer-card.json").exists() else None
+    days, shared = (read_days(folder / name) for name in ("simulation.csv", "sharing.csv"))
+    found = ResultsFolder(
+        folder, name, profile, None, menu, mix, None, card, offer, schedule, days, spell, offer_card, shared
+    )  # fmt: skip
+    _check_same(found)
+    _check_menu(folder, "card.json", card, "menu.json", menu)
+    _check_menu(folder, "offer-card.json", offer_card, "offer.json", offer)
+    return _told_apart(found) if offer else found
+
+
+def _told_apart(found: ResultsFolder) -> ResultsFolder:
+    """The settings of the paper's menu by names of their own."""
+    menu, card, mix = found.menu, found.card, found.mix
+    return replace(
+        found,
+        menu=paper_menu(menu) if menu else None,
+        card=paper_card(card) if card else None,
+        mix=paper_mix(mix) if mix else None,
+    )
+
+
+def _schedule(path: Path) -> "Schedule":
+    from halfmask.rewards.reward_schedule import FORMAT, VERSION, Schedule  # here, because SciPy takes long to import
+
+    plain = read_page(path, FORMAT, VERSION, "halfmask reward MENU")
+    try:
+        return Schedule.from_json(plain)
+    except ValueError as error:
+        raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
+
+
+def _check_menu(folder: Path, file: str, card: ReportCard | None, other: str, menu: Menu | None) -> None:
+    """A card is of one menu: the ids of another mean other settings."""
+    if card is None or menu is None:
+        return
+    if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in menu.settings]:
+        raise OptionError(f"{folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'")
+
+
+def _profile(folder: Path) -> tuple[str, Profile] | None:
+    found = sorted(folder.glob("*.profile"))
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise OptionError(f"{folder} holds several profiles ({names}): leave the one that the report is about")
+    return (found[0].stem, load_profile(found[0])) if found else None
+
+
+def _check_same(of: ResultsFolder) -> None:
+    """One report is about one dataset."""
+    marks = {
+        "study.parquet": of.samples.about.get("fingerprint") if of.samples else None,
+        "menu.json": of.menu.provenance.get("fingerprint") if of.menu else None,
+        "offer.json": of.offer.provenance.get("fingerprint") if of.offer else None,
+        "mix.parquet": of.mix.about.get("fingerprint") if of.mix else None,
+        "card.json": of.card.about.fingerprint if of.card else None,
+        "offer-card.json": of.offer_card.about.fingerprint if of.offer_card else None,
+        "schedule.json": of.schedule.about.get("fingerprint") if of.schedule else None,
+        f"{of.name}.profile": of.profile.fingerprint() if of.profile else None,
+    }
+    if len({str(mark) for mark in marks.values() if mark is not None}) > 1:
+        told = ", ".join(f"{file} {mark}" for file, mark in marks.items() if mark is not None)
+        raise OptionError(f"{of.folder} mixes results of different data ({told}): recreate them from one profile")

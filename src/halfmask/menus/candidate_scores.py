@@ -1,0 +1,200 @@
+"""A bench: settings of one mechanism judged as the menu's bins judge them; what no setting changes is prepared once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import HalfmaskError, OptionError
+from halfmask.evaluation.analytic import run as analytic
+from halfmask.evaluation.analytic.denominators import ErrorKind, denominators
+from halfmask.evaluation.analytic.totals import period_sums, subset_totals
+from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.sampling import Subset
+from halfmask.evaluation.scores import pooled, privacy, utility
+from halfmask.mechanisms.grid import Block
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import Menu, MenuSetting, Score, noise_std
+from halfmask.profiles.profile import Profile
+
+AT_ONCE = 96
+ROOM = 2.0
+"""Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
+DIGITS = 6
+SAFE = 1.2816 * 2**0.5
+"""How many standard errors median privacy keeps above the lower edge of its bin. The standard error of a median of n
+samples is about that of half of them being below, 0.5 / sqrt(n) as a share. Two medians differ, the one measured here
+and one on fresh subsets, hence the root of 2; below 1.2816 standard errors are 10 % of draws."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Settings as a bin sees them.
+
+    ``privacy``  medians and tenth percentiles (S, 2)
+    ``utility``  likewise
+    ``safe``     what median privacy exceeds on fresh subsets, but for 1 in 10 draws of them (S,)
+    ``beyond``   by how much each breaks the bin's limits (0: not at all)
+    """
+
+    privacy: FloatArray
+    utility: FloatArray
+    safe: FloatArray
+    beyond: FloatArray
+
+    @property
+    def objective(self) -> FloatArray:
+        """perc(U, 50) + perc(U, 10)."""
+        return np.asarray(self.utility.sum(axis=1))
+
+
+Entry = tuple[MenuSetting, float, float]
+"""A setting as the menu holds it, by how much it breaks the bin's limits (0: not at all), and its safe privacy."""
+
+
+class CandidateScores:
+    """Evaluates settings of one mechanism on fixed subsets.
+
+    At full resolution most of the time goes into what a fine grid adds to the entropy (`LocalErrors.corrections`). That
+    differs little between neighbours: `roughly` takes one setting's for all, and serves to search; what counts comes
+    from `entries`.
+    """
+
+    def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
+        self.menu, self.law, self.subsets = menu, setting.law, subsets
+        self.seed = int(menu.provenance["seed"])
+        self.aggregate = str(menu.provenance.get("aggregate", "sum"))
+        error: ErrorKind = menu.provenance.get("error", "relative")
+        if self.law.kind == "direct":
+            raise OptionError(f"setting {setting} has no noise law: it cannot be refined")
+        self.kind = self.law.kind
+        room = Block(setting.mechanism, _with_room(setting))
+        self.most = float(self.law.moments(room.parameters)[:, 1].max())
+        self.local = analytic.local_errors(denominators(profile, subsets, self.kind, error), subsets, self.law, room)
+        sums = zip(subsets, period_sums(profile, subsets), strict=True)
+        self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
+        self._near = self.local.corrections(self.law, room.parameters[:1])
+
+    def metrics(self, parameters: FloatArray, near: bool = False) -> FloatArray:
+        """The six metrics of settings (settings, parameters) on every subset: (settings, subsets, 6); with ``near``,
+        what full resolution adds is that of the setting last named by `look_near`.
+        """
+        block = Block(self.law.name, parameters)
+        out = np.empty((len(parameters), len(self.subsets), len(METRICS)))
+        everything = slice(0, len(parameters))
+        correction = self._near
+        if correction is not None:
+            full = not near
+            correction = self.local.corrections(self.law, parameters) if full else np.tile(correction, (len(out), 1))
+        entropies = self.local.entropies(self.law, parameters, correction)
+        analytic._local_part(
+            self.local, self.law, parameters, everything, lambda _: entropies, self.subsets, self.seed, out, everything
+        )
+        moments = self.law.moments(parameters)
+        for index, totals in enumerate(self.totals):
+            analytic._global_part(self.law, block, moments, totals, index, self.aggregate, self.seed, out)
+        return out
+
+    def look_near(self, setting: PrivacySetting) -> None:
+        """From here on `roughly` is exact at this setting."""
+        self._near = self.local.corrections(self.law, np.array([setting.parameters]))
+
+    def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
+        """Settings (settings, parameters) near the one last named; of what is no setting or too noisy, all is NaN."""
+        unknown = np.full((2, len(parameters), 2), np.nan)
+        found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.nan), np.full(len(parameters), np.inf))
+        variance = self.law.moments(parameters)[:, 1]
+        small = np.flatnonzero((variance > 0) & (variance <= self.most))
+        known = [row for row in small.tolist() if self._is_setting(tuple(parameters[row].tolist()))]
+        for first in range(0, len(known), AT_ONCE):
+            rows = known[first : first + AT_ONCE]
+            judged = self._judged(of, self.metrics(parameters[rows], near=True))
+            found.privacy[rows], found.utility[rows] = judged.privacy, judged.utility
+            found.safe[rows], found.beyond[rows] = judged.safe, judged.beyond
+        return found
+
+    def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> MenuSetting:
+        """The better of ``best`` and the drawn settings that keep the bin's limits."""
+        for each in self.entries(of, [rounded(parameters) for parameters in drawn]):
+            if each is not None and each[1] == 0 and each[0].objective > best.objective:
+                best = each[0]
+        return best
+
+    def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> Entry | None:
+        """What the menu would say of a setting, by how much it breaks the bin's limits, and its safe privacy.
+
+        None if it is not a setting, or is noisier than there is room for.
+        """
+        return self.entries(of, [parameters])[0]
+
+    def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[Entry | None]:
+        """`entry` of many settings, evaluated at once `AT_ONCE`, so few that each is at full resolution."""
+        out: list[Entry | None] = [None] * len(tried)
+        settings = {place: self.setting(parameters) for place, parameters in enumerate(tried)}
+        known = [(place, setting) for place, setting in settings.items() if setting is not None]
+        for first in range(0, len(known), AT_ONCE):
+            some = known[first : first + AT_ONCE]
+            judged = self._judged(of, self.metrics(np.array([setting.parameters for _, setting in some])))
+            for row, (place, setting) in enumerate(some):
+                found = replace(
+                    of,
+                    setting=setting,
+                    privacy=Score(*judged.privacy[row].tolist()),
+                    utility=Score(*judged.utility[row].tolist()),
+                    objective=float(judged.objective[row]),
+                    noise_std=noise_std(setting),
+                )
+                out[place] = (found, float(judged.beyond[row]), float(judged.safe[row]))
+        return out
+
+    def setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
+        """The setting of these parameters; None where there is none, or none with so little noise."""
+        if not self._is_setting(parameters):
+            return None
+        variance = float(self.law.moments(np.array([parameters]))[0, 1])
+        return PrivacySetting(self.law.name, parameters) if 0 < variance <= self.most else None
+
+    def _is_setting(self, parameters: tuple[float, ...]) -> bool:
+        try:
+            self.law.check(parameters)
+        except HalfmaskError:
+            return False
+        return True
+
+    def _judged(self, of: MenuSetting, metrics: FloatArray) -> Judged:
+        q, u = (formula(metrics, self.menu.largest, self.menu.weights) for formula in (privacy, utility))
+        below = max(50 - 50 * SAFE / len(self.subsets) ** 0.5, 0)
+        *of_privacy, safe = np.percentile(q, (50, 10, below), axis=1)
+        beyond = self._beyond(of.bin, np.array(of_privacy).T, safe, *pooled(metrics))
+        return Judged(np.array(of_privacy).T, np.percentile(u, (50, 10), axis=1).T, safe, beyond)
+
+    def _beyond(
+        self,
+        limits_of_bin: tuple[float, float],
+        scores: FloatArray,
+        safe: FloatArray,
+        mean: FloatArray,
+        std: FloatArray,
+    ) -> FloatArray:
+        limits, (low, high) = self.menu.constraints, limits_of_bin
+        median, spread = scores[:, 0], scores[:, 0] - scores[:, 1]
+        inside = (low <= safe) & ((median < high) | (high == 1))
+        kept = inside & (spread < limits["omega"]) & (mean < limits["max_mean"]) & (std < limits["max_std"])
+        by = (low - safe, median - high, spread - limits["omega"], mean - limits["max_mean"], std - limits["max_std"])
+        return np.where(kept, 0.0, np.maximum(np.max(by, axis=0), 1e-9))
+
+
+def rounded(parameters: FloatArray) -> tuple[float, ...]:
+    """Six digits, so that a setting can be written down; what is negligible beside the largest is 0."""
+    small = parameters < 1e-4 * parameters.max(initial=0.0)
+    return tuple(
+        0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
+    )
+
+
+def _with_room(setting: PrivacySetting) -> FloatArray:
+    """Parameters of the setting and, below, of the largest noise there is room for, where the mechanism knows them."""
+    start = np.array([setting.parameters])
+    most = setting.law.grown(start, ROOM)
+    return start if most is None else np.concatenate([start, most])

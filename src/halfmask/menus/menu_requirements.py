@@ -1,0 +1,170 @@
+"""Requirements on settings: what does not meet them is not admissible, and what that costs in utility."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from halfmask.arrays import BoolArray
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import noise_std
+from halfmask.menus.recognised_share import recognised_shares
+from halfmask.menus.setting_protection import Question
+from halfmask.menus.study_protection import StudyProtection
+from halfmask.menus.total_error import total_error
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, population_of
+from halfmask.protection.guess import guess_error
+
+Kind = Literal["guarantee", "guess", "epsilon", "recognised", "error"]
+FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One requirement: a finite epsilon, at least a guess error, at most an epsilon, a share recognised, an error.
+
+    ``producers`` is for ``error`` alone: of whose total.
+    """
+
+    kind: Kind
+    limit: float = math.nan
+    producers: int = 0
+
+    def __str__(self) -> str:
+        if self.kind == "guarantee":
+            return "guarantee"
+        return f"error={self.limit:.3g}@{self.producers}" if self.kind == "error" else f"{self.kind}={self.limit:g}"
+
+    def met(self, facts: StudyProtection) -> BoolArray:
+        """Which settings meet it; what is not known of a setting counts as not met."""
+        if self.kind == "guarantee":
+            return facts.promising
+        with np.errstate(invalid="ignore"):
+            if self.kind == "guess":
+                return facts.guess >= self.limit
+            if self.kind == "error":
+                return facts.error(self.producers) <= self.limit
+            return (facts.epsilon if self.kind == "epsilon" else facts.recognised) <= self.limit
+
+    def words(self, facts: StudyProtection) -> str:
+        """What is demanded, as a phrase."""
+        asked = facts.question
+        return {
+            "guarantee": f"a finite epsilon {asked.words()}",
+            "guess": f"the best guess of a reading from its report errs by {self.limit:g} or more of guessing without",
+            "epsilon": f"epsilon {self.limit:g} or less {asked.words()}",
+            "recognised": f"at most {self.limit:.0%} of producers are named from a masked day",
+            "error": f"the total of {self.producers:,} producers errs by {self.limit:.2%} or less on average",
+        }[self.kind]
+
+
+def meeting(
+    demands: Sequence[Demand],
+    profile: Profile,
+    question: Question,
+    evidence: Evidence | None = None,
+    *,
+    scaled: bool = False,
+) -> Callable[[PrivacySetting], bool]:
+    """Whether one setting meets all demands, worked out for itself: `Demand.met` is of a whole study."""
+
+    def meets(setting: PrivacySetting) -> bool:
+        return all(_meets(each, setting, profile, question, evidence, scaled) for each in demands)
+
+    return meets
+
+
+def _meets(
+    demand: Demand,
+    setting: PrivacySetting,
+    profile: Profile,
+    question: Question,
+    evidence: Evidence | None,
+    scaled: bool,
+) -> bool:
+    if demand.kind in ("guarantee", "epsilon"):
+        found = question.epsilon(setting)
+        return found is not None and (demand.kind == "guarantee" or found <= demand.limit)
+    if demand.kind == "guess":
+        return guess_error(setting, population_of(profile), question.step) >= demand.limit
+    if demand.kind == "error":
+        error = total_error(profile, setting, demand.producers, scaled=scaled)
+        return error is not None and error <= demand.limit
+    deviation = noise_std(setting) if setting.kind == "additive" else None
+    if evidence is None or deviation is None:
+        return False
+    return bool(recognised_shares(evidence, np.array([deviation]))[0] <= demand.limit)
+
+
+def parse_demand(text: str) -> Demand:
+    """``guarantee``, ``guess=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
+    kind, equals, value = (part.strip() for part in text.partition("="))
+    if kind not in get_args(Kind) or (kind == "guarantee") == bool(equals):
+        raise OptionError(f"requirement {text[:60]!r}: write {FORMS}")
+    if kind == "guarantee":
+        return Demand("guarantee")
+    number, at, producers = (part.strip() for part in value.partition("@"))
+    limit = parse_share(number, text)
+    if kind != "error":
+        if at or not (0 < limit < math.inf) or (kind != "epsilon" and limit > 1):
+            raise OptionError(f"requirement {text[:60]!r}: write {FORMS}, with a limit above 0")
+        return Demand(kind, limit)  # type: ignore[arg-type]
+    if not producers.isdigit() or int(producers) < 1 or not limit > 0:
+        raise OptionError(f"requirement {text[:60]!r}: write error=2%@500, an error and of how many producers' total")
+    return Demand("error", limit, int(producers))
+
+
+def parse_share(text: str, whole: str) -> float:
+    """A number, or a percentage with its sign."""
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
+        raise OptionError(f"{whole[:60]!r}: {text[:20]!r} is not a number or a percentage like 2%")
+    return float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
+
+
+@dataclass(frozen=True)
+class BinCost:
+    """One bin: the best median utility without requirements, with each alone, and with all; None where none is left."""
+
+    id: str
+    free: float | None
+    alone: tuple[float | None, ...]
+    together: float | None
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What requirements cost in utility, bin by bin."""
+
+    demands: tuple[Demand, ...]
+    bins: tuple[BinCost, ...]
+
+    def rows(self) -> list[list[str]]:
+        """The table, headings first: a cost is the best median utility given up; 'empty' where no setting is left."""
+        together = len(self.demands) > 1
+        head = ["id", "best utility", *(f"cost of {each}" for each in self.demands)] + ["cost of all"] * together
+        return [head] + [
+            [
+                each.id,
+                "empty" if each.free is None else f"{each.free:.3f}",
+                *(_cost(each.free, left) for left in each.alone),
+                *([_cost(each.free, each.together)] if together else []),
+            ]
+            for each in self.bins
+        ]
+
+    @property
+    def largest(self) -> float | None:
+        """The most that all requirements together cost in a bin that keeps a setting; None where none does."""
+        costs = [each.free - each.together for each in self.bins if each.free is not None and each.together is not None]
+        return max(costs) if costs else None
+
+
+def _cost(free: float | None, left: float | None) -> str:
+    if free is None:
+        return "-"
+    return "empty" if left is None else f"{max(free - left, 0):.3f}"

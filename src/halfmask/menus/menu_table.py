@@ -1,0 +1,113 @@
+"""A menu as a table: scores, protection, and in plain words what a reading shows as and how far totals are off."""
+
+from dataclasses import dataclass
+
+from halfmask.evaluation.aggregates import noun
+from halfmask.menus.masked_range import TIMES_OUT_OF_TEN, few_steps, one_in_print, shown
+from halfmask.menus.menu import Menu, MenuSetting
+from halfmask.menus.menu_scale import score_words
+from halfmask.menus.setting_protection import NO_PROMISE, typical_reading
+from halfmask.menus.total_error import crowds_of, total_error
+from halfmask.profiles.profile import Profile
+from halfmask_device.decimals import number_text, upwards
+
+
+@dataclass(frozen=True)
+class InWords:
+    """One setting of the menu for this dataset.
+
+    ``low`` to ``high`` is what a reading of the typical size shows as 8 times out of 10, and ``errors`` the expected
+    relative error of a period's total for each number of users. None where the setting has no noise law, or the
+    aggregate is neither sum nor mean. ``step`` is that of the lattice which both ends lie on, where there is one.
+    """
+
+    id: str
+    reading: float
+    low: float | None
+    high: float | None
+    errors: dict[int, float | None]
+    step: float | None = None
+
+    def sentence(self, unit: str = "") -> str:
+        """ "0.52 kWh shows as 0.31 to 0.74, 8 times out of 10"."""
+        value = f"{self.reading:.3g} {unit}".strip()
+        if self.low is None or self.high is None:
+            return f"{value} is masked by a rule without a noise law"
+        if (ends := self.range()) is not None:
+            return f"{value} shows as {ends[0]} to {ends[1]}, {TIMES_OUT_OF_TEN} times out of 10"
+        if few_steps(self.low, self.step) and (place := number_text(self.low)) != f"{self.reading:.3g}":
+            return f"{value} shows as {place}, its place on the lattice, {TIMES_OUT_OF_TEN} times out of 10 or more"
+        return f"{value} shows as it is" + ("" if self.low == self.high == self.reading else ", to three digits")
+
+    def range(self) -> tuple[str, str] | None:
+        """Both ends in print; None without a noise law, or if they are one in print."""
+        if self.low is None or self.high is None or one_in_print(self.low, self.high, self.step):
+            return None
+        return self._figure(self.low), self._figure(self.high)
+
+    def _figure(self, value: float) -> str:
+        return number_text(value) if few_steps(value, self.step) else f"{value:.3g}"
+
+
+def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
+    """Every setting of a menu in words; totals are for 100, 1,000 and all users, where there are so many."""
+    menu.check_data(profile, other_data=other_data)
+    reading, crowds = typical_reading(profile), crowds_of(profile)
+    summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
+    scaled = menu.provenance.get("error") == "scaled"
+    step = menu.question.step if menu.question else None
+    words = []
+    for each in menu.settings:
+        range_ = shown(each.setting, reading, step)
+        errors = {
+            users: total_error(profile, each.setting, users, scaled=scaled) if summable else None for users in crowds
+        }
+        low, high = range_ or (None, None)
+        words.append(InWords(each.id, reading, low, high, errors, step))
+    return words
+
+
+def protection_heads(menu: Menu) -> list[str]:
+    """Headings of `protection_cells`; none where the menu does not say what its settings protect."""
+    if menu.question is None:
+        return []
+    named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
+    return ["guess", "epsilon", f"of {menu.question.window:,}", *(["recognised"] if named else [])]
+
+
+def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
+    """Guess, epsilon of one reading (* where it is not at delta 0) and of the window, and share recognised."""
+    found, count = entry.protection, len(protection_heads(menu))
+    if found is None:
+        return ["-"] * count
+    guess, named = ("-" if each is None else f"{each:.0%}" for each in (found.guess, found.recognised))
+    reading, window = (NO_PROMISE if each is None else upwards(each) for each in (found.reading, found.window))
+    return [guess, reading + " *" * (found.reading is not None and not found.pure), window, named][:count]
+
+
+def menu_rows(
+    menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
+) -> list[list[str]]:
+    """The menu as a table, headings first; with a profile also in plain words."""
+    heads = ["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]
+    rows = [[*heads, *protection_heads(menu)]]
+    for each in menu.settings:
+        std = "-" if each.noise_std is None else f"{each.noise_std:.3g}"
+        low = f"{each.privacy.p10:.2f}, {each.utility.p10:.2f}"
+        scores = [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
+        rows.append([each.id, str(each.setting), *scores, low, std, *protection_cells(menu, each)])
+    if profile is None:
+        return rows
+    words = menu_words(menu, profile, other_data=other_data)
+    what = noun(menu.provenance.get("aggregate", "sum"))
+    rows[0] += [
+        "a typical reading",
+        *(
+            f"error of a {menu.provenance.get('period', 'period')}'s {what}, {users:,} users"
+            for users in words[0].errors
+        ),
+    ]
+    for row, each_word in zip(rows[1:], words, strict=True):
+        row.append(each_word.sentence(unit))
+        row += ["-" if error is None else f"{error:.2%}" for error in each_word.errors.values()]
+    return rows

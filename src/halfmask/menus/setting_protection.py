@@ -1,0 +1,169 @@
+"""What the settings of a menu protect, and against which question: the numbers that stand beside the paper's score."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from halfmask.errors import OptionError
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.device_refusal import refusal
+from halfmask.profiles.periods import DAY
+from halfmask.profiles.profile import Profile
+from halfmask.profiles.quality import typical_sizes
+from halfmask.protection.evidence import Population
+from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, drawn_guarantee
+from halfmask.protection.guarantees.units import per_unit
+from halfmask.protection.guess import guess_error
+from halfmask_device.decimals import number_text
+from halfmask_device.setting import unmasked_warning
+from halfmask_device.terms import STEP
+
+DELTA = 1e-6
+NO_PROMISE = "no promise"
+"""What a table says where no epsilon is finite: "none" would read as the best of all."""
+HIDES = 0.05
+"""Error of the best guess of a reading, over that without its report: below, a setting hides next to nothing."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an epsilon is about: any change of up to ``change`` in each of ``window`` readings, at ``delta``.
+
+    ``unit`` is that of a reading, for the words. An epsilon says nothing of larger changes or longer windows. ``step``
+    is that of the lattice which devices draw on: epsilons are of that noise, and hold on no other lattice. None asks
+    about the continuous law, which no device draws.
+    """
+
+    change: float
+    window: int
+    delta: float = DELTA
+    unit: str = ""
+    step: float | None = float(STEP)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.change < math.inf:
+            raise OptionError(f"the change is {self.change:g}: say how far a reading may change, above 0, in its unit")
+        check_window(self.window)
+        if not 0 < self.delta < 1:
+            raise OptionError(f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+        if self.step is not None and not 0 < self.step < math.inf:
+            raise OptionError(f"the step is {self.step:g}: give that of the devices' lattice, above 0, like {STEP}")
+
+    @property
+    def size(self) -> str:
+        """The change with its unit."""
+        return f"{number_text(self.change)} {self.unit}".strip()
+
+    def words(self) -> str:
+        """The question as a phrase that stands behind an epsilon."""
+        readings = "one reading" if self.window == 1 else f"each of {self.window:,} readings in a row"
+        return f"for a change of up to {self.size} in {readings}, at delta {self.delta:g}"
+
+    def drawn(self) -> str:
+        """Whose noise the epsilons are of."""
+        if self.step is None:
+            return "epsilons are of the continuous law, which no device draws"
+        usual = ", the devices' default" if self.step == float(STEP) else ""
+        step = f"{number_text(self.step)} {self.unit}".strip()
+        return f"epsilons are of the noise that a device draws on a lattice of steps of {step}{usual}"
+
+    def in_steps(self) -> str:
+        """What of any other change counts: all of it, rounded up to the lattice."""
+        if self.step is None:
+            return "that change"
+        return f"that change, rounded up to whole steps of {number_text(self.step)} {self.unit}".strip()
+
+    def refusal(self, setting: PrivacySetting) -> str | None:
+        """Why devices do not take a setting on the lattice; None where they do."""
+        told = None if self.step is None else refusal(setting, self.step)
+        return None if told is None else f"devices refuse {setting}: {told}"
+
+    def objection(self, setting: PrivacySetting) -> str | None:
+        """What devices have against a setting: that they refuse it, or that it leaves many readings as they are."""
+        if self.step is None:
+            return None
+        return self.refusal(setting) or unmasked_warning(str(setting), number_text(self.step))
+
+    def asked(self, setting: PrivacySetting) -> Guarantee:
+        """The setting's guarantee against this change."""
+        return drawn_guarantee(setting, self.change, (self.window,), self.step, self.unit)
+
+    def epsilon(self, setting: PrivacySetting) -> float | None:
+        """Epsilon of the whole window at delta; None where no finite one is kept."""
+        return self.asked(setting).epsilon_at(self.delta, self.window)
+
+
+def check_window(window: float) -> None:
+    """Refuse a window that is no number of readings."""
+    if window < 1 or window != int(window):
+        raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on")
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What one setting protects on the data of its menu.
+
+    ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1; None if
+                    that is not known: no noise law, or readings that do not vary
+    ``recognised``  share of producers named from a masked day; None where no readings were at hand
+    ``reading``     epsilon of one report: pure where there is one, else at the question's delta; None: none is finite
+    ``window``      epsilon of the question's window at its delta; None where none is finite
+    ``pure``        whether ``reading`` holds at delta 0
+    ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None where there is none
+    ``errors``      mean error of a period's total, relative, by number of producers
+    ``usual``       median over periods of that error, for all producers: one nearly empty period decides a mean
+    """
+
+    guess: float | None
+    recognised: float | None = None
+    reading: float | None = None
+    window: float | None = None
+    pure: bool = False
+    per_unit: float | None = None
+    errors: Mapping[int, float] = field(default_factory=dict)
+    usual: float | None = None
+
+    @property
+    def hides_next_to_nothing(self) -> bool:
+        """Whether the best guess of a reading errs by next to nothing; False where that is not known."""
+        return self.guess is not None and self.guess < HIDES
+
+
+def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:
+    """Guess and epsilons of one setting; the error of totals and the share recognised are the caller's to add."""
+    if setting.silent:
+        return Protection(guess=0.0 if population.varies else None)
+    found = question.asked(setting)
+    reading = found.epsilon if found.epsilon is not None else found.epsilon_at(question.delta)
+    return Protection(
+        guess=known_guess(setting, population, question.step),
+        reading=reading,
+        window=found.epsilon_at(question.delta, question.window),
+        pure=found.epsilon is not None,
+        per_unit=per_unit(setting, found.step) if setting.inner is None else None,
+    )
+
+
+def known_guess(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
+    """`guess_error`; None if it is not known."""
+    found = guess_error(setting, population, step)
+    return None if math.isnan(found) else found
+
+
+def default_question(profile: Profile) -> Question:
+    """A change of a typical reading's size in every reading of a day."""
+    size = typical_reading(profile)
+    if not size:
+        raise OptionError("every reading of the profile is zero, so no change can be read from it: give `change`")
+    return Question(float(f"{size:.3g}"), reports_a_day(profile), unit=profile.unit or "")
+
+
+def typical_reading(profile: Profile) -> float:
+    """The median |s| of the non-zero readings, to within a bin (1.1 %)."""
+    below = profile.bin_counts.cumsum()
+    return float(typical_sizes(profile)[below.searchsorted(below[-1] / 2)]) if len(below) else 0.0
+
+
+def reports_a_day(profile: Profile) -> int:
+    """How many reports a device gives in a day, by the sampling step; half-hours without one."""
+    return DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]

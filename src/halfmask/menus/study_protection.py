@@ -1,0 +1,188 @@
+"""What is known of every setting of a study besides its score: guess, epsilon, share recognised, error of totals.
+
+Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
+parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
+within a few hundredths and on no lattice (`protection.guess`). Those that would win are then settled: worked out for
+themselves, as devices draw them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from halfmask.arrays import BoolArray, FloatArray, IntArray
+from halfmask.errors import OptionError
+from halfmask.mechanisms.mechanism import mechanism
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.setting_protection import Question
+from halfmask.menus.study_scores import StudyScores
+from halfmask.menus.total_error import total_error
+from halfmask.profiles.profile import Profile
+from halfmask.protection.evidence import Evidence, Population, population_of
+from halfmask.protection.guess import check_varies, guess_error, guess_errors
+
+NODES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class StudyProtection:
+    """Numbers of every setting of a study, in its order; NaN or infinite where there is none.
+
+    Guess and epsilon take long, so they are worked out only of settings that keep the constraint and mask: no other
+    can win. ``scaled`` tells the study's error function. ``evidence`` are series of readings: without it, nobody can
+    be recognised from a day.
+    """
+
+    scored: StudyScores
+    profile: Profile
+    question: Question
+    evidence: Evidence | None = None
+    scaled: bool = False
+    population: Population = field(init=False)
+    settled: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "population", population_of(self.profile))
+
+    @cached_property
+    def settings(self) -> list[PrivacySetting]:
+        """The settings themselves."""
+        return [PrivacySetting.parse(text) for text in self.scored.texts.to_pylist()]
+
+    @cached_property
+    def able(self) -> BoolArray:
+        """Settings that can win at all."""
+        return self.scored.passes & self.scored.masks
+
+    def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
+        """Mechanism, rows and parameters of the settings of each mechanism and number of parameters."""
+        groups: dict[tuple[str, int, bool], list[int]] = {}
+        for row in range(len(self.settings)) if among is None else np.flatnonzero(among).tolist():
+            each = self.settings[row]
+            groups.setdefault((each.mechanism, len(each.parameters), each.inner is None), []).append(row)
+        for (name, count, _), rows in groups.items():
+            parameters = np.array([self.settings[row].parameters for row in rows]).reshape(len(rows), count)
+            yield name, np.array(rows), parameters
+
+    @cached_property
+    def guess(self) -> FloatArray:
+        """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
+        check_varies(self.population)
+        found = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks(self.able):
+            if all(self.settings[row].silent for row in rows):
+                found[rows] = 0.0
+            elif _scaled(name):
+                found[rows] = self._interpolated(name, parameters[:, 0], self._guess)
+            else:
+                found[rows] = guess_errors(name, parameters, self.population)
+            if any(self.settings[row].inner is not None for row in rows):
+                found[rows] = np.nan
+        return found
+
+    @cached_property
+    def epsilon(self) -> FloatArray:
+        """Epsilon of the question's window at its delta; infinite where none is kept."""
+        found = np.full(len(self.settings), np.inf)
+        for name, rows, parameters in self.blocks(self.able & self.promising):
+            if _scaled(name):
+                found[rows] = np.exp(self._interpolated(name, parameters[:, 0], self._log_epsilon))
+            else:
+                found[rows] = [np.exp(self._log_epsilon(self.settings[row])) for row in rows]
+        return found
+
+    @cached_property
+    def promising(self) -> BoolArray:
+        """Settings that keep a finite epsilon for the question.
+
+        Noise that ends at B gives a report that the other reading could not have given with chance P(psi > B - d);
+        over the window that must stay at or below delta.
+        """
+        found = np.zeros(len(self.settings), bool)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            simple = np.array([self.settings[row].inner is None for row in rows])
+            if law.kind != "additive" or law.estimated:
+                continue
+            end = law.support(parameters)
+            if law.proven and np.isinf(end).any():  # every report is possible from every reading
+                found[rows] = simple & (law.moments(parameters)[:, 1] > 0)
+                continue
+            inside = np.maximum(np.where(np.isfinite(end), end, 0.0) - self.question.change, 0.0)
+            certain = (1 - law.cdf(parameters, inside[:, None])[:, 0]) / 2
+            window = -np.expm1(self.question.window * np.log1p(-np.minimum(certain, 1 - 1e-16)))
+            found[rows] = simple & np.isfinite(end) & (end > self.question.change) & (window <= self.question.delta)
+        return found
+
+    @cached_property
+    def recognised(self) -> FloatArray:
+        """Share of producers named from a masked day, by the deviation of the noise; NaN of rules and relative noise.
+
+        A day's means by part are sums of many noises, so by the central limit theorem the noise's deviation decides.
+        """
+        from halfmask.menus.recognised_share import recognised_shares
+
+        if self.evidence is None or self.evidence.resolution != "readings":
+            raise OptionError("who is recognised from a masked day is seen on readings: name them, `panel`")
+        deviations = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            if law.kind == "additive" and all(self.settings[row].inner is None for row in rows):
+                deviations[rows] = np.sqrt(law.moments(parameters)[:, 1])
+        return recognised_shares(self.evidence, deviations)
+
+    def settle(self, row: int) -> None:
+        """Put what was interpolated for a setting right, as far as it was asked for."""
+        self.settled.add(row)
+        if "guess" in vars(self):
+            self.guess[row] = self._guess(self.settings[row])
+        if "epsilon" in vars(self):
+            self.epsilon[row] = np.exp(self._log_epsilon(self.settings[row]))
+
+    def error(self, producers: int) -> FloatArray:
+        """Mean error of a period's total of so many producers; it goes with the noise's deviation. NaN without law."""
+        found = np.full(len(self.settings), np.nan)
+        for name, rows, parameters in self.blocks():
+            law = mechanism(name)
+            if law.kind == "direct" or any(self.settings[row].inner is not None for row in rows):
+                continue
+            deviation = np.sqrt(law.moments(parameters)[:, 1])
+            unit = self.settings[rows[int(np.argmax(deviation))]]
+            each = total_error(self.profile, unit, producers, scaled=self.scaled)
+            if each is not None:
+                found[rows] = each * deviation / deviation.max() if deviation.any() else 0.0
+        return found
+
+    def _interpolated(
+        self,
+        name: str,
+        scales: FloatArray,
+        of: Callable[[PrivacySetting], float],
+    ) -> FloatArray:
+        """Values at each scale, monotone cubic between nodes on a logarithmic scale."""
+        from scipy.interpolate import PchipInterpolator  # here, because SciPy takes long to import
+
+        held = scales > 0
+        distinct = np.unique(scales[held])
+        nodes = distinct if len(distinct) <= NODES else np.geomspace(distinct[0], distinct[-1], NODES)
+        values = np.array([of(PrivacySetting(name, (float(node),))) for node in nodes])
+        found = np.zeros(len(scales))
+        if len(nodes) == 1:
+            found[held] = values[0]
+        elif len(nodes):
+            found[held] = PchipInterpolator(np.log(nodes), values)(np.log(scales[held]))
+        return found
+
+    def _guess(self, setting: PrivacySetting) -> float:
+        return guess_error(setting, self.population, self.question.step)
+
+    def _log_epsilon(self, setting: PrivacySetting) -> float:
+        found = self.question.epsilon(setting)
+        return np.inf if found is None else float(np.log(max(found, 1e-300)))
+
+
+def _scaled(name: str) -> bool:
+    """Whether one parameter scales the noise, so that everything depends on it smoothly."""
+    return mechanism(name).unit_parameters == (1.0,)

@@ -1,0 +1,107 @@
+"""The expected error of a period's total, and how many producers keep it below a bound."""
+
+import math
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.evaluation.sampling import population
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import noise_std
+from halfmask.profiles.profile import Profile
+
+CROWDS = (100, 1000)
+UNEVEN = 1.5
+"""Ratio of the mean to the median of periods' errors from which a few periods decide the mean."""
+
+
+def period_errors(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> FloatArray | None:
+    """Expected |error| of each period's total of ``users`` users, relative: sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|.
+
+    n readings and total S of a period shrink in proportion to the users; of relative noise, sum s^2 stands for n. The
+    noise's sum is nearly normal; k, its excess kurtosis, puts periods of few readings right (Edgeworth), to 2 % for
+    one reading of Laplace noise. ``scaled`` divides by the mean |S| over periods instead. With a ``step``, sigma is of
+    the noise that a device draws on this lattice. None without a noise law or a period that is not 0.
+    """
+    if setting.kind == "direct" or setting.inner is not None:
+        return None
+    readings, total, squares = (profile.cells[..., k].sum(axis=0) for k in range(3))
+    spread = readings if setting.kind == "additive" else squares
+    size = np.abs(total)
+    divisor = np.full(len(size), size[readings > 0].mean()) if scaled else size
+    kept = (readings > 0) & (divisor > 0)
+    if not kept.any():
+        return None
+    sigma = noise_std(setting, step)
+    if sigma is None:
+        return None
+    share = users / population(profile)
+    below = _below_normal(setting, np.maximum(readings[kept] * share, 1.0))
+    return np.asarray(below * sigma * np.sqrt(2 * spread[kept] / np.pi / share) / divisor[kept])
+
+
+def _below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
+    """E |sum of n noises| over that of a normal law of the same variance; never below what Hoelder's inequality has."""
+    square, fourth = setting.law.moments(np.array(setting.parameters)[None])[0, [1, 3]]
+    kurtosis = fourth / square**2 - 3 if square > 0 and np.isfinite(fourth) else 0.0
+    return np.maximum(1 - kurtosis / (24 * readings), np.sqrt(np.pi / 2 / (3 + kurtosis / readings)))
+
+
+def total_error(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> float | None:
+    """The mean over periods of `period_errors`. One period that is nearly empty can decide it: see `usual_error`."""
+    found = period_errors(profile, setting, users, scaled=scaled, step=step)
+    return None if found is None else float(found.mean())
+
+
+def usual_error(
+    profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
+) -> float | None:
+    """The median over periods of `period_errors`: half of the periods are expected to err by less."""
+    found = period_errors(profile, setting, users, scaled=scaled, step=step)
+    return None if found is None else float(np.median(found))
+
+
+def uneven(profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None) -> bool:
+    """Whether a few periods decide the mean error of a total: the median is then what is usual, and decides."""
+    found = period_errors(profile, setting, population(profile), scaled=scaled, step=step)
+    return found is not None and bool(found.mean() > UNEVEN * np.median(found))
+
+
+def crowds_of(profile: Profile) -> list[int]:
+    """100, 1,000 and all users, where there are so many."""
+    people = population(profile)
+    return list(dict.fromkeys(users for users in (*CROWDS, people) if users <= people))
+
+
+def total_errors(
+    profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None
+) -> dict[int, float]:
+    """`total_error` for each of `crowds_of`; empty without a noise law."""
+    errors = {users: total_error(profile, setting, users, scaled=scaled, step=step) for users in crowds_of(profile)}
+    return {users: error for users, error in errors.items() if error is not None}
+
+
+def producers_needed(
+    profile: Profile,
+    setting: PrivacySetting,
+    within: float,
+    *,
+    usual: bool = False,
+    scaled: bool = False,
+    step: float | None = None,
+) -> int | None:
+    """How many producers the mean error of a total takes, or the ``usual`` one, the median.
+
+    It falls with the root of their number, or very nearly so.
+    """
+    users, error_of = population(profile), usual_error if usual else total_error
+    for _ in range(2):
+        error = error_of(profile, setting, users, scaled=scaled, step=step)
+        if error is None:
+            return None
+        users = math.ceil(users * (error / within) ** 2)
+    return users

@@ -1,0 +1,152 @@
+"""What pages are built of: the one set of templates, and the bricks that it has for the text of a page.
+
+All markup stands in ``templates``: ``base.html`` is the layout of every page, ``parts.html`` has tables, figures, notes
+and the like. Text is escaped there; `Markup` is what is markup already. Nothing refers outside.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup as Markup
+from markupsafe import escape
+
+if TYPE_CHECKING:
+    from halfmask.figures.drawn_figures import DrawnFigure
+    from halfmask.figures.interactive.layout import Interactive
+
+SEEN_ON_A_PHONE = 3
+"""Columns of a table that a phone shows without scrolling."""
+SHORT = 10
+"""Rows of a table that is not broken over printed pages."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with its heading."""
+
+    id: str
+    title: str
+    body: Markup
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("halfmask.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **content: Any) -> Markup:
+    """A template of the set, filled."""
+    return Markup(_templates().get_template(template).render(content))
+
+
+def _part(name: str, *content: Any) -> Markup:
+    """A macro of ``parts.html``, filled."""
+    return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
+
+
+def joined(parts: Sequence[str]) -> Markup:
+    """Parts one after the other."""
+    return Markup("\n").join(part for part in parts if part)
+
+
+def element(tag: str, content: str, kind: str = "") -> Markup:
+    """``<tag class=kind>content</tag>``."""
+    of = f' class="{escape(kind)}"' if kind else ""
+    return Markup(f"<{tag}{of}>{escape(content)}</{tag}>")
+
+
+def paragraph(content: str, kind: str = "") -> Markup:
+    """A paragraph."""
+    return element("p", content, kind)
+
+
+def bullets(items: Sequence[str]) -> Markup:
+    """A list."""
+    return _part("bullets", items)
+
+
+def warned(items: Sequence[str]) -> Markup:
+    """A list of warnings, each marked as one."""
+    return _part("warned", items)
+
+
+def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
+    """A few numbers that stand out."""
+    return _part("tiles", facts)
+
+
+def notes(items: Sequence[str]) -> Markup:
+    """What a careful reader would point out."""
+    return _part("notes", items)
+
+
+def danger(head: str, items: Sequence[str]) -> Markup:
+    """What must not be overlooked, in red."""
+    return _part("danger", head, items)
+
+
+def details(summary: str, body: Markup) -> Markup:
+    """What is unfolded by who wants it; paper has it unfolded."""
+    return _part("details", summary, body)
+
+
+def absent(part: str, command: str) -> Markup:
+    """The line that stands for what is missing, with the command that makes it."""
+    return _part("absent", part, command)
+
+
+def commands(lines: str) -> Markup:
+    """Commands to be copied."""
+    return _part("commands", lines)
+
+
+def table(
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[int] = (),
+    kinds: Mapping[int, str] | None = None,
+) -> Markup:
+    """A table that scrolls where the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
+    width = max(map(len, rows), default=len(headings))
+    classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
+    label = f"{caption.partition('. ')[0] or 'Table'}: {', '.join(headings)}" if width > SEEN_ON_A_PHONE else ""
+    return _part("table", caption, headings, rows, classes, label, len(rows) <= SHORT)
+
+
+def bar(value: float) -> Markup:
+    """A score with a bar of that length."""
+    return _part("bar", value)
+
+
+def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
+    """A figure panel by panel: style sheets put two into a row where there is room."""
+    picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
+    return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)
+
+
+def plotted_figure(figure: "Interactive", number: int) -> Markup:
+    """The place of an interactive figure, which the page's script fills."""
+    return _part("figure", figure.name, number, figure.title, figure.caption, _part("plot", figure.name))
+
+
+def page_file(name: str) -> Markup:
+    """A style sheet, script or text of the pages, to stand in one."""
+    return Markup(resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8"))
+
+
+def allowed(script: str) -> str:
+    """What a page's policy says to let this very script run and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

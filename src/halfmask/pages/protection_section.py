@@ -1,0 +1,181 @@
+"""The section of the page that says what settings really protect."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from halfmask.audits.card import CALIBRATION, BestScore, ReportCard, SettingCard
+from halfmask.audits.card_sentences import ALMOST, law_unknown
+from halfmask.audits.sampler_audit import EmpiricalAudit
+from halfmask.figures.protection import ratio, smoothed
+from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.style import sized
+from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.menus.menu import brief
+from halfmask.pages.first_page import chance, epsilon
+from halfmask.pages.page_parts import Markup, bullets, details, element, joined, paragraph, table, warned
+from halfmask_device.decimals import number_text
+
+
+def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
+    """The offer's levels first, which are signed, then the paper's menu; each part says which menu it is about."""
+    told = [paragraph(QUESTIONS)] if inputs.card or inputs.offer_card else []
+    audited = [("the offer", inputs.offer_card), ("the paper's menu", inputs.card)]
+    cards = [(name, card) for name, card in audited if card]
+    tables = [
+        protection_table(card, f"Table {number}. {name[:1].upper()}{name[1:]}", _columns(card, inputs.unit, number))
+        for number, (name, card) in enumerate(cards, start=3)
+    ]
+    if inputs.offer and not inputs.offer_card:
+        told.append(_offer_unseen(inputs))
+    names = {each.id: each.name for each in inputs.offer.settings} if inputs.offer else {}
+    said = [
+        joined(
+            [
+                element("h3", f"Setting by setting: {name}"),
+                protection_words(card, inputs.unit, names if card is inputs.offer_card else None),
+            ]
+        )
+        for name, card in cards
+    ]
+    costs = [element("h3", "What choosing the menu costs"), paragraph(CALIBRATION)] if cards else []
+    return joined([*told, *tables, *figures, *said, *costs])
+
+
+QUESTIONS = (
+    "The privacy score measures blur. This section asks two other questions of each setting: what is guaranteed, "
+    "whoever looks, and what an attacker still learns from the reports."
+)
+
+
+def _offer_unseen(inputs: ResultsFolder) -> Markup:
+    """Nobody may take what stands here for the offer's."""
+    text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
+    return Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card"))
+
+
+def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Markup:
+    """The report card as a table."""
+    heads = ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"]
+    rows = [_row(each, card.day) for each in card.cards]
+    return table(f"{name}{columns}", heads, rows, numbers=range(1, 9))
+
+
+def _columns(card: ReportCard, unit: str, number: int) -> str:
+    """What the columns are; a second table has the same."""
+    if number > 3:
+        return ", in the columns of Table 3."
+    about, day = card.about, card.day
+    size = f"{number_text(about.sensitivity.typical)} {about.unit or unit}".strip()
+    return (
+        f". Guarantees are against a change of {size}, a typical reading. Epsilon: for that change in one reading, at "
+        f"delta 0; of a day: in each of its {day:,} readings, at delta {about.delta:g}. Certain: the chance of a "
+        f"report that the other reading could not have given. Attacks were run on {about.evidence}. Best guess: its "
+        "error, over that without a report. Smoothed: the error of a reading after smoothing the series, over that of "
+        "guessing what others have. Linked: users whose reports of the second half of the time are told to be theirs "
+        f"at the first guess, by who knows the first half{_unmasked(card)}; recognised, on the first page, is from one "
+        "day alone."
+    )
+
+
+def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] | None = None) -> Markup:
+    """Each setting in one sentence with its warnings and attacks.
+
+    ``names`` are those of an offer's levels; of the paper's menu, the best score stands beside one of its settings.
+    """
+    best = Markup("")
+    if card.best and names is None:
+        best = _best(card.best, card[card.best.like], card.about.unit or unit)
+    return joined([best, *(_told(each, card.about.step.size, (names or {}).get(each.id, "")) for each in card.cards)])
+
+
+def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
+    """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
+    own = {each.name: each.value for each in like.attacks}
+    rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.attacks]
+    scored = like.limit.privacy if like.limit else None
+    itself = "–" if scored is None else f"{scored:.2f}"
+    told = (
+        f"The noise with the highest score of all with the variance of {like.id} scores {best.privacy:.2f} over all "
+        f"readings, {like.id} itself {itself}. It has nearly one magnitude."
+    )
+    guess = next((each.value for each in best.attacks if each.name == "reconstruction"), None)
+    beside = own.get("reconstruction")
+    if guess is not None and beside is not None:
+        told += (
+            f" The best guess of a reading from its report is {sized(guess, unit)} off on average, under {like.id} "
+            f"{sized(beside, unit)}."
+        )
+    told += " The score alone must not decide."
+    heads = ["Attack", "What the number is", "Highest score", like.id]
+    title = element("h4", "The highest score is not the best protection")
+    return joined([title, paragraph(told), table("", heads, rows, numbers=(2, 3))])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _told(each: SettingCard, step: float, name: str) -> Markup:
+    attacks = [[found.name, found.words] for found in each.attacks]
+    lines, head = each.lines(), f"{each.id} {name}".strip()
+    return joined(
+        [
+            element("h4", f"{head[:1].upper()}{head[1:]}: {brief(each.setting)}"),
+            paragraph(each.sentence),
+            bullets(lines) if lines else "",
+            warned(each.warnings) if each.warnings else "",
+            _sampler(each.setting, each.sampler, step) if each.sampler else "",
+            details("Every attack in words", table("", [], attacks)),
+        ]
+    )
+
+
+def _sampler(setting: PrivacySetting, found: EmpiricalAudit, step: float) -> str:
+    """The check of the device's noise, with the change that it was made at: another than that of the table."""
+    apart = abs(found.neighbour - found.value) * (setting.noise.law.lattice(setting.noise.parameters) or step)
+    verdict = "draws other noise than it should" if found.caught else "draws the noise that it should"
+    shown = (
+        f"prove epsilon {found.bound:.3g} or more for a change of {apart:.3g} in one reading, delta 0, and the law has "
+        f"{found.claimed:.3g}"
+        if found.quantity == "epsilon"
+        else f"prove that a share of {found.bound:.3g} or more give the change away, and the law has "
+        f"{found.claimed:.3g}"
+    )
+    return paragraph(
+        f"A check of the device, not of how much this setting protects: {found.draws:,} draws of each of two "
+        f"readings {apart:.3g} apart (the change at which a wrong sampler shows best) {shown}. The device {verdict}.",
+        "note",
+    )
+
+
+def _row(each: SettingCard, day: int) -> list[str]:
+    most = "≤ " if law_unknown(each.setting) else ""
+    named = each.found("re-identification")
+    epsilons = (each.typical.epsilon, each.promises["a day"].epsilon)
+    return [
+        each.id,
+        f"{each.privacy.median:.2f}" if each.privacy else "–",
+        *map(epsilon, epsilons),
+        most + chance(each.typical.certain),
+        most + chance(each.typical.composed[day][math.inf]),
+        _percent(ratio(each.found("reconstruction"))),
+        _percent(smoothed(each.found("smoothing"))),
+        _percent(named.value if named else None),
+    ]
+
+
+def _unmasked(card: ReportCard) -> str:
+    """How many are linked without noise, and by chance: what the share is to be held against."""
+    found = [each.found("re-identification") for each in card.cards]
+    held = next((each for each in found if each and each.value is not None), None)
+    if held is None:
+        return ""
+    return f" ({_percent(held.details['unmasked_top1'])} without noise, {_percent(held.baseline)} by chance)"
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return "–"
+    if ALMOST < value < 1:
+        return "> 99 %"
+    return "< 0.01 %" if 0 < value < 1e-4 else f"{100 * value:.3g} %"

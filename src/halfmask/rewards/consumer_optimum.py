@@ -1,0 +1,72 @@
+"""The consumer's optimum: rewards that buy most for the money.
+
+With p_k(r) the share that takes setting k at rewards r >= 0 and b_k what one chooser of k is worth, the problem is to
+maximise lambda sum_k p_k b_k - sum_k p_k r_k; lambda is the price of utility. For one class of producers (plain logit)
+it is concave in the shares, and its solution is
+
+    r_k = max(0, lambda b_k - 1/beta - L),     L = sum_k p_k (lambda b_k - r_k),
+
+with beta what money is worth to producers. Which settings are paid is found by adding them from the most useful down
+while lambda b_k > 1/beta + L. For given paid settings L has a closed form: with s = sum of exp(a_k) over those not paid
+and g = sum exp(a_k) lambda b_k / (1 + s) over them, x = beta (L - g) solves
+
+    x exp(x) = sum over the paid of exp(a_k + beta lambda b_k - 1 - beta g) / (1 + s),
+
+so log x + x is known, and x is Wright's omega function of it.
+
+For several classes (mixed logit, or draws of an uncertain model) the best common schedule is not a concave problem.
+Letting every class have a schedule of its own is, and gives a bound that no common schedule can pass.
+"""
+
+import numpy as np
+from scipy.special import wrightomega
+
+from halfmask.arrays import FloatArray
+from halfmask.rewards.choice_model import Producers
+
+LEAST, MOST = 1e-9, 1e7
+"""Prices are searched from where benefit is worth next to nothing to ten million times what money is."""
+
+HALVINGS = 55
+
+
+def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Each class's own best rewards (..., C, K) and their value L (..., C), for worths lambda b (..., K)."""
+    order = np.argsort(-worth, axis=-1, kind="stable")[..., None, :]
+    money = population.money[:, None]
+    best = np.take_along_axis(worth[..., None, :], order, axis=-1)
+    shape = (*worth.shape[:-1], *population.appeal.shape)
+    appeal = np.take_along_axis(np.broadcast_to(population.appeal, shape), np.broadcast_to(order, shape), axis=-1)
+    taken = np.exp(appeal)
+    none = np.zeros((*appeal.shape[:-1], 1))
+    unpaid = np.concatenate([np.cumsum(taken[..., ::-1], axis=-1)[..., ::-1], none], axis=-1)
+    given = np.concatenate([np.cumsum((taken * best)[..., ::-1], axis=-1)[..., ::-1], none], axis=-1)
+    base = given / (1 + unpaid)
+    paid = np.logaddexp.accumulate(appeal + money * best - 1, axis=-1)
+    more = np.asarray(wrightomega(paid - money * base[..., 1:] - np.log1p(unpaid[..., 1:])))
+    level = np.concatenate([base[..., :1], base[..., 1:] + more / money], axis=-1)  # if the first 0, 1, ..., K are paid
+    wanted = np.cumprod(best - 1 / money > level[..., :-1], axis=-1).sum(axis=-1)
+    found = np.take_along_axis(level, wanted[..., None], axis=-1)
+    return np.maximum(0.0, worth[..., None, :] - 1 / money - found), found[..., 0]
+
+
+def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The best within budgets (M,) for benefits (M, K), every class with rewards of its own.
+
+    Answers the rewards (M, C, K), which cost at most the budget per producer, and a bound (M,) on the benefit that no
+    rewards pass: with V(lambda) the best value at a price, benefit <= (V(lambda) + budget) / lambda for every lambda.
+    """
+    size = np.maximum(np.abs(benefit).max(axis=1), 1e-300)
+    low, high = np.log(LEAST / (size * population.money.max())), np.log(MOST / (size * population.money.min()))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        paid, _ = own_rewards(population, np.exp(middle)[:, None] * benefit)
+        over = cost_apart(population, paid) > budget
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    paid, level = own_rewards(population, np.exp(low)[:, None] * benefit)
+    return paid, (level @ population.weight + budget) / np.exp(low)
+
+
+def cost_apart(population: Producers, paid: FloatArray) -> FloatArray:
+    """(...): the expected cost per producer where classes have rewards (..., C, K) of their own."""
+    return np.asarray((population.choices(paid) * paid).sum(axis=-1) @ population.weight)

@@ -1,0 +1,154 @@
+"""A reward for every setting of a menu: worked out for a panel, a model of producers and an end, and made honest.
+
+Rewards are per report, in the campaign's smallest unit of money. The end is a budget, an error of the total, or a
+utility of the paper's. The honest rewards meet the same end as those without that demand: within the same budget their
+total is a little less close, or for the same total they cost a little more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from halfmask.errors import OptionError
+from halfmask.menus.menu import Menu
+from halfmask.plain import from_plain, to_plain
+from halfmask.profiles.profile import Profile
+from halfmask.rewards.asked_panel import WITHIN, least_error
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.rewards.honest_prices import arbitrage, dominated, splits
+from halfmask.rewards.market import CurvePoint, End, Isoline, Market, RewardOffer
+from halfmask.rewards.reward_search import best, in_whole_units
+
+FORMAT, VERSION = "halfmask schedule", 3
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The honest offer, the best one without that demand, and what was found on the way.
+
+    ``whole`` is the honest offer in whole units of money, which a campaign can publish; None where no whole rewards
+    meet the end. ``bound`` is what no rewards at the cost of the free offer can bring its ``within`` below.
+    ``edges`` are the settings of whose noise no Fisher information bounds what several reports tell: where there are
+    some, ``honest`` is proof against averaging alone. ``arbitrage``, ``splitting`` and ``dominated`` say in words how
+    the free offer, and the two others, can be beaten.
+    """
+
+    honest: RewardOffer
+    free: RewardOffer
+    whole: RewardOffer | None
+    bound: float
+    curve: tuple[CurvePoint, ...]
+    equal: tuple[Isoline, ...]
+    noise: Mapping[str, float]
+    edges: tuple[str, ...]
+    arbitrage: tuple[str, ...]
+    splitting: tuple[str, ...]
+    dominated: tuple[str, ...]
+    producers: int
+    reports: float
+    end: tuple[str, float]
+    about: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what its file holds."""
+        return {"format": FORMAT, "version": VERSION, **to_plain(self)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "Schedule":
+        """Return the schedule that `to_json` wrote; a ValueError if it is damaged."""
+        found = from_plain(plain, cls)
+        offers = [each for each in (found.honest, found.free, found.whole) if each is not None]
+        if len({tuple(of) for each in offers for of in (each.rewards, each.shares)}) > 1:
+            raise ValueError("its offers are of different settings")
+        return found
+
+    @property
+    def honesty_costs(self) -> float:
+        """By how much honest rewards widen the total's error within a budget, or raise what an error costs."""
+        if self.end[0] == "budget":
+            return self.honest.within / self.free.within - 1 if self.free.within else 0.0
+        return self.honest.cost / self.free.cost - 1 if self.free.cost else 0.0
+
+
+def schedule(
+    menu: Menu,
+    profile: Profile,
+    model: ChoiceModel,
+    end: End,
+    target: float,
+    *,
+    producers: int | None = None,
+    least_privacy: float | None = None,
+    uncertain: bool = False,
+    seed: int = 7,
+    other_data: bool = False,
+) -> Schedule:
+    """Work out rewards that spend at most ``target`` a period, keep the total within it, or reach that utility."""
+    menu.check_data(profile, other_data=other_data)
+    if not target > 0:
+        raise OptionError(f"{end} {target:g} is not above 0")
+    market = Market(menu, profile, producers)
+    people = market.population(model, uncertain, seed)
+    free = best(market.problem(people, end, target, least_privacy, honest=False))
+    problem = market.problem(people, end, target, least_privacy, honest=True)
+    honest = best(problem, [free.rewards])
+    whole = in_whole_units(problem, honest)
+    ids, offer = menu.ids, market.offer(honest)
+    return Schedule(
+        honest=offer,
+        free=market.offer(free),
+        whole=None if whole is None else market.offer(whole),
+        bound=WITHIN * min(least_error(market.panel, people, free), free.error),
+        curve=market.curve(people),
+        equal=market.equal(offer.utility),
+        noise={each.id: each.noise_std or 0.0 for each in menu.settings},
+        edges=tuple(id for id, has in zip(ids, market.edges, strict=True) if has),
+        arbitrage=tuple(
+            f"{ids[each.instead_of]} for {each.price:.3g} is beaten by "
+            + " + ".join(f"{count:,} x {ids[k]}" for k, count in each.counts.items())
+            + f" for {each.cost:.3g}"
+            for each in arbitrage(free.rewards, market.information, market.information)
+        ),
+        splitting=tuple(
+            f"one who shows {ids[each.one]} earns {each.together:.3g} instead of {each.reward:.3g} as {each.copies:,} "
+            f"who show {ids[each.into]}"
+            for each in splits(honest.rewards, market.information)
+        ),
+        dominated=tuple(
+            f"Privacy and pay alone are no reason to choose {ids[worse]}, since {ids[better]} is at least as private "
+            f"and pays at least as much; by the model {honest.shares[worse]:.1%} of producers choose it all the same"
+            for worse, better in dominated(honest.rewards, market.privacy)
+        ),
+        producers=market.panel.producers,
+        reports=market.panel.reports,
+        end=(end, target),
+        about={
+            "fingerprint": profile.fingerprint(),
+            "seed": seed,
+            "uncertain": uncertain,
+            "least_privacy": least_privacy,
+            "menu": list(ids),
+        },
+    )
+
+
+def honesty_told(found: Schedule) -> str:
+    """What the demand on prices rules out, and what it costs."""
+    if found.edges:
+        told = (
+            f"The noise of {', '.join(found.edges)} has edges, or no law that is known: several reports of one reading "
+            "tell more than their average, and no bound says how much. So these rewards are proof against averaging "
+            "alone, and not honest; settings of Laplace, normal or logistic noise have honest ones. This"
+        )
+    else:
+        told = "No unbiased estimate from several noisier reports of a reading replaces a clear one for less. This"
+    if found.end[0] == "budget":
+        return f"{told} makes the total's error {found.honesty_costs:.2%} wider within the same budget."
+    return f"{told} costs {found.honesty_costs:.2%} more money for the same total."
+
+
+def bound_told(found: Schedule) -> str:
+    """How far the rewards without that demand can be from the best there are, at most."""
+    told = f"At the cost of the rewards without that demand, no rewards bring the total closer than {found.bound:.2%}"
+    gap = found.free.within / found.bound - 1 if found.bound else 0.0
+    return f"{told}: they are the best." if gap < 1e-4 else f"{told}: theirs is at most {gap:.2%} wider."

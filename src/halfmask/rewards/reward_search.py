@@ -1,0 +1,238 @@
+"""The best rewards under demands: a budget or an error, an average privacy, honest prices; producers who may differ.
+
+Rewards r >= 0 are searched by sequential quadratic programming with exact slopes, from many starts. For producers who
+are all alike and without further demands the closed form of `rewards.consumer_optimum` is one of the starts, and the
+best. Otherwise the problem is not concave, and the best found need not be the best there is;
+`rewards.asked_panel.least_error` bounds how far off it can be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement, count
+from math import comb
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from halfmask.arrays import FloatArray
+from halfmask.errors import OptionError
+from halfmask.rewards.asked_panel import AskedPanel, Point, budget_for, check_reach, costliest, point, scanned
+from halfmask.rewards.choice_model import Producers
+from halfmask.rewards.honest_prices import enough, kept, repaired, repaired_whole
+
+LISTS, AT_ONCE = 20_000, 1000
+"""How many lists of whole rewards are tried one by one, and how many of them together."""
+SHARES = (3.0, 2.0, 1.5, 1.2, 1.0, 0.7, 0.4, 0.0)
+NOTHING = 1e-9
+TIGHT = 1e-7
+"""Demands are met by this much more than asked, so that rounding breaks none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Whom to pay and what for: a ``budget`` per producer and report, or else an ``error`` of the total.
+
+    ``least_privacy`` is the average privacy of those who take part; ``ratios`` are those of `honest.least_ratios`,
+    where rewards must keep them.
+    """
+
+    panel: AskedPanel
+    people: Producers
+    privacy: FloatArray
+    budget: float | None = None
+    error: float | None = None
+    least_privacy: float | None = None
+    ratios: FloatArray | None = None
+
+    def loss(self, found: Point) -> float:
+        """What is to be small: the error within a budget, the cost for an error."""
+        return found.error if self.budget is not None else found.cost
+
+    def better(self, one: Point, other: Point) -> bool:
+        """Whether ``one`` is the better of two that meet all demands."""
+        return self.loss(one) < self.loss(other)
+
+    def meets(self, found: Point) -> bool:
+        """Whether all demands are met."""
+        return (
+            (self.budget is None or found.cost <= self.budget * (1 + 1e-9) + 1e-12)
+            and (self.error is None or found.error <= self.error * (1 + 1e-9))
+            and (self.least_privacy is None or self._average(found.shares) >= self.least_privacy - 1e-12)
+            and (self.ratios is None or enough(found.rewards, self.ratios))
+        )
+
+    def _average(self, shares: FloatArray) -> float:
+        return float(shares @ self.privacy / shares.sum())
+
+    @cached_property
+    def honesty(self) -> FloatArray:
+        """(Q, K): rows q with q r >= 0 where r_j >= ratio_jk r_k."""
+        unit = np.eye(len(self.privacy))
+        if self.ratios is None:
+            return unit[:0]
+        asked = np.argwhere((self.ratios > 0) & (unit == 0))
+        return np.array([unit[j] - self.ratios[j, k] * unit[k] for j, k in asked]).reshape(-1, len(unit))
+
+
+def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
+    """The best rewards that meet all demands of the problem; an OptionError where none do."""
+    panel, people = problem.panel, problem.people
+    if problem.error is not None:
+        check_reach(panel, people, problem.error)
+    if not starts:
+        budget = problem.budget if problem.error is None else budget_for(panel, people, problem.error)
+        starts = [scanned(panel, people, np.array([budget]))[0]]
+    tried = list(starts)
+    if problem.ratios is not None:
+        tried += [share * repaired(each, problem.ratios) for each in starts for share in (1.0, 0.6)]
+    if problem.least_privacy is not None:
+        tried += [share * starts[0].max() * problem.privacy for share in (1.0, 0.3)]
+    if len(people.weight) > 1:
+        tried += [0.5 * starts[0], np.full(len(starts[0]), starts[0].mean())]
+    found: Point | None = None
+    for start in tried:
+        for rewards in (start, _searched(problem, start)):
+            at = _settled(problem, rewards)
+            if at is not None and (found is None or problem.better(at, found)):
+                found = at
+    if found is None:
+        raise OptionError(_nothing(problem))
+    return found
+
+
+def in_whole_units(problem: Problem, near: Point) -> Point | None:
+    """The best whole rewards found that meet all demands; None where none were found.
+
+    From the best of the small lists and of the coarse ones, and from roundings of ``near`` at several scales, rewards
+    are improved by one unit of one or two settings at a time. So no list of `_listed` is better; larger ones may be.
+    """
+    known: dict[bytes, Point] = {}
+
+    def at(rewards: FloatArray) -> Point:
+        whole = np.maximum(rewards, 0.0)
+        if problem.ratios is not None:
+            whole = repaired_whole(whole, problem.ratios)
+        if whole.tobytes() not in known:
+            known[whole.tobytes()] = point(problem.panel, problem.people, whole)
+        return known[whole.tobytes()]
+
+    found, moves = None, _moves(len(near.rewards))
+    for start in [*_listed(problem), *(np.floor(share * near.rewards) for share in SHARES)]:
+        here, place = None, start
+        while True:
+            allowed = [each for each in (at(place + move) for move in moves) if problem.meets(each)]
+            step = min(allowed, key=problem.loss, default=None)
+            if step is None or (here is not None and not problem.better(step, here)):
+                break
+            here, place = step, step.rewards
+        if here is not None and (found is None or problem.better(here, found)):
+            found = here
+    return found
+
+
+def _listed(problem: Problem) -> list[FloatArray]:
+    """The best of all lists of whole rewards that do not fall with less noise, from 0 up to an amount that leaves
+    `LISTS` of them, and of those up to where money buys nothing more, in as many steps."""
+    panel, settings = problem.panel, len(problem.privacy)
+    most = next(m for m in count(1) if comb(m + 1 + settings, settings) > LISTS)
+    lists = np.empty((comb(most + settings, settings), settings))
+    rising = np.array(list(combinations_with_replacement(range(most + 1), settings)), float)
+    lists[:, np.argsort(-panel.variance, kind="stable")] = rising
+    coarse = np.ceil(costliest(panel, problem.people).rewards.max() / most)
+    found = [_best_of(problem, unit * lists) for unit in {1.0, max(coarse, 1.0)}]
+    return [each for each in found if each is not None]
+
+
+def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
+    """The best of lists (M, K) that meet all demands; None where none does."""
+    panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
+    if problem.ratios is not None:
+        lists = lists[kept(lists, problem.ratios)]
+    for some in np.array_split(lists, len(lists) // AT_ONCE + 1):
+        shares = people.weight @ people.choices(some[:, None, :])
+        cost, taking = (shares * some).sum(axis=1), shares.sum(axis=1)
+        error = np.sqrt(shares @ panel.variance / (panel.producers * panel.reports)) / (panel.size * taking)
+        loss = error if problem.budget is not None else cost
+        for at in np.argsort(loss, kind="stable"):
+            if not loss[at] < least:
+                break
+            if problem.meets(Point(some[at], shares[at], float(cost[at]), float(error[at]))):
+                best_yet, least = some[at], float(loss[at])
+                break
+    return best_yet
+
+
+def _moves(settings: int) -> list[FloatArray]:
+    """Nothing, and one unit up or down of each setting and of each two."""
+    unit = np.eye(settings)
+    steps = [sign * unit[k] for k in range(settings) for sign in (1.0, -1.0)]
+    return [np.zeros(settings), *steps, *(one + other for one, other in combinations(steps, 2))]
+
+
+def _searched(problem: Problem, start: FloatArray) -> FloatArray:
+    """Sequential quadratic programming from one start, with rewards in units of 1 / money."""
+    people, variance, unit = problem.people, problem.panel.variance, 1 / float(problem.people.average.money[0])
+    scale = problem.panel.size * np.sqrt(problem.panel.producers * problem.panel.reports)
+
+    def cost(x: FloatArray) -> tuple[float, FloatArray]:
+        shares, slope = people.slopes(unit * x)
+        return float(shares @ x), np.asarray(shares + unit * (x @ slope))
+
+    def log_error(x: FloatArray) -> tuple[float, FloatArray]:
+        shares, slope = people.slopes(unit * x)
+        noise, taking = max(float(shares @ variance), 1e-300), float(shares.sum())
+        value = 0.5 * np.log(noise) - np.log(taking) - np.log(scale)
+        return float(value), np.asarray(unit * ((variance / (2 * noise) - 1 / taking) @ slope))
+
+    demands: list[dict[str, Any]] = []
+
+    def demand(value: Any, slope: Any) -> None:
+        demands.append({"type": "ineq", "fun": value, "jac": slope})
+
+    goal = log_error
+    if problem.budget is not None:
+        most = problem.budget / unit
+        demand(lambda x: most - cost(x)[0], lambda x: -cost(x)[1])
+    if problem.error is not None:
+        goal, least = cost, float(np.log(problem.error)) - TIGHT
+        demand(lambda x: least - log_error(x)[0], lambda x: -log_error(x)[1])
+    if problem.least_privacy is not None:
+        above = problem.privacy - problem.least_privacy - TIGHT
+        demand(lambda x: people.shares(unit * x) @ above, lambda x: unit * (above @ people.slopes(unit * x)[1]))
+    if len(problem.honesty):
+        demand(lambda x: problem.honesty @ x, lambda _: problem.honesty)
+    found = minimize(
+        goal, start / unit, jac=True, method="SLSQP", bounds=[(0, None)] * len(start), constraints=demands,
+        options={"ftol": 1e-10, "maxiter": 200},
+    )  # fmt: skip
+    return np.asarray(unit * np.maximum(found.x, 0.0))
+
+
+def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
+    """Rewards made honest, then scaled a little until the budget or the error is kept; None where that fails."""
+    if not np.isfinite(rewards).all():
+        return None
+    rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # what rounding leaves of a reward of nothing
+    if problem.ratios is not None:
+        rewards = repaired(rewards, problem.ratios)
+    at = point(problem.panel, problem.people, rewards)
+    if problem.budget is not None and at.cost > problem.budget:
+        low, high = 0.0, 1.0
+        for _ in range(50):  # the cost grows along the ray, and honest rewards stay honest
+            middle = (low + high) / 2
+            over = point(problem.panel, problem.people, middle * rewards).cost > problem.budget
+            low, high = (low, middle) if over else (middle, high)
+        at = point(problem.panel, problem.people, low * rewards)
+    return at if problem.meets(at) else None
+
+
+def _nothing(problem: Problem) -> str:
+    reward = "reward" if problem.ratios is None else "honest reward"
+    if problem.least_privacy is not None:
+        return (
+            f"no {reward} keeps the average privacy of those who take part at {problem.least_privacy:g} and meets the "
+            "rest of what is asked: ask for less privacy, or give more room"
+        )
+    return f"no {reward} meets all that is asked: give more room"
