@@ -17,7 +17,7 @@ from halfmask.service.cells import merge
 from halfmask.service.instants import system_clock
 from halfmask.service.known import others, own_cells
 from halfmask.service.service import Service
-from halfmask.service.storage.open import open_store
+from halfmask.service.storage.sql_store import open_store
 from halfmask_device.transport import urllib_transport
 from tests.service.links import Faulty
 from tests.service.process import Served, init

@@ -1,19 +1,36 @@
-"""A database with open periods is brought up to date, and sharing goes on."""
+"""A database with open periods is brought up to date by a later version, and sharing goes on."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
-from halfmask.errors import OptionError
 from halfmask.service.serve import initialise
-from halfmask.service.storage.engine import open_engine, read_url
-from halfmask.service.storage.open import MIGRATIONS, open_store
+from halfmask.service.storage import table_versions
+from halfmask.service.storage.sql_store import open_store, prepare
+from halfmask.service.storage.tables import metadata
+from tests.refusals import refused
 from tests.service.world import Clock, World, fresh
 
 DAY = "2026-11-16"
+LATER = '''"""A table of a later version."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = "{before}"
+
+
+def upgrade() -> None:
+    op.create_table("later", sa.Column("id", sa.Integer, primary_key=True))
+    op.add_column("producers", sa.Column("later", sa.Integer, nullable=True))
+'''
 
 
 @contextmanager
@@ -28,53 +45,54 @@ def opened(database: str, operator: str) -> Iterator[World]:
         store.close()
 
 
-def back(database: str, version: str) -> None:
-    """The tables as that version had them, with their rows."""
-    engine = open_engine(read_url(database))
-    with engine.execution_options(writes=True).begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.downgrade(config, version)
-    engine.dispose()
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One more migration, of a later version."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(str(table_versions.MIGRATIONS), folder)
+    text = LATER.format(before=table_versions.newest_version())
+    (folder / "versions" / "9999_later.py").write_text(text, encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(table_versions, "MIGRATIONS", folder)
+        yield
 
 
-def told(world: World, producers: list[str], hour: int) -> list[str]:
-    """The producers report of an hour, each a power of two; what was said of each."""
-    said = [world.report(each, (f"{DAY}T{hour:02}:00:00Z", 1 << place, "N")) for place, each in enumerate(producers)]
-    return [results[0]["status"] for results in said]
+def send(world: World, producers: list[str], hour: int) -> list[str]:
+    """The producers report of an hour, each a power of two; return the status of each report."""
+    answers = [world.report(each, (f"{DAY}T{hour:02}:00:00Z", 1 << place, "N")) for place, each in enumerate(producers)]
+    return [results[0]["status"] for results in answers]
 
 
-def test_looks_at_open_periods_go_on_after_an_upgrade(database: str) -> None:
-    """Of one campaign every look is known from the old tables. In the other some producers changed in the first look
-    and in the third, and whether in the second was not kept: it shows nothing more before it closes."""
+def test_sharing_goes_on_after_an_upgrade(database: str, request: pytest.FixtureRequest) -> None:
     operator = fresh(database)
     with opened(database, operator) as world:
         consumer = world.consumer()
-        whole, gap = (world.campaign(consumer, live=True, least_producers=4) for _ in range(2))
-        members = {name: [world.join(name) for _ in range(12)] for name in (whole, gap)}
-        for own in members.values():
-            told(world, own[:8], 9)
-        told(world, members[gap][:4], 10)
-        before = {name: world.periods(name, consumer)[DAY] for name in members}
-        assert [(each["producers"], each["reports"]) for each in before.values()] == [(8, 8), (8, 12)]
-    back(database, "0002")
-    with pytest.raises(OptionError, match="has tables of version 0002"):
+        campaign = world.campaign(consumer, live=True, least_producers=4)
+        members = [world.join(campaign) for _ in range(12)]
+        send(world, members[:8], 9)
+        before = world.periods(campaign, consumer)[DAY]
+        assert (before["producers"], before["reports"]) == (8, 8)
+    request.getfixturevalue("later")
+    with refused("option.version", "init", "db"):
         open_store(database)
     assert initialise(database) is None  # the operator's token is still the one that it was
     with opened(database, operator) as world:
-        assert {name: world.periods(name, consumer)[DAY] for name in members} == before
-        for own in members.values():
-            assert set(told(world, own[:8], 9)) == {"known"}
-            assert set(told(world, own, 11)) == {"accepted"}
-        assert world.periods(whole, consumer)[DAY]["reports"] == 20
-        assert world.periods(gap, consumer)[DAY] == before[gap]
+        assert table_versions.version_of(world.store.engine) == "9999"
+        assert world.periods(campaign, consumer)[DAY] == before
+        assert set(send(world, members[:8], 9)) == {"known"}
+        assert set(send(world, members, 11)) == {"accepted"}
+        assert world.periods(campaign, consumer)[DAY]["reports"] == 20
         world.clock.set("2026-11-17T01:00:00Z")
-        closed = {name: world.periods(name, consumer)[DAY] for name in members}
-        assert {each["state"] for each in closed.values()} == {"closed"}
-        sums = [round(each["sum"]["estimate"] * 1000) for each in closed.values()]
-        assert sums == [255 + 4095, 255 + 15 + 4095]
-    back(database, "0002")  # and once more, with closed periods alone
-    assert initialise(database) is None
-    with opened(database, operator) as world:
-        assert {name: world.periods(name, consumer)[DAY] for name in members} == closed
+        closed = world.periods(campaign, consumer)[DAY]
+        assert (closed["state"], round(closed["sum"]["estimate"] * 1000)) == ("closed", 255 + 4095)
+
+
+def test_the_tables_of_a_new_database_are_those_that_the_code_declares(database: str) -> None:
+    store, before = prepare(database)
+    assert before is None
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+        scripts = ScriptDirectory.from_config(table_versions.configuration(connection))
+        assert scripts.get_current_head() == context.get_current_revision() == table_versions.newest_version()
+    store.close()

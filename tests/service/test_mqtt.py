@@ -19,7 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from halfmask.errors import ExtraError, OptionError
 from halfmask.extras import naming_extras
 from halfmask.service.mqtt import Broker, Intake, MqttTransport, access_list, beside, receipts_topic, reports_topic
-from halfmask.service.storage.base import StoreGoneError
+from halfmask.service.storage.sql_store import StoreGoneError
 from tests.service.links import link
 from tests.service.servers import free_port, wait_for_port
 from tests.service.world import World, sqlite_url

@@ -317,7 +317,7 @@ def test_a_backlog_of_empty_periods_closes_at_once_with_all_that_was_counted(
             alone += statement.startswith("DELETE FROM looks")  # done for each period that is closed by itself
 
         for world in worlds:
-            event.listen(world.store.engine, "before_cursor_execute", counted)  # type: ignore[attr-defined]
+            event.listen(world.store.engine, "before_cursor_execute", counted)
             world.clock.set("2026-12-10T00:00:11Z")
         for _ in range(3):
             net.round()

@@ -10,7 +10,7 @@ import pytest
 from halfmask.service.http import stream
 from halfmask.service.http.routes import ROUTES, Route
 from halfmask.service.limits import Limits
-from halfmask.service.storage.base import KnownRow
+from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.tokens import digest
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 

@@ -11,8 +11,8 @@ import pytest
 
 from halfmask.service import closing
 from halfmask.service.live import apart
-from halfmask.service.storage.open import open_store
-from halfmask.service.storage.transaction import SqlTransaction
+from halfmask.service.storage.sql_store import open_store
+from halfmask.service.storage.transaction import Transaction
 from tests.service.world import World, instant
 
 AT_11 = "2026-11-16T11:00:00Z"
@@ -26,7 +26,7 @@ def minute(number: int) -> str:
 @pytest.fixture
 def two_workers(any_world: World) -> Any:
     """Two services on one database, as two processes would be."""
-    url = any_world.store.engine.url.render_as_string(hide_password=False)  # type: ignore[attr-defined]
+    url = any_world.store.engine.url.render_as_string(hide_password=False)
     store = open_store(url, least_room=0)
     other = World(store, any_world.clock, any_world.operator)
     yield any_world, other
@@ -89,14 +89,14 @@ def test_who_leaves_while_a_worker_waits_for_the_lock_adds_nothing(
     campaign = world.campaign(consumer, least_producers=1)
     going, staying = world.join(campaign), world.join(campaign)
     world.report(staying, (minute(0), 1, "N"))
-    lock = SqlTransaction.lock
+    lock = Transaction.lock
 
-    def late(tx: SqlTransaction, key: int) -> Any:
+    def late(tx: Transaction, key: int) -> Any:
         monkeypatch.undo()
         assert other.ok("DELETE", "/v1/me", going)["state"] == "left"
         return lock(tx, key)
 
-    monkeypatch.setattr(SqlTransaction, "lock", late)
+    monkeypatch.setattr(Transaction, "lock", late)
     body = {"reports": [{"time": minute(1), "steps": 2, "setting": "N"}]}
     assert world.refused(403, "POST", "/v1/reports", going, body)["code"] == "left"
     world.clock.set("2026-11-17T00:30:00Z")

@@ -19,8 +19,7 @@ from halfmask.errors import OptionError
 from halfmask.service.http.app import create_app
 from halfmask.service.refusal import Refusal
 from halfmask.service.serve import ServeOptions, initialise, run
-from halfmask.service.storage.base import StoreConflictError, StoreFullError, StoreGoneError
-from halfmask.service.storage.open import open_store
+from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError, open_store
 from tests.service.process import Served, init, served
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
@@ -274,10 +273,10 @@ def left_in(folder: Path, numbers: list[int]) -> int:
 def test_a_disk_that_is_nearly_full_is_refused_before_it_is(world: World) -> None:
     producer = world.join(world.campaign(world.consumer()))
     body = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 5, "setting": "A"}]}
-    world.store.least_room = 2**62  # type: ignore[attr-defined]
+    world.store.least_room = 2**62
     assert world.refused(507, "POST", "/v1/reports", producer, body)["code"] == "storage_full"
     world.ok("GET", "/v1/me", producer)
-    world.store.least_room = 0  # type: ignore[attr-defined]
+    world.store.least_room = 0
     assert world.ok("POST", "/v1/reports", producer, body)["results"][0]["status"] == "accepted"
 
 

@@ -15,9 +15,8 @@ import pytest
 
 from halfmask.service.instants import DAY, MINUTE
 from halfmask.service.serve import initialise
-from halfmask.service.storage.base import Store, StoreGoneError, Transaction
-from halfmask.service.storage.open import open_store
-from halfmask.service.storage.transaction import SqlTransaction
+from halfmask.service.storage.sql_store import Store, StoreGoneError, open_store
+from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant, instant_text
 from tests.service.world import Clock, World, instant, sqlite_url
 
@@ -295,12 +294,12 @@ def test_ten_thousand_random_operations_agree_with_the_model(tmp_path: Path) -> 
 
 def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that does not recognise what it has, and stores it a microsecond later."""
-    real = SqlTransaction.add_reports
+    real = Transaction.add_reports
 
     def forget(*_: Any) -> Any:
         return {}
 
-    def store_beside(self: SqlTransaction, rows: Any) -> None:
+    def store_beside(self: Transaction, rows: Any) -> None:
         for row in rows:
             while self._connection.exec_driver_sql(
                 "SELECT 1 FROM reports WHERE producer = ? AND time = ?", row[:2]
@@ -308,8 +307,8 @@ def test_a_planted_double_count_is_found(tmp_path: Path, monkeypatch: pytest.Mon
                 row = (row[0], row[1] + 1, *row[2:])
             real(self, [row])
 
-    monkeypatch.setattr(SqlTransaction, "standing", forget)
-    monkeypatch.setattr(SqlTransaction, "add_reports", store_beside)
+    monkeypatch.setattr(Transaction, "standing", forget)
+    monkeypatch.setattr(Transaction, "add_reports", store_beside)
     with pytest.raises(AssertionError):
         run(tmp_path, 1, 300)
 

@@ -7,11 +7,14 @@ from itertools import count
 
 import pytest
 
-from halfmask.errors import OptionError
 from halfmask.service.serve import initialise
-from halfmask.service.storage.base import ClosedRow, EntryRow, KnownRow, LookRow, ReportRow, Store, StoreConflictError
-from halfmask.service.storage.open import newest_version, open_store, prepare, version_of
-from halfmask.service.storage.sql import SqlStore
+from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.period_rows import ClosedRow
+from halfmask.service.storage.report_rows import ReportRow
+from halfmask.service.storage.snapshot_rows import SnapshotRow
+from halfmask.service.storage.sql_store import Store, StoreConflictError, open_store, prepare
+from halfmask.service.storage.table_versions import newest_version, version_of
 from tests.service.world import CAMPAIGN
 
 FAR = 2**62
@@ -212,8 +215,8 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
     row = ClosedRow("2026-11-16", 5, 6, cells, {"period": "2026-11-16", "name": "Zoë ☂"})
     with store.transaction() as tx:
         tx.add_closed(campaign, [row])
-        tx.put_look(campaign, "p", LookRow(1, cells, {"a": 1}))
-        tx.put_look(campaign, "p", LookRow(2, cells, {"a": 2}))
+        tx.put_snapshot(campaign, "p", SnapshotRow(1, cells, {"a": 1}))
+        tx.put_snapshot(campaign, "p", SnapshotRow(2, cells, {"a": 2}))
         assert tx.touch(campaign, "p", [one, two, one]) == 2
         assert tx.touch(campaign, "p", [one]) == 2
         tx.put_shown(campaign, "p", 1, {one: cells, two: {}})
@@ -234,7 +237,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert tx.closed_keys(campaign, ["x", "2026-11-16"]) == tx.closed_keys(campaign) == {"2026-11-16"}
         ((number, period),) = tx.events(campaign, 0)
         assert (period, tx.events(campaign, number)) == ("2026-11-16", [])
-        assert tx.looks(campaign) == {"p": LookRow(2, cells, {"a": 2})}
+        assert tx.snapshots(campaign) == {"p": SnapshotRow(2, cells, {"a": 2})}
         assert tx.shown(campaign, "p", [one, two]) == {one: cells}
         assert tx.changes(campaign, "p") == {one: ([1, 3], False)}
         tx.put_shown(campaign, "p", 4, {one: {}})
@@ -250,7 +253,7 @@ def test_rows_of_periods_live_looks_and_nodes_come_back_as_they_were(store: Stor
         assert tx.touched(campaign, "p") == [two]
         tx.forget_live(campaign, "p")
         tx.forget_node_cells(campaign, "p")
-        assert (tx.looks(campaign), tx.touched(campaign, "p"), tx.node_cells(campaign, "p")) == ({}, [], [])
+        assert (tx.snapshots(campaign), tx.touched(campaign, "p"), tx.node_cells(campaign, "p")) == ({}, [], [])
 
 
 def test_tokens_invitations_and_rewards(store: Store) -> None:
@@ -297,47 +300,5 @@ def test_the_schema_is_made_once_and_asked_for(database: str) -> None:
     token = initialise(database)
     assert token is not None
     store = open_store(database)
-    assert isinstance(store, SqlStore)
     assert version_of(store.engine) == newest_version()
     store.close()
-
-
-def test_a_database_of_the_version_before_is_brought_up_to_date_with_what_is_in_it(database: str) -> None:
-    """Tables as 0001 made them, with reports, entries and a closed period: everything is there after the upgrade."""
-    from halfmask.service.storage.engine import open_engine, read_url
-    from halfmask.service.storage.open import upgrade
-
-    engine = open_engine(read_url(database))
-    with engine.execution_options(writes=True).begin() as connection:
-        upgrade(connection, "0001")
-    old = SqlStore(engine, 0)
-    campaign, producers = begun(old)
-    rows = [ReportRow(each, time, 7 * time + each, "A", 2) for each in producers for time in range(50)]
-    entries = [EntryRow(f"e{each}", campaign, each, 100, "2026-11-16", 5) for each in producers]
-    closed = ClosedRow("2026-11-15", 0, 9, {"A": {"sum": 2**70}}, {"period": "2026-11-15", "sum": 2**70})
-    with old.transaction() as tx:
-        tx.add_reports(rows)
-        tx.add_entries(entries)
-        tx.add_closed(campaign, [closed])
-    old.close()
-    with pytest.raises(OptionError, match="has tables of version 0001"):
-        open_store(database)
-    assert initialise(database) is not None
-    store = open_store(database, least_room=0)
-    with store.transaction() as tx:
-        assert list(tx.reports(campaign, 0, 50)) == sorted(rows)
-        assert tx.ledger_of_campaign(campaign) == entries
-        assert tx.closed(campaign) == {"2026-11-15": closed}
-        assert tx.first_fact("node", "new") == "new"  # what the upgrade has made
-    store.close()
-
-
-def test_the_newest_version_is_alembics() -> None:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    from halfmask.service.storage.open import MIGRATIONS
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    assert ScriptDirectory.from_config(config).get_current_head() == newest_version()

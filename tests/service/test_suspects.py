@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfmask.service.noise import LatticeNoise, lattice_noise
-from halfmask.service.storage.base import ReportRow
+from halfmask.service.storage.report_rows import ReportRow
 from halfmask.service.suspects import FALSE_ALARM, find_suspects, reports_needed, too_little_noise
 
 STEP = Fraction(1, 1000)

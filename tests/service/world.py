@@ -13,8 +13,7 @@ from halfmask.service.http.app import create_app
 from halfmask.service.limits import Limits
 from halfmask.service.serve import initialise
 from halfmask.service.service import Service
-from halfmask.service.storage.base import Store
-from halfmask.service.storage.open import open_store
+from halfmask.service.storage.sql_store import Store, open_store
 from halfmask_device.instants import Instant, parse_instant
 
 NOON = "2026-11-16T12:00:00Z"

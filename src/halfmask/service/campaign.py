@@ -12,7 +12,7 @@ from halfmask.service.calendars import Calendar, Span
 from halfmask.service.instants import DAY, LATEST, MINUTE
 from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
 from halfmask.service.refusal import unfit
-from halfmask.service.storage.base import UPSTREAM
+from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import CampaignTerms, MessageError

@@ -8,7 +8,8 @@ from typing import Any
 
 from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import unfit
-from halfmask.service.storage.base import Plain, ReportRow
+from halfmask.service.storage.report_rows import ReportRow
+from halfmask.service.storage.statements import Plain
 from halfmask_device.protocol import Cell
 
 MOST_REPORTS = 2**53

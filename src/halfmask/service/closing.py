@@ -8,7 +8,9 @@ from halfmask.service.cells import merge, plain
 from halfmask.service.estimates import period_entry, withheld_entry
 from halfmask.service.known import FEW, MANY, agreed, empty, note, others, own_cells
 from halfmask.service.refusal import Refusal, not_found, unfit
-from halfmask.service.storage.base import ClosedRow, Plain, Transaction
+from halfmask.service.storage.period_rows import ClosedRow
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant
 
 
@@ -108,7 +110,7 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
 def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plain]:
     """Return periods as the consumer sees them. Periods past their deadline must have been closed before."""
     closed = closed_of(tx, campaign, spans)
-    looks = tx.looks(campaign.key) if campaign.live else {}
+    looks = tx.snapshots(campaign.key) if campaign.live else {}
     entries = []
     for span in spans:
         if span.key in closed:

@@ -15,7 +15,8 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.known import Noted, changed, note, own_rows, recent
 from halfmask.service.mirror import mirror
 from halfmask.service.service import Service
-from halfmask.service.storage.base import UPSTREAM, KnownRow
+from halfmask.service.storage.campaign_rows import UPSTREAM
+from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.writer import Writer
 from halfmask_device.transport import ServiceClient as Upstream
 from halfmask_device.transport import Transport, urllib_transport

@@ -12,7 +12,11 @@ from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.known import shut
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
-from halfmask.service.storage.base import EntryRow, Identity, Plain, ReportTuple, Transaction
+from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.identity_rows import Identity
+from halfmask.service.storage.report_rows import ReportTuple
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant
 from halfmask_device.protocol import ReportResult, Status
 

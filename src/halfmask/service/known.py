@@ -10,7 +10,8 @@ from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, count, merge, plain, read
 from halfmask.service.instants import DAY, SECOND
-from halfmask.service.storage.base import KnownRow, Transaction
+from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant
 
 SETTLED = 10 * SECOND

@@ -15,7 +15,8 @@ from halfmask.service.calendars import Span
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import count, merge, negated, plain, read
 from halfmask.service.estimates import period_entry
-from halfmask.service.storage.base import LookRow, Transaction
+from halfmask.service.storage.snapshot_rows import SnapshotRow
+from halfmask.service.storage.transaction import Transaction
 
 STAYS = 0
 """Represents the future snapshot that will withdraw reports not withdrawn yet. Snapshots are numbered from 1."""
@@ -42,7 +43,7 @@ def _look(tx: Transaction, campaign: Campaign, span: Span) -> None:
     Keep the old snapshot if sums of snapshots would reveal too few producers.
     """
     producers = tx.touched(campaign.key, span.key)
-    old = tx.looks(campaign.key).get(span.key)
+    old = tx.snapshots(campaign.key).get(span.key)
     before = tx.shown(campaign.key, span.key, producers)
     rows = tx.reports_of(producers, span.begins, span.ends)
     now = {producer: count(own) for producer, own in groupby(rows, key=lambda row: row.producer)}
@@ -53,7 +54,7 @@ def _look(tx: Transaction, campaign: Campaign, span: Span) -> None:
     kept = read(old.cells) if old else {}
     cells = merge([kept, *now.values(), *(negated(read(each)) for each in before.values())])
     entry = period_entry(campaign, span.key, "open", cells)
-    tx.put_look(campaign.key, span.key, LookRow(number, plain(cells), entry))
+    tx.put_snapshot(campaign.key, span.key, SnapshotRow(number, plain(cells), entry))
     tx.put_shown(campaign.key, span.key, number, {each: plain(now.get(each, {})) for each in producers})
     tx.untouch(campaign.key, span.key, producers)
     tx.add_event(campaign.key, span.key)

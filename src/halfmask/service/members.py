@@ -8,7 +8,8 @@ from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.instants import DAY
 from halfmask.service.known import shut
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.storage.base import Plain, ProducerRow
+from halfmask.service.storage.participant_rows import ProducerRow
+from halfmask.service.storage.statements import Plain
 from halfmask.service.tokens import digest, issue, new_name, new_secret
 from halfmask_device.instants import Instant, instant_text, parse_instant
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from halfmask.service.campaign import check_campaign, check_whole
 from halfmask.service.refusal import Refusal, unfit
-from halfmask.service.storage.base import UPSTREAM, CampaignRow, Transaction
+from halfmask.service.storage.campaign_rows import UPSTREAM, CampaignRow
+from halfmask.service.storage.transaction import Transaction
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 _BESIDE = ("campaign", "later_rewards")

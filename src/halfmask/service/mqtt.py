@@ -22,7 +22,8 @@ from halfmask.service.http.bodies import LONGEST_TOKEN, too_large
 from halfmask.service.http.reports import parse_post
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
-from halfmask.service.storage.base import Plain, StoreFullError, StoreGoneError
+from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
+from halfmask.service.storage.statements import Plain
 from halfmask.service.tokens import digest, new_name
 from halfmask.service.writer import Writer, gone
 from halfmask_device.transport import TIMEOUT, Answer

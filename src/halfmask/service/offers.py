@@ -12,7 +12,9 @@ from halfmask.service.ingest import book_reversal
 from halfmask.service.known import shut
 from halfmask.service.questions import asked
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
-from halfmask.service.storage.base import EntryRow, Plain, Transaction
+from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import new_name
 from halfmask_device.instants import instant_text
 

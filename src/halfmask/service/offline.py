@@ -3,7 +3,7 @@
 from halfmask.errors import OptionError
 from halfmask.service.campaign import Campaign
 from halfmask.service.instants import LATEST
-from halfmask.service.storage.open import open_store
+from halfmask.service.storage.sql_store import open_store
 from halfmask.service.suspects import Suspicions, find_suspects
 
 

@@ -25,13 +25,10 @@ from halfmask.service.mirror import mirror
 from halfmask.service.offers import MOST_VERSION, offer_of
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.service import Service
-from halfmask.service.storage.base import (
-    UNGIVEN,
-    UPSTREAM,
-    KnownRow,
-    Plain,
-    Transaction,
-)
+from halfmask.service.storage.campaign_rows import UNGIVEN, UPSTREAM
+from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
 from halfmask.service.writer import Writer
 from halfmask_device.transport import ServiceClient as Peer

@@ -8,7 +8,8 @@ from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, read
 from halfmask.service.estimates import NORMAL, each_shown
 from halfmask.service.refusal import unfit
-from halfmask.service.storage.base import ClosedRow, Plain
+from halfmask.service.storage.period_rows import ClosedRow
+from halfmask.service.storage.statements import Plain
 
 MOST_PEOPLE = 10**12
 DIFFER = 0.05

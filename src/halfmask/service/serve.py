@@ -25,8 +25,9 @@ from halfmask.service.http.heads import BoundedProtocol
 from halfmask.service.instants import system_clock
 from halfmask.service.limits import Limits
 from halfmask.service.service import Service
-from halfmask.service.storage.engine import read_url
-from halfmask.service.storage.open import newest_version, open_store, prepare
+from halfmask.service.storage.databases import read_url
+from halfmask.service.storage.sql_store import open_store, prepare
+from halfmask.service.storage.table_versions import newest_version
 from halfmask.service.tokens import issue
 
 DEFAULT_DB = "sqlite:///halfmask.db"

@@ -14,7 +14,10 @@ from halfmask.service.ingest import Post, Results, ingest, valid
 from halfmask.service.instants import Clock, system_clock
 from halfmask.service.limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
-from halfmask.service.storage.base import UPSTREAM, Identity, Role, Store, Transaction
+from halfmask.service.storage.campaign_rows import UPSTREAM
+from halfmask.service.storage.identity_rows import Identity, Role
+from halfmask.service.storage.sql_store import Store
+from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import new_name
 from halfmask_device.instants import Instant
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.service.noise import LatticeNoise, cell_width
-from halfmask.service.storage.base import ReportRow
+from halfmask.service.storage.report_rows import ReportRow
 
 FALSE_ALARM = 1e-3
 """The chance that one run over honest producers flags any of them with proof."""

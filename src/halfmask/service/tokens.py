@@ -3,7 +3,8 @@
 import hashlib
 import secrets
 
-from halfmask.service.storage.base import Role, Transaction
+from halfmask.service.storage.identity_rows import Role
+from halfmask.service.storage.transaction import Transaction
 from halfmask_device.instants import Instant
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from halfmask.service.ingest import Post
 from halfmask.service.refusal import Refusal
 from halfmask.service.service import Service
-from halfmask.service.storage.base import StoreConflictError, StoreFullError, StoreGoneError, Transaction
+from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError
+from halfmask.service.storage.transaction import Transaction
 
 log = logging.getLogger("halfmask.service")
 

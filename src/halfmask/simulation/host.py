@@ -78,7 +78,7 @@ def _serve(db: str, clock: Any, told: Connection) -> None:
     from halfmask.service.limits import Limits
     from halfmask.service.serve import SayingServer, set_up_logs
     from halfmask.service.service import Service
-    from halfmask.service.storage.open import open_store
+    from halfmask.service.storage.sql_store import open_store
 
     set_up_logs()
     service = Service(open_store(db), lambda: int(clock.value), Limits(None, None))

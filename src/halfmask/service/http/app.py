@@ -27,7 +27,9 @@ from halfmask.service.http.routes import REPORTS, ROUTES, Route
 from halfmask.service.http.stream import make_stream
 from halfmask.service.refusal import Refusal
 from halfmask.service.service import Service
-from halfmask.service.storage.base import Plain, StoreFullError, StoreGoneError, Transaction
+from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
 from halfmask.service.writer import Writer, full, gone
 
 log = logging.getLogger("halfmask.service")

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from halfmask.service import members, offers, peers
 from halfmask.service.call import Call, Request
-from halfmask.service.storage.base import Plain, Role
+from halfmask.service.storage.identity_rows import Role
+from halfmask.service.storage.statements import Plain
 
 ALL: tuple[Role, ...] = ("operator", "consumer", "producer", "node")
 

@@ -16,7 +16,8 @@ from halfmask.service.closing import periods
 from halfmask.service.http.bodies import read_request
 from halfmask.service.refusal import Refusal, unfit
 from halfmask.service.service import Service
-from halfmask.service.storage.base import Plain, StoreGoneError
+from halfmask.service.storage.sql_store import StoreGoneError
+from halfmask.service.storage.statements import Plain
 
 POLL = 0.25
 """Seconds between two checks for new events."""

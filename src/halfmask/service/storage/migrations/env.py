@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from halfmask.service.storage.schema import metadata
+from halfmask.service.storage.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,170 @@
+"""The store: one database with its transactions. `prepare` makes or upgrades it, `open_store` opens it.
+
+The service relies on four rules. A transaction is all or nothing, and on disk when ``transaction()`` has ended without
+an error. ``lock`` lets one transaction at a time work on a campaign. Keys are unique. A reader sees what was committed.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+
+from halfmask.errors import OptionError, RunError
+from halfmask.service.storage.databases import DATABASES, file_of, read_url
+from halfmask.service.storage.table_versions import newest_version, upgrade, version_of
+from halfmask.service.storage.transaction import Transaction
+
+LEAST_ROOM = 64 * 2**20
+"""Bytes that must be free on the disk of a SQLite file to take more: its log is merged into the file later."""
+_GIVEN_UP = ("40P01", "40001", 1213)
+"""Codes of PostgreSQL and MySQL for a deadlock that this transaction has lost."""
+_FULL = ("full", "no space left", "53100")
+
+
+class StoreGoneError(Exception):
+    """The store cannot be reached, or gave up for now. Nothing was written, and trying again may help."""
+
+
+class StoreConflictError(StoreGoneError):
+    """The store gave up a transaction in favour of another one (a deadlock). Trying again will do."""
+
+
+class StoreFullError(Exception):
+    """The store is full. Nothing was written."""
+
+
+class Store:
+    """One database; the engine's pool gives each thread its own connection.
+
+    Its failures are `StoreGoneError` or `StoreFullError`.
+    """
+
+    def __init__(self, engine: Engine, least_room: int = LEAST_ROOM) -> None:
+        self.engine, self.least_room = engine, least_room
+        self._writing = engine.execution_options(writes=True)
+        file = file_of(engine.url)
+        self._folder = Path(file).absolute().parent if file else None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Read and write. Everything is on disk when the block ends; after an error nothing is."""
+        with _plainly(), self._writing.begin() as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Read only, without waiting for those who write."""
+        with _plainly(), self.engine.connect() as connection:
+            yield Transaction(connection)
+
+    def check(self) -> None:
+        """Raise `StoreGoneError` unless the store answers."""
+        with _plainly(), self.engine.connect() as connection:
+            connection.execute(text("SELECT 1 FROM campaigns WHERE id = 0"))
+
+    def has_room(self) -> bool:
+        """Return whether there is room for more, as far as can be seen from here."""
+        return self._folder is None or shutil.disk_usage(self._folder).free >= self.least_room
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def prepare(url: str) -> tuple[Store, str | None]:
+    """Make the tables, or bring them up to date. Return the store and the version that it had before."""
+    parsed = read_url(url)
+    file = file_of(parsed)
+    if file is not None and not file.absolute().parent.is_dir():
+        message = f"there is no folder {file.absolute().parent} for the database: make it first"
+        raise OptionError(message, kind="folder", field="db")
+    if file is not None:
+        _make_private(file)
+    engine = DATABASES[parsed.get_backend_name()].engine(parsed)
+    with _reached("open"):
+        before = version_of(engine)
+    _assert_durable(engine)
+    with _reached("make the tables of"), engine.execution_options(writes=True).begin() as connection:
+        upgrade(connection)
+    return Store(engine), before
+
+
+def open_store(url: str, least_room: int = LEAST_ROOM) -> Store:
+    """Return the store of a database that `prepare` has made. Raise OptionError if its tables are not up to date."""
+    parsed = read_url(url)
+    file = file_of(parsed)
+    if file is not None and not file.exists():
+        message = f"there is no database {file}: make it with 'halfmask serve', `init` and this `db`"
+        raise OptionError(message, kind="missing")
+    engine = DATABASES[parsed.get_backend_name()].engine(parsed)
+    with _reached("open"):
+        version = version_of(engine)
+    if version != newest_version():
+        engine.dispose()
+        state = "is not initialised" if version is None else f"has tables of version {version}"
+        shown = parsed.render_as_string(hide_password=True)
+        message = f"the database {shown} {state}: run 'halfmask serve' with `init` and the same `db` once"
+        raise OptionError(message, kind="version")
+    _assert_durable(engine)
+    return Store(engine, least_room)
+
+
+def _make_private(file: Path) -> None:
+    """Make a new file that only its owner can read. SQLite gives its log and its index the same rights."""
+    try:
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise RunError(f"cannot make the database {file}: {error.strerror or error}", kind="database") from error
+
+
+def _assert_durable(engine: Engine) -> None:
+    """Raise RunError if the database acknowledges before it has written to disk."""
+    backend = engine.url.get_backend_name()
+    database = DATABASES[backend]
+    with _reached("open"), engine.connect() as connection:
+        durable = database.durable(connection)
+    if not durable:
+        message = f"the {backend} server acknowledges before it has written to disk: set {database.durability}"
+        raise RunError(message, kind="durability")
+
+
+@contextmanager
+def _reached(work: str) -> Iterator[None]:
+    """Translate a driver's error to one line of its message, without the statement and its values."""
+    try:
+        yield
+    except DBAPIError as error:
+        headline = type(error.orig).__name__
+        with suppress(IndexError):
+            headline = str(error.orig).splitlines()[0][:200]
+        raise RunError(f"cannot {work} the database: {headline}; check `db`", kind="database") from error
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Translate drivers' errors to those of the store. A violated constraint is a bug and is raised as it is."""
+    try:
+        yield
+    except OperationalError as error:
+        raise _store_error(error.orig) from error
+    except sqlite3.OperationalError as error:  # from the driver's own cursor, see `Sqlite`
+        raise _store_error(error) from error
+    except DBAPIError as error:
+        if error.connection_invalidated or type(error).__name__ == "InterfaceError":
+            raise StoreGoneError(type(error.orig).__name__) from error
+        raise
+    except SQLAlchemyError as error:
+        if type(error).__name__ == "TimeoutError":  # no connection of the pool is free
+            raise StoreGoneError("no connection is free") from error
+        raise
+
+
+def _store_error(error: BaseException | None) -> Exception:
+    code = getattr(error, "sqlstate", None) or next(iter(getattr(error, "args", ())), None)
+    if code in _GIVEN_UP:
+        return StoreConflictError(type(error).__name__)
+    message = f"{getattr(error, 'sqlstate', '')} {error}".lower()
+    return (StoreFullError if any(word in message for word in _FULL) else StoreGoneError)(type(error).__name__)
