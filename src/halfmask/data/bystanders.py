@@ -6,6 +6,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from halfmask.data.columns import HOURS, role_of, words
+from halfmask.data.engines.sql import literal, quote
 from halfmask.data.kinds import CLOCKS, NUMBERS, TIMES, Kind, is_integer, texts
 from halfmask.data.queries import Queries, listed, text_of
 from halfmask.data.raw import Raw
@@ -89,13 +90,12 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
 
     ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
     """
-    dialect = raw.dialect
     sorts = [
         name for name, kind in found.items() if name not in used and kind in _WHOLE | {Kind.TEXT} and _is_sort(name)
     ]
     for name in sorts:
-        sort = f"CAST({dialect.quote(name)} AS {dialect.text})"
-        pairs = raw.distinct(f"concat(CAST({user} AS {dialect.text}), {dialect.literal(_BETWEEN)}, {sort})")
+        sort = f"CAST({quote(name)} AS VARCHAR)"
+        pairs = raw.distinct(f"concat(CAST({user} AS VARCHAR), {literal(_BETWEEN)}, {sort})")
         kinds: dict[str, list[str]] = {}
         for pair in pairs:
             whose, _, what = pair.partition(_BETWEEN)
@@ -113,7 +113,7 @@ def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | Non
 
 def check_user(raw: Raw, name: str) -> None:
     """Stop where the column that was left for the user says by its name that it tells kinds of readings apart."""
-    kinds = [kind for kind in raw.distinct(raw.dialect.quote(name)) if kind] if _is_sort(name) else []
+    kinds = [kind for kind in raw.distinct(quote(name)) if kind] if _is_sort(name) else []
     if len(kinds) > 1:
         raise ColumnError(
             f"{raw.source}: no column looks like the user, and {name!r} tells kinds of readings apart by its name, "

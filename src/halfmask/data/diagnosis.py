@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from halfmask.data.engines.sql import literal, matches, quote
 from halfmask.data.kinds import NAIVE_TIME, TEXTS, ZONED_TIME
 from halfmask.data.numbers import NumberFormat, proof, undecided, unit_behind
 from halfmask.data.queries import Queries, advised, listed, text_of
@@ -51,7 +52,7 @@ def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Readin
     for rule in rules:
         if rule.bad is None:
             continue
-        place = raw.first(rule.bad, raw.dialect.quote(rule.column))
+        place = raw.first(rule.bad, quote(rule.column))
         if place is None:
             continue
         if rule.role == "time" and time is not None and (mixed := mixed_zones(raw, rule.column, time)):
@@ -64,7 +65,7 @@ def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Readin
 
 def _unread(raw: Raw, rule: Rule) -> tuple[str, list[str]]:
     """The text of a column, as an expression, and those of its cells that cannot be read."""
-    text = f"trim(CAST({raw.dialect.quote(rule.column)} AS {raw.dialect.text}))"
+    text = f"trim(CAST({quote(rule.column)} AS VARCHAR))"
     return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
 
 
@@ -81,7 +82,7 @@ def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
     if advice := _of_signs(raw, rule.column, text, cells):
         return advice
     if _all(r"[+-]?\d.*", cells):
-        number = f"regexp_extract({text_of(rule.column)}, {raw.dialect.literal(_LEADING)})"
+        number = f"regexp_extract({text_of(rule.column)}, {literal(_LEADING)})"
         units = sorted({unit for cell in cells if (unit := unit_behind(cell))})
         where = f"where all are in {' and '.join(units)}, " if units else ""
         return f"; {where}cut off what is behind the numbers, {queries.replace({rule.column: number})}"
@@ -92,7 +93,7 @@ def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
         return (
             f"; take such cells for empty, {advised(f'{every} {listed(cells)} then columns(*) end from {raw.origin}')}"
         )
-    kept = f"case when {text_of(rule.column)} not in {listed(cells)} then {raw.dialect.quote(rule.column)} end"
+    kept = f"case when {text_of(rule.column)} not in {listed(cells)} then {quote(rule.column)} end"
     return f"; take such cells for empty, {queries.replace({rule.column: kept})}"
 
 
@@ -103,7 +104,7 @@ def _of_signs(raw: Raw, column: str, text: str, cells: Sequence[str]) -> str:
     if _all(undecided("."), cells):
         return "; `decimal=.` takes its point for decimals, `decimal=,` takes it for thousands"
     forms = (proof(","), proof("."), r".*[.,].*[.,].*")
-    comma, point, both = raw.count([raw.dialect.matches(text, form) for form in forms])
+    comma, point, both = raw.count([matches(text, form) for form in forms])
     if comma and point and not both:
         alike = Queries(raw.origin).replace({column: f"replace({text_of(column)}, ',', '.')"})
         return f"; some have a decimal comma and some a decimal point: write all alike, {alike}"
@@ -123,8 +124,8 @@ def mixed_zones(raw: Raw, column: str, time: TimeRule) -> ReadingError | None:
     """The error for a column in which some times have a zone and some have none."""
     if time.kind not in TEXTS or time.unit is not None:
         return None
-    text = f"trim({raw.dialect.quote(column)})"
-    zoned, naive = raw.count([raw.dialect.matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
+    text = f"trim({quote(column)})"
+    zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):
         return None
     return ReadingError(

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from halfmask.data.columns import STARTS, words
+from halfmask.data.engines.sql import extract, quote
 from halfmask.data.raw import Raw
 
 MINUTE = 60_000_000
@@ -22,7 +23,7 @@ def ends(raw: Raw, name: str, days: Sequence[str], clocks: Sequence[str]) -> int
     stamps = [(day, found[1]) for day, text in zip(days, clocks, strict=True) if (found := re.search(_CLOCK, text))]
     if STARTS & set(words(name)) or not stamps or any(_minutes(clock) == 0 for _, clock in stamps):
         return 0
-    texts = raw.distinct(raw.dialect.extract(f"CAST({raw.dialect.quote(name)} AS {raw.dialect.text})", _CLOCK, 1))
+    texts = raw.distinct(extract(f"CAST({quote(name)} AS VARCHAR)", _CLOCK, 1))
     times = sorted({_minutes(clock) for clock in texts if clock})
     if not times or times[-1] != 24 * 60 or times != list(range(times[0], 24 * 60 + 1, times[0])):
         return 0

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import extract, literal
 from halfmask.data.units import is_unit
 from halfmask.errors import ReadingError
 
@@ -96,22 +96,22 @@ class NumberFormat:
         groups = ("." if self.decimal == "," else ",") + _GROUPS
         return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
-    def bare(self, dialect: Dialect, text: str) -> str:
+    def bare(self, text: str) -> str:
         """The number in a text, undressed; empty where it is none."""
         if not self.dressed:
             return f"trim({text})"
-        plain = f"replace(trim({text}), {dialect.literal(MINUS)}, '-')"
-        sign = f"CASE WHEN {dialect.extract(plain, f'^{DRESSED}$', 4)} <> '' THEN '-' ELSE '' END"
-        return f"concat({sign}, trim({dialect.extract(plain, f'^{DRESSED}$', 2)}))"
+        plain = f"replace(trim({text}), {literal(MINUS)}, '-')"
+        sign = f"CASE WHEN {extract(plain, f'^{DRESSED}$', 4)} <> '' THEN '-' ELSE '' END"
+        return f"concat({sign}, trim({extract(plain, f'^{DRESSED}$', 2)}))"
 
-    def unit(self, dialect: Dialect, text: str) -> str:
+    def unit(self, text: str) -> str:
         """What stands behind a dressed number."""
-        return dialect.extract(f"replace(trim({text}), {dialect.literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
+        return extract(f"replace(trim({text}), {literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
-    def cleaned(self, dialect: Dialect, text: str) -> str:
+    def cleaned(self, text: str) -> str:
         """The text as an engine reads it."""
         for sign in ("." if self.decimal == "," else ",") + _GROUPS:
-            text = f"replace({text}, {dialect.literal(sign)}, '')"
+            text = f"replace({text}, {literal(sign)}, '')"
         return text if self.decimal == "." else f"replace({text}, ',', '.')"
 
 

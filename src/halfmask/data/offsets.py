@@ -13,6 +13,7 @@ from zoneinfo import available_timezones
 
 import narwhals as nw
 
+from halfmask.data.engines.sql import extract
 from halfmask.data.kinds import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.raw import Raw
 from halfmask.data.zones import ahead_of_utc
@@ -95,7 +96,7 @@ def fixed(ahead: int) -> str:
 
 def _stretches(raw: Raw, text: str) -> Iterator[Stretch]:
     """The offsets of a whole column, by the days that are written with them."""
-    behind = raw.dialect.extract(text, _BEHIND, 1)
+    behind = extract(text, _BEHIND, 1)
     columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
     texts = raw.select(columns, ordered=False).filter(nw.col("offset") != "").group_by("offset", "day")
     ends = texts.agg(nw.col("text").min().alias("first"), nw.col("text").max().alias("last"), nw.len().alias("rows"))

@@ -4,11 +4,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import file_part, literal, quote
 
 READINGS = "readings"
 """The name by which a query knows a source that is no database: the table as it is understood, every cell of text."""
-_SQL = DuckDBDialect()
 
 
 def advised(sql: str) -> str:
@@ -26,12 +25,12 @@ def asked(typed: str) -> str:
 
 def text_of(column: str) -> str:
     """An expression of a column's cells as text, without the blanks around them."""
-    return f"trim(cast({_SQL.quote(column)} as varchar))"
+    return f"trim(cast({quote(column)} as varchar))"
 
 
 def listed(texts: Sequence[str]) -> str:
     """Texts behind IN."""
-    return f"({', '.join(map(_SQL.literal, texts))})"
+    return f"({', '.join(map(literal, texts))})"
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,11 @@ class Queries:
 
     def exclude(self, columns: Sequence[str]) -> str:
         """All columns but some."""
-        return advised(f"select * exclude ({', '.join(map(_SQL.quote, columns))}) from {self.origin}")
+        return advised(f"select * exclude ({', '.join(map(quote, columns))}) from {self.origin}")
 
     def replace(self, expressions: Mapping[str, str]) -> str:
         """All columns, some of them as expressions."""
-        cells = ", ".join(f"{expression} as {_SQL.quote(column)}" for column, expression in expressions.items())
+        cells = ", ".join(f"{expression} as {quote(column)}" for column, expression in expressions.items())
         return advised(f"select * replace ({cells}) from {self.origin}")
 
     def filled(self) -> str:
@@ -79,10 +78,8 @@ class Queries:
         """Some users alone."""
         if self.user:
             return self.where(f"{self._named()} in {listed(users)}")
-        return (
-            advised(f"select {', '.join(map(_SQL.quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
-        )
+        return advised(f"select {', '.join(map(quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
 
     def _named(self) -> str:
         """An expression of a user's name, without the blanks around it."""
-        return _SQL.file_part(self.user[1:]) if self.user.startswith("@") else text_of(self.user)
+        return file_part(self.user[1:]) if self.user.startswith("@") else text_of(self.user)

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import quote
 from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.panel import Engine, Guess, Quick
 from halfmask.data.queries import READINGS
@@ -18,6 +18,8 @@ from halfmask.errors import HalfmaskError, RunError
 
 SAMPLE_ROWS = 1_000
 """How many first rows are looked at to tell what a column holds."""
+MOST_TEXTS = 1_000
+"""How many texts of a column are told apart."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ class RowTimes:
     offsets: tuple[int, ...] = ()
     zone: str | None = None
 
-    def of(self, dialect: Dialect, base: str, offset: str) -> str:
+    def of(self, base: str, offset: str) -> str:
         """The time from the columns that hold the two."""
         moment = f"({base} + {offset})" if self.offsets else base
-        return wall_clock(dialect, moment, self.zone) if self.zone else moment
+        return wall_clock(moment, self.zone) if self.zone else moment
 
 
 class Raw(ABC):
@@ -56,7 +58,6 @@ class Raw(ABC):
     """
 
     engine: Engine
-    dialect: Dialect
     source: str
     sample: pa.Table
     failures: tuple[type[Exception], ...]
@@ -70,10 +71,17 @@ class Raw(ABC):
     by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Quick | None] | None = None
 
     @abstractmethod
-    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        """The named expressions of every row, with ``order`` if asked for."""
+    def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
+        """``SELECT shown FROM (SELECT columns FROM the table)``; ``ordered`` adds ``order`` to both."""
 
     @abstractmethod
+    def of_parts(self, columns: str, rest: str = "") -> pa.Table:
+        """``SELECT columns FROM the table rest``, run on each part of the table by itself; the rows of all parts."""
+
+    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
+        """The named expressions of every row, with ``order`` if asked for."""
+        return self.frame(", ".join(f"{sql} AS {quote(name)}" for name, sql in expressions.items()), ordered=ordered)
+
     def unpivot(
         self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
     ) -> nw.LazyFrame[Any]:
@@ -81,18 +89,28 @@ class Raw(ABC):
 
         One expression for the user serves all values.
         """
+        user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
+        offset = f"unnest([{', '.join(map(str, times.offsets))}])" if times.offsets else "0"
+        columns = f'{user} AS "user", {times.base} AS base, {offset} AS shift, unnest([{", ".join(values)}]) AS "value"'
+        # The clock of a zone is a long expression: it is written once, outside, and not once per column.
+        shown = f'"user", {times.of("base", "shift")} AS "time", "value"'
+        return self.frame(columns, shown, ordered=ordered)
 
-    @abstractmethod
     def distinct(self, text: str) -> dict[str, int]:
-        """The texts of an expression, stripped, and how often each occurs; no text is empty text."""
+        """The texts of an expression, without blanks around them, and how often each occurs; null is an empty text."""
+        text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
+        found = self.of_parts(f"{text} AS text, count(*) AS rows", f"GROUP BY ALL ORDER BY text LIMIT {MOST_TEXTS}")
+        rows = found.group_by("text").aggregate([("rows", "sum")]).sort_by("text").slice(0, MOST_TEXTS)
+        return dict(zip(rows["text"].to_pylist(), rows["rows_sum"].to_pylist(), strict=True))
+
+    def count(self, conditions: Sequence[str]) -> list[int]:
+        """In how many rows each condition holds."""
+        counts = ", ".join(f"count(*) FILTER (WHERE {condition}) AS n{i}" for i, condition in enumerate(conditions))
+        return [sum(column.to_pylist()) for column in self.of_parts(counts).columns]
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> RawPlace | None:
         """The first row where a condition holds, and the text of ``shown`` there."""
-
-    @abstractmethod
-    def count(self, conditions: Sequence[str]) -> list[int]:
-        """In how many rows each condition holds."""
 
     @abstractmethod
     def fatal(self, error: Exception) -> RunError | None:

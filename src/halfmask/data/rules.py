@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import extract, literal, matches, quote
 from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
 from halfmask.data.numbers import NumberFormat, undecided
@@ -34,30 +34,30 @@ class Rule:
     cells: ArrowCells | None = None
 
 
-def operand(dialect: Dialect, name: str, column: pa.ChunkedArray) -> str:
+def operand(name: str, column: pa.ChunkedArray) -> str:
     """The column itself, but for categories and columns of nothing but nulls: those as text."""
     plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
-    return dialect.quote(name) if plain else f"CAST({dialect.quote(name)} AS {dialect.text})"
+    return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
 
 
-def user_rule(dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
+def user_rule(name: str, kind: Kind, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
     """Users in their own type; an id that was stored as a float (1392.0) becomes a whole number again.
 
     ``integral`` asks the whole column whether all its floats are whole; it is called for floats alone.
     """
-    quoted = operand(dialect, name, column)
+    quoted = operand(name, column)
     sql = quoted
     if kind is Kind.FLOAT:
-        target = dialect.integer if integral() else dialect.text
+        target = "BIGINT" if integral() else "VARCHAR"
         sql = f"CAST(CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {target})"
     elif kind in {Kind.DECIMAL, Kind.OTHER, Kind.BOOLEAN}:
-        sql = f"CAST({quoted} AS {dialect.text})"
+        sql = f"CAST({quoted} AS VARCHAR)"
     elif kind is Kind.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
-        zeros = dialect.literal(r"\.0+$")
+        zeros = literal(r"\.0+$")
         sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
     elif kind in TEXTS and any(re.fullmatch(KEPT, text) for text in texts(column)):
         text = f"trim({quoted})"
-        sql = f"nullif(coalesce(nullif({dialect.extract(text, KEPT, 1)}, ''), {text}), '')"
+        sql = f"nullif(coalesce(nullif({extract(text, KEPT, 1)}, ''), {text}), '')"
     elif kind in TEXTS:
         # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
         return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=ArrowCells(pa.string()))
@@ -73,34 +73,32 @@ def _is_whole(text: str) -> bool:
     return whole.isdigit() and not fraction.strip("0")
 
 
-def time_column(dialect: Dialect, name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
+def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     """A column of times under the rule found for it."""
-    quoted, rule = operand(dialect, name, column), replace(rule, name=name)
-    attempt = f"({rule.present(dialect, quoted)}) AND ({rule.sql(dialect, quoted, 'TRY_CAST')}) IS NULL"
+    quoted, rule = operand(name, column), replace(rule, name=name)
+    attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
-    careful = Rule("time", name, rule.sql(dialect, quoted), None if safe else attempt, rule.wanted())
+    careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
     if rule.kind not in TEXTS:
         return replace(careful, cells=rule.stored())
     found = texts(column)
-    return replace(careful, quick=rule.quick(dialect, quoted, found), cells=rule.cells(found))
+    return replace(careful, quick=rule.quick(quoted, found), cells=rule.cells(found))
 
 
-def value_rule(
-    dialect: Dialect, name: str, kind: Kind, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
-) -> Rule:
+def value_rule(name: str, kind: Kind, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = "") -> Rule:
     """Values as doubles; doubles as they are; of texts, the usual words for nothing are null.
 
     ``form`` is how the texts write numbers, ``by`` an expression to multiply with: a conversion of units.
     """
-    quoted = operand(dialect, name, column)
+    quoted = operand(name, column)
     if kind not in NUMBERS | {Kind.TEXT, Kind.EMPTY}:
         held = "true and false" if kind is Kind.BOOLEAN else "no numbers"
         raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`")
     if kind in TEXTS:
-        rule = _value_of_text(dialect, name, quoted, form or NumberFormat())
+        rule = _value_of_text(name, quoted, form or NumberFormat())
     else:
         double = pa.types.is_float64(column.type)
-        sql, cells = (quoted, ArrowCells(pa.float64())) if double else (f"CAST({quoted} AS {dialect.double})", None)
+        sql, cells = (quoted, ArrowCells(pa.float64())) if double else (f"CAST({quoted} AS DOUBLE)", None)
         rule = Rule("value", name, sql, cells=cells)
     if not by:
         return rule
@@ -117,38 +115,38 @@ def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
     return cells and ArrowCells(cells.type, lambda column: pc.multiply(cells.read(column), times))
 
 
-def _value_of_text(dialect: Dialect, name: str, quoted: str, form: NumberFormat) -> Rule:
+def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
     """The words for nothing are looked for only where the text is not a number."""
-    words = ", ".join(map(dialect.literal, (*ABSENT, name.lower())))
+    words = ", ".join(map(literal, (*ABSENT, name.lower())))
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
-        return _local_value(dialect, name, quoted, form, absent)
+        return _local_value(name, quoted, form, absent)
     if form.whole:
-        return _whole_value(dialect, name, quoted, absent)
-    number = f"TRY_CAST({quoted} AS {dialect.double})"
-    rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS {dialect.double})"
+        return _whole_value(name, quoted, absent)
+    number = f"TRY_CAST({quoted} AS DOUBLE)"
+    rest = f"CAST(CASE WHEN {absent} THEN NULL ELSE {quoted} END AS DOUBLE)"
     bad = f"{quoted} IS NOT NULL AND {number} IS NULL AND NOT {absent}"
     wanted = "a number such as 0.14"
     careful = f"CASE WHEN {quoted} IS NOT NULL THEN coalesce({number}, {rest}) END"
-    quick = f"CAST({quoted} AS {dialect.double})"
+    quick = f"CAST({quoted} AS DOUBLE)"
     return Rule("value", name, careful, bad, wanted, quick, ArrowCells(pa.float64()))
 
 
-def _whole_value(dialect: Dialect, name: str, quoted: str, absent: str) -> Rule:
+def _whole_value(name: str, quoted: str, absent: str) -> Rule:
     """Numbers that begin whole: a point further down that may group thousands is not taken for decimals in silence."""
-    doubtful = dialect.matches(f"trim({quoted})", undecided("."))
+    doubtful = matches(f"trim({quoted})", undecided("."))
     text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
-    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS {dialect.double}) IS NULL)"
+    bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS DOUBLE) IS NULL)"
     cells = ArrowCells(pa.int64(), lambda column: column.cast(pa.float64(), safe=False))
-    return Rule("value", name, f"CAST({text} AS {dialect.double})", bad, "a number such as 14", "", cells)
+    return Rule("value", name, f"CAST({text} AS DOUBLE)", bad, "a number such as 14", "", cells)
 
 
-def _local_value(dialect: Dialect, name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
+def _local_value(name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
     """Numbers of another country, or with a unit: only what is exactly one is let through."""
-    bare = form.bare(dialect, quoted)
-    fits = f"({dialect.matches(bare, form.pattern())} AND {bare} <> '')"
+    bare = form.bare(quoted)
+    fits = f"({matches(bare, form.pattern())} AND {bare} <> '')"
     nothing = f"{quoted} IS NULL OR {absent}"
-    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(dialect, bare)} ELSE 'no number' END"
+    text = f"CASE WHEN {nothing} THEN NULL WHEN {fits} THEN {form.cleaned(bare)} ELSE 'no number' END"
     bad = f"{quoted} IS NOT NULL AND NOT {absent} AND NOT {fits}"
     wanted = f"a number with the decimal sign {form.decimal!r}, as the others are; `decimal` names another"
-    return Rule("value", name, f"CAST({text} AS {dialect.double})", bad, wanted)
+    return Rule("value", name, f"CAST({text} AS DOUBLE)", bad, wanted)

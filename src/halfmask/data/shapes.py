@@ -21,6 +21,7 @@ from halfmask.data.columns import (
     words,
 )
 from halfmask.data.dates import date_format
+from halfmask.data.engines.sql import literal, quote
 from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_iso, is_time, is_zoned
 from halfmask.data.offsets import clock_of, instant
 from halfmask.data.options import ReadOptions
@@ -174,8 +175,8 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | N
 
 def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
     """The columns among these that hold anything, in any row."""
-    texts = [f"CAST({raw.dialect.quote(name)} AS {raw.dialect.text})" for name in names]
-    absent = ", ".join(map(raw.dialect.literal, ABSENT))
+    texts = [f"CAST({quote(name)} AS VARCHAR)" for name in names]
+    absent = ", ".join(map(literal, ABSENT))
     counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
     return [name for name, count in zip(names, counts, strict=True) if count]
 

@@ -13,6 +13,7 @@ from halfmask.data import bystanders, ends, shapes, steps
 from halfmask.data.columns import role_of, words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
+from halfmask.data.engines.sql import extract, file_part, literal, matches, quote, to_instant
 from halfmask.data.formats import cer
 from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso, kinds, texts
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
@@ -83,9 +84,7 @@ def _cer_panel(raw: Raw, options: ReadOptions) -> Panel:
     if options.wide or options.user or options.time or options.value or options.date:
         raise OptionError("`format=cer` fixes the columns; leave `user`, `time`, `value` and `wide` out")
     unit = Wanted.parse(options.unit).source
-    return _panel(
-        raw, cer.rules(raw.dialect, raw.sample), None, ("meter, code and value as in the trial's files",), (), unit
-    )
+    return _panel(raw, cer.rules(raw.sample), None, ("meter, code and value as in the trial's files",), (), unit)
 
 
 def _panel(
@@ -150,7 +149,6 @@ class _Reader:
 
     def __init__(self, raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> None:
         self.raw, self.found, self.options = raw, found, options
-        self.dialect = raw.dialect
         self.notes: list[str] = []
         self.guesses: list[Guess] = []
 
@@ -173,9 +171,7 @@ class _Reader:
         clock, time = self._time(columns.date or columns.time, columns.time if columns.date else None)
         form = self._numbers([columns.value])
         by, unit = self._unit(columns.value, unit_column, [user, *time], form)
-        value = value_rule(
-            self.dialect, columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by
-        )
+        value = value_rule(columns.value, self.found[columns.value], self.raw.sample.column(columns.value), form, by)
         numbers = [c for c, kind in self.found.items() if kind in NUMBERS and c not in named]
         others = [c for c in numbers if self.found[c] in _FRACTIONS or role_of(c, self.found[c]) == "value"]
         self.notes += [f"columns of numbers left out: {', '.join(others)}"] if others else []
@@ -191,7 +187,7 @@ class _Reader:
         left_out = [c for c in self.found if c != shape.time and c not in shape.sensors]
         self.notes.insert(0, f"time = {shape.time}, {len(shape.sensors)} columns as users")
         self.notes += [f"columns left out: {', '.join(left_out)}"] if left_out else []
-        users = [self.dialect.literal(name) for name in shape.sensors]
+        users = [literal(name) for name in shape.sensors]
         return self._unpivoted(users, RowTimes(moment.sql), [moment], values, clock, shape.guesses, unit)
 
     def days(self, shape: shapes.Days) -> Panel:
@@ -209,7 +205,7 @@ class _Reader:
         shown = "the file's name" if shape.user.startswith("@") else shape.user
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shown}, time = {shape.date} and the column's name; {evidence}")
-        midnight = self.dialect.at(moment.sql, tz) if tz else moment.sql
+        midnight = to_instant(moment.sql, tz) if tz else moment.sql
         times = RowTimes(midnight, tuple(shape.slots.values()), tz)
         return self._unpivoted([user.sql], times, [user, moment], values, clock, shape.guesses, unit)
 
@@ -220,12 +216,12 @@ class _Reader:
         user = self._user(shape.user)
         values, unit = self._values(names)
         if column is not None and unit is None:
-            quoted = f"CAST({self.dialect.quote(column)} AS {self.dialect.text})"
+            quoted = f"CAST({quote(column)} AS VARCHAR)"
             by, unit = self._unit_of_rows(names[0], column, quoted, Wanted.parse(self.options.unit), [user])
             values = [replace(rule, sql=f"({rule.sql}) * {by}") for rule in values] if by else values
         evidence = next(guess.evidence for guess in shape.guesses if guess.what == "shape")
         self.notes.insert(0, f"user = {shape.user}; {evidence}")
-        times = RowTimes(f"CAST(0 AS {self.dialect.integer})", tuple(shape.times.values()))
+        times = RowTimes("CAST(0 AS BIGINT)", tuple(shape.times.values()))
         return self._unpivoted([user.sql], times, [user], values, None, shape.guesses, unit)
 
     def _unpivoted(
@@ -250,12 +246,12 @@ class _Reader:
 
     def _user(self, name: str) -> Rule:
         if name.startswith("@"):
-            return Rule("user", name, self.dialect.file_part(name.removeprefix("@")))
+            return Rule("user", name, file_part(name.removeprefix("@")))
         column = self.raw.sample.column(name)
-        return user_rule(self.dialect, name, self.found[name], column, lambda: self._integral(name))
+        return user_rule(name, self.found[name], column, lambda: self._integral(name))
 
     def _integral(self, column: str) -> bool:
-        quoted = self.dialect.quote(column)
+        quoted = quote(column)
         (fractions,) = self.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"])
         return fractions == 0
 
@@ -284,7 +280,7 @@ class _Reader:
             zone = f"wall clock of {rule.tz}"
             evidence = "times name an instant" if rule.tz in ("UTC", self.options.tz) else "the offsets of all times"
             self.guesses.append(Guess("zone", zone, evidence, "`tz`"))
-        moment = time_column(self.dialect, name, rule, column)
+        moment = time_column(name, rule, column)
         stamped = clock or name
         length = (
             0 if spans or self.found[stamped] not in (Kind.TEXT_TIME, Kind.TEXT_CLOCK) else self._ends(name, stamped)
@@ -297,14 +293,14 @@ class _Reader:
         wanted = "a time of day, such as 23:30"
         both = f"(({moment.sql}) + ({sql}) - {length})"
         if part is not None and part.running and self.options.tz:
-            both = running_on(self.dialect, moment.sql, sql, self.options.tz)
+            both = running_on(moment.sql, sql, self.options.tz)
         return rule, [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
 
     def _own_clock(self, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
         """The rule with the clock that the offsets of all times show, and a note of it."""
         column = self.raw.sample.column(name)
         with guard(self.raw, [], None)():
-            text = rule.text(self.dialect, operand(self.dialect, name, column))
+            text = rule.text(operand(name, column))
             rule = replace(rule, tz=own_clock(self.raw, name, text, sample))
         if rule.tz == "UTC":
             self.notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
@@ -329,8 +325,8 @@ class _Reader:
 
     def _parts(self, name: str) -> "_Parts":
         """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
-        quoted = operand(self.dialect, name, self.raw.sample.column(name))
-        number = f"TRY_CAST({quoted} AS {self.dialect.integer})"
+        quoted = operand(name, self.raw.sample.column(name))
+        number = f"TRY_CAST({quoted} AS BIGINT)"
         limits = (24, 25, 48, 50, 96, 100)
         none, below, *above = self.raw.count(
             [f"{number} = 0", f"{number} < 0", *(f"{number} > {limit}" for limit in limits)]
@@ -353,16 +349,14 @@ class _Reader:
     def _clock(self, name: str, part: "_Parts | None") -> tuple[str, str]:
         """SQL of the microseconds from midnight in a column, and of where it cannot be read."""
         kind = self.found[name]
-        quoted = operand(self.dialect, name, self.raw.sample.column(name))
+        quoted = operand(name, self.raw.sample.column(name))
         first, per_day = (part.first, part.per_day) if part else (0, 24)
         spans = kind is Kind.TEXT_CLOCK and any(
             re.fullmatch(CLOCK_SPAN, text) for text in texts(self.raw.sample.column(name))
         )
-        sql = clock_sql(self.dialect, kind, quoted, first, per_day, spans=spans)
-        tried = clock_sql(self.dialect, kind, quoted, first, per_day, "TRY_CAST", spans=spans)
-        present = (
-            f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS {self.dialect.text})) <> ''"
-        )
+        sql = clock_sql(kind, quoted, first, per_day, spans=spans)
+        tried = clock_sql(kind, quoted, first, per_day, "TRY_CAST", spans=spans)
+        present = f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS VARCHAR)) <> ''"
         return sql, f"{present} AND ({tried}) IS NULL"
 
     def _written(self, name: str, kind: Kind, column: pa.ChunkedArray) -> DateFormat | None:
@@ -376,8 +370,8 @@ class _Reader:
             return None
         if asked is None and 2 * sum(map(is_iso, found)) >= len(found):
             return None
-        quoted = f"trim(CAST({self.dialect.quote(name)} AS {self.dialect.text}))"
-        parts = [f"TRY_CAST({self.dialect.extract(quoted, ORDER, i)} AS {self.dialect.integer}) > 12" for i in (1, 2)]
+        quoted = f"trim(CAST({quote(name)} AS VARCHAR))"
+        parts = [f"TRY_CAST({extract(quoted, ORDER, i)} AS BIGINT) > 12" for i in (1, 2)]
 
         def whole() -> tuple[int, int]:
             first, second = self.raw.count(parts)
@@ -393,11 +387,7 @@ class _Reader:
         found = [text for name in written for text in texts(self.raw.sample.column(name))]
 
         def whole(patterns: Sequence[str]) -> list[int]:
-            tests = [
-                self.dialect.matches(f"trim({self.dialect.quote(name)})", pattern)
-                for name in written
-                for pattern in patterns
-            ]
+            tests = [matches(f"trim({quote(name)})", pattern) for name in written for pattern in patterns]
             counts = self.raw.count(tests)
             return [sum(counts[i :: len(patterns)]) for i in range(len(patterns))]
 
@@ -434,7 +424,7 @@ class _Reader:
         for name in names:
             by = (factor(units[name] or "", kept) if kept and units[name] else 1.0) or 1.0
             by_text = repr(by) if by != 1.0 else ""
-            rules.append(value_rule(self.dialect, name, self.found[name], sample.column(name), form, by_text))
+            rules.append(value_rule(name, self.found[name], sample.column(name), form, by_text))
         return rules, kept
 
     def _unit_of(self, name: str, form: NumberFormat | None) -> str | None:
@@ -464,13 +454,12 @@ class _Reader:
     ) -> tuple[str, str | None]:
         """What to multiply values with, and the unit they are then in."""
         wanted = Wanted.parse(self.options.unit)
-        quote = self.dialect.quote
         if column is not None:
-            text = f"CAST({quote(column)} AS {self.dialect.text})"
+            text = f"CAST({quote(column)} AS VARCHAR)"
             return self._unit_of_rows(value, column, text, wanted, rules)
         if form is not None and form.dressed and any(map(unit_behind, texts(self.raw.sample.column(value)))):
-            nothing = ", ".join(map(self.dialect.literal, ABSENT))
-            behind = form.unit(self.dialect, quote(value))
+            nothing = ", ".join(map(literal, ABSENT))
+            behind = form.unit(quote(value))
             text = f"CASE WHEN lower(trim({quote(value)})) NOT IN ({nothing}) THEN {behind} ELSE '{NOTHING}' END"
             return self._unit_of_rows(value, None, text, wanted, rules)
         in_name, in_row = unit_in_name(value), self.raw.units.get(value)
@@ -499,13 +488,13 @@ class _Reader:
             return (repr(by) if by != 1.0 else ""), wanted.kept or wanted.source
         step = None
         if needs_step(found, wanted):
-            plain = value_rule(self.dialect, value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
-            zero = replace(plain, sql=f"CAST(0 AS {self.dialect.double})", bad=None)
+            plain = value_rule(value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
+            zero = replace(plain, sql="CAST(0 AS DOUBLE)", bad=None)
             step = steps.step_of(steps.head(_panel(self.raw, [*rules, zero], None, (), (), None)))
 
         def apart(unit: str) -> str:
-            cell, literal = text_of(column or value), self.dialect.literal(unit)
-            return Queries(self.raw.origin).where(f"{cell} = {literal}" if column else f"ends_with({cell}, {literal})")
+            cell, shown = text_of(column or value), literal(unit)
+            return Queries(self.raw.origin).where(f"{cell} = {shown}" if column else f"ends_with({cell}, {shown})")
 
         kept = kept_unit(f"{self.raw.source}, {place}", found, wanted, step, apart)
         listed = ", ".join(f"{unit} {count:,}" for unit, count in sorted(found.items()))
@@ -513,7 +502,7 @@ class _Reader:
         self.guesses.append(Guess("unit", kept, f"{place}: {listed} rows", "`unit`"))
         if all(factor(unit, kept, step) == 1.0 for unit in found):
             return "", kept
-        return conversion(self.dialect, text, found, kept, step), kept
+        return conversion(text, found, kept, step), kept
 
 
 def _iso_evidence(kind: Kind) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.dates import SPAN, DateFormat
-from halfmask.data.engines.sql import Dialect, DuckDBDialect
+from halfmask.data.engines.sql import extract, literal, matches, parsed
 from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
@@ -47,55 +47,55 @@ class TimeRule:
     name: str = ""
     spans: bool = False
 
-    def sql(self, dialect: Dialect, column: str, cast: str = "CAST") -> str:
+    def sql(self, column: str, cast: str = "CAST") -> str:
         """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails.
 
         A header that is there again, in the middle of a file, is no time.
         """
         if self.kind in TEXTS:
-            column = self.text(dialect, column)
+            column = self.text(column)
         if self.formats:
-            text = self._text(dialect, column)
-            ended = dialect.parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
-            usual = dialect.parsed(text, self.formats, cast)
+            text = self._text(column)
+            ended = parsed(f"replace({text}, '24:00', '00:00')", self.formats, cast)
+            usual = parsed(text, self.formats, cast)
             micros = f"CASE WHEN {text} LIKE '%24:00%' THEN {ended} + {24 * HOUR} ELSE {usual} END"
         elif self.unit is not None:
-            micros = self._epoch(dialect, column, cast)
+            micros = self._epoch(column, cast)
         elif self.kind is Kind.ZONED:
-            micros = dialect.instant(column)
+            micros = f"epoch_us(CAST({column} AS TIMESTAMPTZ))"  # the cast changes nanoseconds alone
         elif self.kind in {Kind.TIMESTAMP, Kind.DATE}:
-            micros = dialect.micros(column)
+            micros = f"epoch_us({column})"
         elif self.zoned:
-            micros = _instant_of_text(dialect, column, cast)
+            micros = _instant_of_text(column, cast)
         else:
-            micros = _micros_of_text(dialect, column, cast)
-        return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+            micros = _micros_of_text(column, cast)
+        return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     @property
     def has_offsets(self) -> bool:
         """Whether the times are texts that name their zone, which may be an offset from UTC."""
         return self.zoned and self.kind in TEXTS and self.unit is None
 
-    def text(self, dialect: Dialect, column: str) -> str:
+    def text(self, column: str) -> str:
         """The text of one time: stripped, null for the header, and the first of two."""
-        text = f"nullif(trim({column}), {dialect.literal(self.name)})"
-        return f"coalesce(nullif({dialect.extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
+        text = f"nullif(trim({column}), {literal(self.name)})"
+        return f"coalesce(nullif({extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
-    def quick(self, dialect: Dialect, column: str, found: Sequence[str]) -> str:
+    def quick(self, column: str, found: Sequence[str]) -> str:
         """The same for texts that are all written as the first are; it fails on any other. Empty where there is none.
 
         The engines' own parser of a fixed format is several times as quick as finding out what a text is.
         """
-        if not isinstance(dialect, DuckDBDialect) or self.unit is not None or self.spans:
+        if self.unit is not None or self.spans:
             return ""
         if self.formats:
-            return dialect.parsed(column, self.formats, "CAST")
+            return parsed(column, self.formats, "CAST")
         form = iso_form(found)
         if form is None:
             return ""
         fixed = f"CASE WHEN strlen({column}) = {len(found[0])} THEN {column} ELSE 'no time' END"
-        micros = f"epoch_us(strptime({fixed}, {dialect.literal(form)}))"
-        return wall_clock(dialect, micros, self.tz) if self.zoned and self.tz != "UTC" else micros
+        micros = f"epoch_us(strptime({fixed}, {literal(form)}))"
+        return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
         """The same for Arrow's reader of text, where it takes all of the first texts; None where it does not.
@@ -128,37 +128,37 @@ class TimeRule:
             micros = pc.multiply_checked(micros, 1_000_000 // _PER_SECOND[self.unit])
         return pa.array(wall_clocks(np.asarray(micros), self.tz)) if self.zoned and self.tz != "UTC" else micros
 
-    def _text(self, dialect: Dialect, column: str) -> str:
+    def _text(self, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""
         if self.kind is Kind.FLOAT:
-            column = f"CAST({column} AS {dialect.integer})"
-        return column if self.kind in TEXTS else f"CAST({column} AS {dialect.text})"
+            column = f"CAST({column} AS BIGINT)"
+        return column if self.kind in TEXTS else f"CAST({column} AS VARCHAR)"
 
-    def _epoch(self, dialect: Dialect, column: str, cast: str) -> str:
+    def _epoch(self, column: str, cast: str) -> str:
         """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards.
 
         What lies beyond plausible years, such as thousandths among seconds, is no time.
         """
         if self.unit == SERIAL:
-            days = f"({cast}({column} AS {dialect.double}) - {_SERIAL_1970})"
-            grains = f"{cast}(round({days} * {86_400 / self.grain!r}) AS {dialect.integer})"
+            days = f"({cast}({column} AS DOUBLE) - {_SERIAL_1970})"
+            grains = f"{cast}(round({days} * {86_400 / self.grain!r}) AS BIGINT)"
             return f"({grains} * {self.grain * 1_000_000})"
         per_second = _PER_SECOND[self.unit or "s"]
         if self.kind in {Kind.FLOAT, Kind.TEXT_NUMBER}:
-            seconds = f"{cast}({column} AS {dialect.double})"
-            micros = f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS {dialect.integer})"
-            return _plausible(dialect, seconds, per_second, micros, cast)
-        count = f"{cast}({column} AS {dialect.integer})" if self.kind is not Kind.INTEGER else _big(dialect, column)
+            seconds = f"{cast}({column} AS DOUBLE)"
+            micros = f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS BIGINT)"
+            return _plausible(seconds, per_second, micros, cast)
+        count = f"{cast}({column} AS BIGINT)" if self.kind is not Kind.INTEGER else f"CAST({column} AS BIGINT)"
         if self.unit == "ns":
-            return dialect.divide(f"{count} - ({count} % 1000 + 1000) % 1000", 1000)
+            return f"({count} - ({count} % 1000 + 1000) % 1000) // 1000"
         micros = count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
-        return _plausible(dialect, count, per_second, micros, cast)
+        return _plausible(count, per_second, micros, cast)
 
-    def present(self, dialect: Dialect, column: str) -> str:
+    def present(self, column: str) -> str:
         """True where the source holds something that must be readable as a time."""
         if self.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.INTEGER, Kind.FLOAT}:
             return f"{column} IS NOT NULL"
-        return f"trim({column}) NOT IN ('', {dialect.literal(self.name)})"
+        return f"trim({column}) NOT IN ('', {literal(self.name)})"
 
     def wanted(self) -> str:
         """What a readable time looks like, for the error that found another."""
@@ -175,9 +175,9 @@ class TimeRule:
         )
 
 
-def _plausible(dialect: Dialect, count: str, per_second: int, micros: str, cast: str) -> str:
+def _plausible(count: str, per_second: int, micros: str, cast: str) -> str:
     """The microseconds of a count from 1970 that lies before `LATEST`; another fails, or is null, as ``cast`` says."""
-    odd = f"{cast}('no time ' || CAST({count} AS {dialect.text}) AS {dialect.integer})"
+    odd = f"{cast}('no time ' || CAST({count} AS VARCHAR) AS BIGINT)"
     return f"CASE WHEN abs({count}) < {LATEST * per_second} THEN {micros} ELSE {odd} END"
 
 
@@ -198,37 +198,32 @@ def _iso_form(text: str) -> str | None:
     return f"%Y-%m-%d{clock}{'Z' if zone == 'Z' else '%z' if zone else ''}"
 
 
-def _big(dialect: Dialect, column: str) -> str:
-    """A narrow integer may overflow when multiplied; a wide one is not changed by this."""
-    return f"CAST({column} AS {dialect.integer})"
-
-
-def _micros_of_text(dialect: Dialect, column: str, cast: str) -> str:
+def _micros_of_text(column: str, cast: str) -> str:
     """Zone-less ISO text, digits after the microsecond cut off.
 
     The engines' own casts drop an offset without a word, so only text of the exact form is let through; what
     is not becomes a text that no cast takes. The first test spares the usual form the regular expression.
     """
     usual = f"(length({column}) = 19 AND substr({column}, 17, 1) = ':')"
-    exact = dialect.matches(f"trim({column})", NAIVE_TIME)
+    exact = matches(f"trim({column})", NAIVE_TIME)
     usable = f"CASE WHEN {usual} THEN {column} WHEN {exact} THEN substr(trim({column}), 1, 26)"
     text = f"{usable} WHEN trim({column}) <> '' THEN 'no time' END"
-    return dialect.text_micros(text, cast)
+    return f"epoch_us({cast}({text} AS TIMESTAMP))"
 
 
-def _instant_of_text(dialect: Dialect, column: str, cast: str) -> str:
+def _instant_of_text(column: str, cast: str) -> str:
     """ISO text with an offset: its wall clock less the offset, as integers.
 
     instant = clock - sign * (60 * hours + minutes) * 60,000,000
     """
     text = f"trim({column})"
-    exact = dialect.matches(text, ZONED_TIME)
-    clock = f"substr({dialect.extract(text, ZONED_TIME, 1)}, 1, 26)"
+    exact = matches(text, ZONED_TIME)
+    clock = f"substr({extract(text, ZONED_TIME, 1)}, 1, 26)"
     usable = f"CASE WHEN {exact} THEN {clock} WHEN {text} <> '' THEN 'no time' END"
-    micros = dialect.text_micros(usable, cast)
-    zone = f"replace({dialect.extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
+    micros = f"epoch_us({cast}({usable} AS TIMESTAMP))"
+    zone = f"replace({extract(text, ZONED_TIME, ZONE_GROUP)}, ':', '')"
     digits = f"CASE WHEN {zone} IN ('Z', 'UTC', 'GMT', '') THEN '+0000' ELSE concat({zone}, '00') END"
-    hours, minutes = (f"TRY_CAST(substr({digits}, {at}, 2) AS {dialect.integer})" for at in (2, 4))
+    hours, minutes = (f"TRY_CAST(substr({digits}, {at}, 2) AS BIGINT)" for at in (2, 4))
     sign = f"CASE WHEN substr({digits}, 1, 1) = '-' THEN -1 ELSE 1 END"
     return f"({micros} - ({sign}) * (60 * {hours} + {minutes}) * 60000000)"
 
@@ -297,9 +292,7 @@ def _is_finite_number(text: object) -> bool:
         return False
 
 
-def clock_sql(
-    dialect: Dialect, kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False
-) -> str:
+def clock_sql(kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False) -> str:
     """Microseconds from midnight: of a time of day, or of the number of a part of the day that counts from ``first``.
 
     24:00 is the end of the day. ``spans``: times of day may be followed by those at which the interval ends.
@@ -307,10 +300,10 @@ def clock_sql(
     if kind is Kind.CLOCK:
         return f"epoch_us({column})"
     if kind is Kind.TEXT_CLOCK:
-        column = dialect.extract(f"trim({column})", rf"^({LOCAL_CLOCK})", 1) if spans else column
+        column = extract(f"trim({column})", rf"^({LOCAL_CLOCK})", 1) if spans else column
         text = f"trim({column})"
         forms = [f"%Y-%m-%d {form}" for form in ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")]
-        parsed = dialect.parsed(f"concat('1970-01-01 ', {column})", forms, cast)
-        return f"CASE WHEN {text} LIKE '24:00%' THEN {86_400_000_000} WHEN {text} <> '' THEN {parsed} END"
-    number = f"{cast}({column} AS {dialect.integer})"
+        micros = parsed(f"concat('1970-01-01 ', {column})", forms, cast)
+        return f"CASE WHEN {text} LIKE '24:00%' THEN {86_400_000_000} WHEN {text} <> '' THEN {micros} END"
+    number = f"{cast}({column} AS BIGINT)"
     return f"(({number}) - {first}) * {86_400_000_000 // per_day}"

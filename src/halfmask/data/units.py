@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import literal
 from halfmask.errors import OptionError, ReadingError
 
 HOUR = 3_600_000_000
@@ -160,9 +160,9 @@ def _listed(named: Mapping[str, int]) -> str:
     return ", ".join(f"{unit} {count:,} rows" for unit, count in sorted(named.items()))
 
 
-def conversion(dialect: Dialect, column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
+def conversion(column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
     """SQL of the factor that brings each row to the unit kept; null where a row has no known unit."""
     cases = " ".join(
-        f"WHEN {dialect.literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
+        f"WHEN {literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
     )
-    return f"CAST(CASE trim({column}) {cases} END AS {dialect.double})"
+    return f"CAST(CASE trim({column}) {cases} END AS DOUBLE)"

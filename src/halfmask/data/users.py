@@ -7,7 +7,7 @@ from pathlib import Path
 from halfmask.data.bystanders import is_flag
 from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
 from halfmask.data.dates import is_compact
-from halfmask.data.engines.sql import KIND_OF_FILE
+from halfmask.data.engines.sql import KIND_OF_FILE, file_part, literal, quote
 from halfmask.data.kinds import CLOCKS, TIMES, Kind, is_time
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
@@ -68,7 +68,7 @@ def _check_months(raw: Raw, stems: list[str]) -> None:
     meters = {re.sub(_MONTH, "", stem) for stem in stems}
     if len(meters) == len(stems):
         return
-    name = raw.dialect.file_part("file")
+    name = file_part("file")
     query = f"select regexp_replace({name}, '{_MONTH}', '') as meter, * from {raw.origin}"
     raise ColumnError(
         f"{raw.source}: no column looks like the user, and the names of {len(stems)} files differ in a month alone: "
@@ -119,4 +119,4 @@ def _constant(raw: Raw, name: str) -> bool:
     first, *others = dict.fromkeys(raw.sample.column(name).to_pylist()) or [None]
     if others or raw.sample.num_rows < SAMPLE_ROWS or first is None:
         return not others
-    return raw.count([f"{raw.dialect.quote(name)} <> {raw.dialect.literal(first)}"]) == [0]
+    return raw.count([f"{quote(name)} <> {literal(first)}"]) == [0]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from halfmask.arrays import IntArray
 from halfmask.data.clocks import SECOND
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import to_instant, to_local
 from halfmask.errors import OptionError
 
 HOUR = 3_600_000_000
@@ -30,21 +30,21 @@ def check_zone(tz: str) -> None:
         raise OptionError(f"`tz` {tz!r} is not a time zone; write one such as Europe/Dublin or UTC") from error
 
 
-def wall_clock(dialect: Dialect, instant: str, tz: str) -> str:
+def wall_clock(instant: str, tz: str) -> str:
     """SQL of the microseconds of the wall clock at an instant of UTC, in a zone or at a fixed offset (+05:30)."""
     if (ahead := _fixed(tz)) is not None:
         return f"(({instant}) + {ahead})"
-    local = dialect.local(instant, tz)
+    local = to_local(instant, tz)
     hours = second_passings(tz)
     if not hours:
         return local
     listed = ", ".join(map(str, hours))
-    return f"({local} + CASE WHEN {dialect.divide(instant, HOUR)} IN ({listed}) THEN {SECOND} ELSE 0 END)"
+    return f"({local} + CASE WHEN ({instant}) // {HOUR} IN ({listed}) THEN {SECOND} ELSE 0 END)"
 
 
-def running_on(dialect: Dialect, midnight: str, offset: str, tz: str) -> str:
+def running_on(midnight: str, offset: str, tz: str) -> str:
     """The wall clock at so many microseconds of real time after a midnight of a zone."""
-    return wall_clock(dialect, f"({dialect.at(midnight, tz)} + ({offset}))", tz)
+    return wall_clock(f"({to_instant(midnight, tz)} + ({offset}))", tz)
 
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:

@@ -14,11 +14,11 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import literal
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
 from halfmask.data.queries import READINGS
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace, RowTimes
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
@@ -59,7 +59,7 @@ def _own_folder() -> str:
 
 
 def _setting(value: str | int | bool) -> str:
-    return DuckDBDialect().literal(value) if isinstance(value, str) else str(value).lower()
+    return literal(value) if isinstance(value, str) else str(value).lower()
 
 
 def _set_option(connection: duckdb.DuckDBPyConnection, name: str, value: str | int | None, wanted: str) -> None:
@@ -105,7 +105,6 @@ class DuckDBRaw(Raw):
     ``order`` is an expression that grows along the source without a global count, where the format has one.
     """
 
-    dialect = DuckDBDialect()
     failures = FAILURES
 
     def __init__(
@@ -153,29 +152,12 @@ class DuckDBRaw(Raw):
         table = self._table(self.files if files is None else files)
         return self.connection.sql(f"SELECT {selected} FROM {table} {rest}")
 
-    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        columns = [f"{sql} AS {self.dialect.quote(name)}" for name, sql in expressions.items()]
-        if ordered:
-            columns.append(f'CAST({self._order} AS BIGINT) AS "order"')
-        return nw.from_native(self._query(", ".join(columns)))
+    def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
+        order, more = (f', CAST({self._order} AS BIGINT) AS "order"', ', "order"') if ordered else ("", "")
+        return nw.from_native(self._query(columns + order).project(shown if shown == "*" else shown + more))
 
-    def unpivot(
-        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
-    ) -> nw.LazyFrame[Any]:
-        user = users[0] if len(users) == 1 else f"unnest([{', '.join(users)}])"
-        offset = f"unnest([{', '.join(map(str, times.offsets))}])" if times.offsets else "0"
-        columns = f'{user} AS "user", {times.base} AS base, {offset} AS shift, unnest([{", ".join(values)}]) AS "value"'
-        if ordered:
-            columns += f', CAST({self._order} AS BIGINT) AS "order"'
-        # The clock of a zone is a long expression: it stands outside, once, and not with each of many columns.
-        shown = f'"user", {times.of(self.dialect, "base", "shift")} AS "time", "value"' + (
-            ', "order"' if ordered else ""
-        )
-        return nw.from_native(self._query(columns).project(shown))
-
-    def distinct(self, text: str) -> dict[str, int]:
-        text = f"coalesce(trim(CAST({text} AS VARCHAR)), '')"
-        return dict(self._query(f"{text} AS t, count(*)", "GROUP BY t ORDER BY t LIMIT 1000").fetchall())
+    def of_parts(self, columns: str, rest: str = "") -> pa.Table:
+        return self._query(columns, rest).to_arrow_table()
 
     def first(self, condition: str, shown: str) -> RawPlace | None:
         file = None
@@ -192,10 +174,6 @@ class DuckDBRaw(Raw):
     def original(self, file: str | None) -> str | None:
         """The file that the caller knows, where this is a copy of it."""
         return None if file is None else self.originals.get(file, file)
-
-    def count(self, conditions: Sequence[str]) -> list[int]:
-        counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
-        return [int(n) for n in self._query(counts).fetchall()[0]]
 
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)

@@ -1,20 +1,26 @@
 """Readings on Spark: the engine for what one machine cannot hold."""
 
 import logging
+import os
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import BATCH_ROWS, headline
-from halfmask.data.engines.sql import SparkDialect
+from halfmask.data.engines.duckdb import BATCH_ROWS, MISREAD, connect, headline
+from halfmask.data.engines.sql import quote
 from halfmask.data.formats import frames, parquet, text
 from halfmask.data.panel import Engine
 from halfmask.data.places import FILE_FORMATS, Place
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace, RowTimes
+from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20
@@ -24,10 +30,12 @@ _SESSION = {
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.files.openCostInBytes": str(_OPEN_COST),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
 }
 """Casts fail aloud; a zone-less time stays one; folder names stay text; no part of a file is below 4 MB."""
 
 _FILE, _BLOCK, _ROW, _INDEX = "halfmask file", "halfmask block", "halfmask row", "halfmask index"
+_ORDER, _PART = "halfmask order", "part"
 
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
@@ -81,20 +89,12 @@ class SparkEngine(Engine):
         return frame.to_native().toArrow()
 
     def misread(self, error: Exception) -> bool:
-        return "CAST_INVALID_INPUT" in str(error)
+        return re.search(MISREAD, str(error)) is not None
 
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
-        """Row by row from one partition after another, gathered into batches: memory holds a partition at most."""
-        native = frame.to_native()
-        names, rows = native.columns, []
-        schema = native.limit(0).toArrow().schema
-        for row in native.toLocalIterator():
-            rows.append(tuple(row))
-            if len(rows) == BATCH_ROWS:
-                yield _batch(rows, names, schema)
-                rows = []
-        if rows:
-            yield _batch(rows, names, schema)
+        """One partition after another: memory holds a partition at most."""
+        for row in map_arrow(frame.to_native(), _written, "batch BINARY").toLocalIterator():
+            yield from pa.ipc.open_stream(row["batch"])
 
 
 def lazy(native: Any) -> nw.LazyFrame[Any]:
@@ -103,10 +103,57 @@ def lazy(native: Any) -> nw.LazyFrame[Any]:
     return frame
 
 
-def _batch(rows: Sequence[tuple[Any, ...]], names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, schema.field(name).type) for name, column in zip(names, columns, strict=True)]
-    return pa.record_batch(arrays, schema=schema)
+Batches = Iterator[pa.RecordBatch]
+
+
+def map_arrow(native: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
+    """A Spark frame of what ``work`` makes of the batches of each partition."""
+    with without_pandas():
+        return native.mapInArrow(work, schema)
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Silence what Spark says of the version of pandas wherever Arrow functions run: none of it is used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+def _written(batches: Batches) -> Batches:
+    """Each batch as the bytes of an Arrow stream."""
+    for batch in batches:
+        with pa.BufferOutputStream() as sink:
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.record_batch({"batch": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query in DuckDB's SQL over one partition, by the name `_PART`, as Spark's workers run it.
+
+    ``names`` are those of the columns in the query: Spark passes no column on whose name has a dot or a backtick.
+    """
+
+    sql: str
+    names: Sequence[str]
+
+    def schema(self, types: Sequence[pa.DataType]) -> pa.Schema:
+        """The columns of the result."""
+        with connect(threads=1) as connection:
+            connection.register(_PART, pa.schema(zip(self.names, types, strict=True)).empty_table())
+            return connection.sql(self.sql).to_arrow_table().schema
+
+    def run(self, batches: Batches) -> Batches:
+        """The rows of the result; a partition without rows has none."""
+        named = (pa.record_batch(batch.columns, self.names) for batch in batches)
+        first = next(named, None)
+        if first is None:
+            return
+        with connect(threads=1) as connection:
+            connection.register(_PART, pa.RecordBatchReader.from_batches(first.schema, chain([first], named)))
+            yield from connection.sql(self.sql).to_arrow_reader(BATCH_ROWS)
 
 
 def open_spark_files(place: Place, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
@@ -133,7 +180,7 @@ def open_spark_files(place: Place, master: str | None, threads: int | None, memo
     if layout is None:
         return SparkRaw(spark, place.source, lambda: reader.parquet(*paths), place)
     options = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
-    schema = ", ".join(f"{SparkDialect().quote(name)} STRING" for name in layout.names)
+    schema = ", ".join(f"{_name(name)} STRING" for name in layout.names)
     return SparkRaw(spark, place.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **options), place)
 
 
@@ -145,17 +192,14 @@ def open_spark_frame(frame: frames.Frame, master: str | None, threads: int | Non
         spark = session(master, threads, memory_limit)
         return SparkRaw(spark, source, lambda: spark.createDataFrame(frames.arrow(frame)), None)
     spark = native.sparkSession
-    if spark.conf.get("spark.sql.ansi.enabled") != "true":
-        raise OptionError(
-            "the frame's session has spark.sql.ansi.enabled off, so unreadable text would vanish; switch it on"
-        )
     return SparkRaw(spark, source, lambda: native, None)
 
 
 class SparkRaw(Raw):
-    """A Spark frame, and the files it comes from where it comes from files."""
+    """A Spark frame, and the files it comes from if it comes from files.
 
-    dialect = SparkDialect()
+    The readers' expressions are DuckDB's SQL here too: Spark's workers run them on one partition after another.
+    """
 
     def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: Place | None) -> None:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -168,6 +212,7 @@ class SparkRaw(Raw):
         self._place = place
         self.files = place.files if place else ()
         self.partitions = place.partitions if place else frozenset()
+        use_this_python(spark)
         try:
             self._frame = read()
             self.sample = self._frame.limit(SAMPLE_ROWS).toArrow()
@@ -175,14 +220,14 @@ class SparkRaw(Raw):
             raise self.explain(error) from error
 
     def _ordered(self) -> Any:
-        """The frame with ``order``, which grows along the source.
+        """The frame with a column `_ORDER`, which grows along the source, and, of files, `_FILE`.
 
         Spark reads parts of files in an order of its own, but each part from its start: order is the file's
         number, the part's place in the file (parts are of 4 MB at least) and the row's place in the part,
         18 + 17 + 28 bits. Files are numbered in the order of their names.
         """
         if self._place is None:
-            return self._frame.selectExpr("*", "monotonically_increasing_id() AS order")
+            return self._frame.selectExpr("*", f"monotonically_increasing_id() AS `{_ORDER}`")
         numbered = self._frame.selectExpr(
             "*",
             f"_metadata.file_path AS `{_FILE}`",
@@ -192,48 +237,44 @@ class SparkRaw(Raw):
         files = sorted(uri.replace("file:///", "file:/", 1) for uri in self._frame.inputFiles())
         index = self.spark.createDataFrame(pa.table({_FILE: files, _INDEX: pa.array(range(len(files)), pa.int64())}))
         part = f"(`{_INDEX}` * 131072L + `{_BLOCK}` div {_OPEN_COST}L)"
-        order = f"{part} * 268435456L + `{_ROW}` % 268435456L AS order"
+        order = f"{part} * 268435456L + `{_ROW}` % 268435456L AS `{_ORDER}`"
         return numbered.join(index.hint("broadcast"), _FILE).selectExpr("*", order)
 
-    def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        columns = [f"{sql} AS {self.dialect.quote(name)}" for name, sql in expressions.items()]
-        frame = self._ordered() if ordered else self._frame
-        return lazy(frame.selectExpr(*columns, *(["order"] if ordered else [])))
+    def _query(self, sql: str, frame: Any) -> Any:
+        """A query on each partition of a frame; Spark reads the columns that the query names, and no others."""
+        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-    def unpivot(
-        self, users: Sequence[str], times: RowTimes, values: Sequence[str], *, ordered: bool
-    ) -> nw.LazyFrame[Any]:
-        offsets = times.offsets or (0,) * len(values)
-        names = users if len(users) == len(values) else [users[0]] * len(values)
-        rows = ", ".join(
-            f"{name}, {times.base}, {shift}L, {value}"
-            for name, shift, value in zip(names, offsets, values, strict=True)
-        )
-        more = ["order"] if ordered else []
-        frame = self._ordered() if ordered else self._frame
-        stacked = frame.selectExpr(f"stack({len(values)}, {rows}) AS (user, base, shift, value)", *more)
-        return lazy(stacked.selectExpr("user", f"{times.of(self.dialect, 'base', 'shift')} AS time", "value", *more))
+        columns = {name: _name(name) for name in frame.columns if quote(name) in sql}
+        columns = columns or {frame.columns[0]: _name(frame.columns[0])}
+        if self._place and "filename" in sql:
+            uri = f"`{_FILE}`" if _FILE in frame.columns else "_metadata.file_path"
+            columns["filename"] = f"url_decode(replace({uri}, '+', '%2B'))"
+        kept = frame.selectExpr(*(f"{column} AS c{i}" for i, column in enumerate(columns.values())))
+        query = _Query(sql, [*columns])
+        types = to_arrow_schema(kept.schema, timezone="UTC").types
+        return map_arrow(kept, query.run, from_arrow_schema(query.schema(types)))
 
-    def distinct(self, text: str) -> dict[str, int]:
-        text = f"coalesce(trim(CAST({text} AS STRING)), '') AS t"
-        rows = self._frame.selectExpr(text).groupBy("t").count().limit(1000).collect()
-        return {row["t"]: int(row["count"]) for row in rows}
+    def frame(self, columns: str, shown: str = "*", *, ordered: bool = False) -> nw.LazyFrame[Any]:
+        if ordered:
+            columns, shown = f'{columns}, {quote(_ORDER)} AS "order"', shown if shown == "*" else f'{shown}, "order"'
+        sql = f"SELECT {shown} FROM (SELECT {columns} FROM {_PART})"
+        return lazy(self._query(sql, self._ordered() if ordered else self._frame))
+
+    def of_parts(self, columns: str, rest: str = "") -> pa.Table:
+        return self._query(f"SELECT {columns} FROM {_PART} {rest}", self._frame).toArrow()
 
     def first(self, condition: str, shown: str) -> RawPlace | None:
         frame = self._ordered()
-        file = f"`{_FILE}`" if self._place else "CAST(NULL AS STRING)"
-        found = frame.where(condition).selectExpr(f"{file} AS file", "order", f"CAST({shown} AS STRING) AS text")
-        rows = found.orderBy("order").limit(1).collect()
+        file = quote(_FILE) if self._place else "NULL"
+        columns = f'CAST({file} AS VARCHAR) AS file, {quote(_ORDER)} AS "order", CAST({shown} AS VARCHAR) AS text'
+        each = self._query(f'SELECT {columns} FROM {_PART} WHERE {condition} ORDER BY "order" LIMIT 1', frame)
+        rows = each.orderBy("order").limit(1).collect()
         if not rows:
             return None
-        before = frame.where(f"order <= {rows[0]['order']}L")
+        before = frame.where(frame[_ORDER] <= rows[0]["order"])
         if self._place:
-            before = before.where(f"{file} = {self.dialect.literal(rows[0]['file'])}")
+            before = before.where(before[_FILE] == rows[0]["file"])
         return RawPlace(_path(rows[0]["file"]), before.count(), rows[0]["text"])
-
-    def count(self, conditions: Sequence[str]) -> list[int]:
-        counts = [f"coalesce(sum(CASE WHEN {c} THEN 1 ELSE 0 END), 0) AS c{i}" for i, c in enumerate(conditions)]
-        return [int(n) for n in self._frame.selectExpr(*counts).collect()[0]]
 
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)
@@ -244,12 +285,35 @@ class SparkRaw(Raw):
         return None
 
     def explain(self, error: Exception) -> HalfmaskError:
-        message = str(error)
+        message = _cause(str(error))
         file = re.search(r"(file:/\S+?)[.,]?(\s|$)", message)
         where = _path(file[1]) if file else self.source
         if "MALFORMED" in message:
             return SourceError(f"{where}: a line has more or fewer columns than the others; `engine=duckdb` names it")
         return SourceError(f"{where}: {headline(message)}")
+
+
+def use_this_python(session: Any) -> None:
+    """Let a Spark of this machine start its workers with the Python that runs here, where halfmask is installed.
+
+    Elsewhere it is the cluster's own business: halfmask has to be installed where PYSPARK_PYTHON points.
+    """
+    if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
+        return
+    if session.sparkContext.master.startswith("local"):
+        session.sparkContext.pythonExec = sys.executable
+
+
+def _name(column: str) -> str:
+    """A column's name as Spark writes it."""
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _cause(message: str) -> str:
+    """What a failure in Java or in a worker's Python says of its cause."""
+    java = re.findall(r"^\s*Caused by: [\w.]+: (.+)", message, re.MULTILINE)
+    python = re.findall(r"^[\w.]+(?:Error|Exception): (.+)", message, re.MULTILINE)
+    return str([message, *java[:1], *python[-1:]][-1])
 
 
 def _path(uri: str | None) -> str | None:

@@ -13,7 +13,7 @@ Values are left as they are: the manifest says kWh per half-hour, their size fit
 
 import pyarrow as pa
 
-from halfmask.data.engines.sql import Dialect
+from halfmask.data.engines.sql import quote
 from halfmask.data.kinds import Kind
 from halfmask.data.rules import Rule, value_rule
 
@@ -25,9 +25,9 @@ _DAY = 86_400_000_000
 _MINUTE = 60_000_000
 
 
-def micros(dialect: Dialect, code: str) -> str:
+def micros(code: str) -> str:
     """Microseconds of local wall-clock time of a code, as integer arithmetic."""
-    day = dialect.divide(code, 100)
+    day = f"({code}) // 100"
     slot = f"({code}) % 100"
     long_day = f"({day}) IN {LONG_DAYS}"
     minutes = (
@@ -38,24 +38,24 @@ def micros(dialect: Dialect, code: str) -> str:
     return f"((({day}) + {_DAY_ZERO}) * {_DAY} + ({minutes}) * {_MINUTE})"
 
 
-def rules(dialect: Dialect, sample: pa.Table) -> list[Rule]:
+def rules(sample: pa.Table) -> list[Rule]:
     """The three columns by the trial's own rules; a code that no day has, or a meter that is no number, is an error."""
-    meter, code = (dialect.quote(name) for name in NAMES[:2])
-    number = f"TRY_CAST({code} AS {dialect.integer})"
-    last = f"CASE WHEN ({dialect.divide(number, 100)}) IN {LONG_DAYS} THEN 50 ELSE 48 END"
+    meter, code = (quote(name) for name in NAMES[:2])
+    number = f"TRY_CAST({code} AS BIGINT)"
+    last = f"CASE WHEN ({number} // 100) IN {LONG_DAYS} THEN 50 ELSE 48 END"
     valid = f"coalesce({number} BETWEEN 101 AND 99950 AND {number} % 100 BETWEEN 1 AND {last}, false)"
     # Zero for a code that is one, and a failure for another: the arithmetic itself stays free of conditions.
-    check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS {dialect.integer})"
-    user = f"CAST({meter} AS {dialect.integer})"
-    bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS {dialect.integer}) IS NULL"
+    check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS BIGINT)"
+    user = f"CAST({meter} AS BIGINT)"
+    bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS BIGINT) IS NULL"
     return [
         Rule("user", "meter", user, bad_user, "a meter's number, such as 1392"),
         Rule(
             "time",
             "code",
-            f"({micros(dialect, number)} + {check})",
+            f"({micros(number)} + {check})",
             f"{code} IS NOT NULL AND NOT {valid}",
             "a code of day and half-hour, such as 19503",
         ),
-        value_rule(dialect, "value", Kind.TEXT_NUMBER, sample.column("value")),
+        value_rule("value", Kind.TEXT_NUMBER, sample.column("value")),
     ]

@@ -11,14 +11,13 @@ import duckdb
 import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import literal, quote
 from halfmask.data.engines.streams import Stream
 from halfmask.data.places import MEMORY
 from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.errors import OptionError, ReadingError, SourceError
 
 _FETCH = 50_000
-_quote = DuckDBDialect().quote
 """SQLite and PostgreSQL quote identifiers as DuckDB does."""
 
 
@@ -47,7 +46,7 @@ def open_duckdb(
             )
         return DuckDBRaw(connection, "query", lambda _: f"({_query(sql)})")
     try:
-        connection.execute(f"ATTACH {DuckDBDialect().literal(path)} AS attached (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(path)} AS attached (READ_ONLY)")
         found = connection.execute(
             "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'attached' UNION ALL "
             "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'attached' AND NOT internal "
@@ -61,9 +60,9 @@ def open_duckdb(
     names = {(name if schema == "main" else f"{schema}.{name}"): (schema, name) for schema, name in found}
     chosen, notes = pick_table(path, list(names), table)
     schema, name = names[chosen]
-    qualified = f"attached.{_quote(schema)}.{_quote(name)}"
+    qualified = f"attached.{quote(schema)}.{quote(name)}"
     raw = DuckDBRaw(connection, f"{path}, table {chosen}", lambda _: qualified)
-    raw.notes, raw.origin = notes, f"{_quote(schema)}.{_quote(name)}"
+    raw.notes, raw.origin = notes, f"{quote(schema)}.{quote(name)}"
     return raw
 
 
@@ -84,11 +83,11 @@ def open_sqlite(
             query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             names = [name for (name,) in database.execute(query) if not name.startswith("sqlite_")]
             chosen, notes = ("query", ()) if sql else pick_table(path, names, table)
-            origin = f"({_query(sql)})" if sql else _quote(chosen)
+            origin = f"({_query(sql)})" if sql else quote(chosen)
             cursor = database.execute(f"SELECT * FROM {origin} LIMIT {SAMPLE_ROWS}")
             declared = {column[0]: "" for column in cursor.description}
             if not sql:
-                declared |= {row[1]: row[2] for row in database.execute(f"PRAGMA table_info({_quote(chosen)})")}
+                declared |= {row[1]: row[2] for row in database.execute(f"PRAGMA table_info({quote(chosen)})")}
             rows = cursor.fetchall()
     except sqlite3.Error as error:
         wrong = "check the query" if sql else "check that it is a SQLite file"
@@ -124,7 +123,7 @@ def sqlite_type(declared: str, column: Sequence[Any]) -> pa.DataType:
 
 
 def _sqlite_batches(path: str, origin: str, types: dict[str, pa.DataType], place: str) -> Iterator[pa.RecordBatch]:
-    columns = ", ".join(map(_quote, types))
+    columns = ", ".join(map(quote, types))
     try:
         with closing(_sqlite(path)) as database:
             cursor = database.execute(f"SELECT {columns} FROM {origin}")
@@ -189,7 +188,7 @@ def open_postgres(
         f"WHERE table_schema = '{schema}' AND table_name = '{name}' ORDER BY ordinal_position",
     )
     columns = dict(zip(*(column.to_pylist() for column in described.columns), strict=True))
-    origin = ".".join(map(_quote, tables[chosen]))
+    origin = ".".join(map(quote, tables[chosen]))
     place = f"{server}, table {chosen}"
 
     def query(kept: Sequence[str], rest: str = "") -> str:
@@ -213,7 +212,7 @@ def _postgres_query(connection: duckdb.DuckDBPyConnection, url: str, server: str
 
     def batches(kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
         target = pa.schema([sample.schema.field(name) for name in kept])
-        for batch in _postgres_batches(url, server, f"SELECT {', '.join(map(_quote, kept))} FROM ({sql}) AS asked"):
+        for batch in _postgres_batches(url, server, f"SELECT {', '.join(map(quote, kept))} FROM ({sql}) AS asked"):
             yield from pa.Table.from_batches([batch]).cast(target).to_batches()
 
     def open_stream(kept: Sequence[str]) -> Stream:
@@ -234,9 +233,9 @@ _PLAIN |= {"timestamp without time zone", "timestamp with time zone"}
 def postgres_column(name: str, data_type: str) -> str:
     """A column as the driver can bring it: decimals as doubles, what has no Arrow type as text."""
     if data_type in _PLAIN:
-        return _quote(name)
+        return quote(name)
     target = "double precision" if data_type == "numeric" else "text"
-    return f"{_quote(name)}::{target} AS {_quote(name)}"
+    return f"{quote(name)}::{target} AS {quote(name)}"
 
 
 def _postgres_batches(url: str, server: str, query: str) -> Iterator[pa.RecordBatch]:

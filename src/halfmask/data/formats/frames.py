@@ -9,7 +9,7 @@ import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
 from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBRaw, StreamRaw, headline
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import quote
 from halfmask.data.engines.streams import Stream
 from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.errors import ColumnError, ReadingError, SourceError
@@ -67,7 +67,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, source: str, sample: pa.Table
 
 
 def _relation(relation: duckdb.DuckDBPyRelation, kept: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    yield from relation.select(", ".join(map(DuckDBDialect().quote, kept))).to_arrow_reader(BATCH_ROWS)
+    yield from relation.select(", ".join(map(quote, kept))).to_arrow_reader(BATCH_ROWS)
 
 
 def _polars(lazy: Any, kept: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

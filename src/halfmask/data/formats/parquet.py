@@ -10,14 +10,13 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import literal
 from halfmask.data.formats.blocks import ArrowCells, panel_batch, side_by_side
 from halfmask.data.formats.text import glob_free
 from halfmask.data.panel import Quick
 from halfmask.data.places import Place
 from halfmask.errors import SourceError
 
-_SQL = DuckDBDialect()
 GROUP_ROWS = 1 << 20
 """A group of more rows, which would have to be held whole, is left to the query."""
 
@@ -67,7 +66,7 @@ def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
 
 def table(place: Place, differ: bool, files: Sequence[str]) -> str:
     """The FROM clause that reads the files; types are reconciled over all of them where they differ."""
-    paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
+    paths = ", ".join(literal(glob_free(file)) for file in files)
     hive = f"hive_partitioning = {bool(place.partitions)}, hive_types_autocast = false"
     return f"read_parquet([{paths}], {hive}, union_by_name = {differ})"
 

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import literal, quote
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats.text import glob_free
 from halfmask.data.kinds import is_time
@@ -17,7 +17,6 @@ from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import SourceError
 
-_SQL = DuckDBDialect()
 _ROWS = 50_000
 From = Callable[[Sequence[str]], str]
 """The FROM clause of some files."""
@@ -34,7 +33,7 @@ def open_json(connection: duckdb.DuckDBPyConnection, place: Place) -> DuckDBRaw:
     """
 
     def read(files: Sequence[str]) -> str:
-        paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
+        paths = ", ".join(literal(glob_free(file)) for file in files)
         never = "timestampformat = 'time %Y', dateformat = 'date %Y'"
         return f"read_json([{paths}], union_by_name = true, {never}, maximum_object_size = 1073741824)"
 
@@ -69,18 +68,18 @@ def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
     cells = [field for field in fields if _is_list(field.type) and field not in lists]
     rows = [field for field in cells if field.name == ROW or _is_number(field.type.value_type)]
     if objects:
-        one = _SQL.quote(objects[0])
+        one = quote(objects[0])
         return f"* EXCLUDE ({one}), unnest({one})" if len(fields) > 1 else f"unnest({one})", ""
     if len(lists) == 1:
         page = [field.name for field in fields if field.name in PAGE]
-        left_out = ", ".join(map(_SQL.quote, [lists[0].name, *page, *(each.name for each in cells)]))
+        left_out = ", ".join(map(quote, [lists[0].name, *page, *(each.name for each in cells)]))
         rest = "" if len(fields) == 1 + len(page) + len(cells) else f"* EXCLUDE ({left_out}), "
-        return f"{rest}unnest({_SQL.quote(lists[0].name)}) AS {ROW}", f"readings are in the list {lists[0].name}"
+        return f"{rest}unnest({quote(lists[0].name)}) AS {ROW}", f"readings are in the list {lists[0].name}"
     if not lists and len(rows) == 1 and (names := _cell_names(raw.sample.column(rows[0].name))):
-        column = _SQL.quote(rows[0].name)
+        column = quote(rows[0].name)
         # Cells of several types come as they stand in the file, with the quotes around texts.
         cell = "{}[{}]" if _is_number(rows[0].type.value_type) else "trim(CAST({}[{}] AS VARCHAR), '\"')"
-        each = [f"{cell.format(column, i + 1)} AS {_SQL.quote(name)}" for i, name in enumerate(names)]
+        each = [f"{cell.format(column, i + 1)} AS {quote(name)}" for i, name in enumerate(names)]
         rest = f"* EXCLUDE ({column}), " if len(fields) > 1 else ""
         return rest + ", ".join(each), ""
     return None

@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from halfmask.data.engines.sql import DuckDBDialect
+from halfmask.data.engines.sql import literal, quote
 from halfmask.data.formats.encodings import HEAD_BYTES, unpacked
 from halfmask.data.kinds import ABSENT, is_clock, is_number, is_time
 from halfmask.data.places import Place, compression
 from halfmask.data.units import canonical, is_unit
 from halfmask.errors import SourceError
 
-_SQL = DuckDBDialect()
 _HEAD_LINES = 200
 _TAIL_BYTES = 1 << 16
 _UNPACK_BELOW = 1 << 24
@@ -317,7 +316,7 @@ def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
 
 def _cells(layout: Layout) -> str:
     """All columns; of a line with one cell alone, which is no row of the table, not even that."""
-    names = [_SQL.quote(name) for name in layout.names]
+    names = [quote(name) for name in layout.names]
     if not layout.footer:
         return "*"
     alone = " AND ".join(f"{name} IS NULL" for name in names[1:])
@@ -325,10 +324,10 @@ def _cells(layout: Layout) -> str:
 
 
 def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
-    paths = ", ".join(_SQL.literal(glob_free(file)) for file in files)
-    columns = ", ".join(f"{_SQL.literal(name)}: 'VARCHAR'" for name in layout.names)
+    paths = ", ".join(literal(glob_free(file)) for file in files)
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
     texts: Mapping[str, str] = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
-    written = [f"{name} = {_SQL.literal(value)}" for name, value in texts.items()]
+    written = [f"{name} = {literal(value)}" for name, value in texts.items()]
     written += [
         f"compression = '{layout.compression}'",
         f"header = {layout.header}",

@@ -6,9 +6,6 @@ Mechanisms registered in Python are not known to Spark's workers: install them a
 """
 
 import io
-import os
-import sys
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.engines.spark import without_pandas
 from halfmask.data.panel import Panel
 from halfmask.errors import SourceError
 from halfmask.evaluation.aggregates import PeriodSums, value_of
@@ -163,7 +161,6 @@ class SparkSamples:
     def on(cls, question: SampleQuestion, panel: Panel, profile: Profile) -> Iterator["SparkSamples"]:
         """Readings with their block, brought to its partition once, and kept there until the end."""
         with panel.guard():
-            _use_this_python(panel)
             frame = located(panel, profile)
             _check(frame, panel, profile)
             native = frame.to_native()
@@ -184,9 +181,7 @@ class SparkSamples:
             some = waiting[start : start + SETTINGS_A_JOB]
             rows = np.unique(subset.rows)
             job = Job(self.question, some, replace(subset, rows=rows), self.profile.period, self.profile.periods)
-            with self.panel.guard(), warnings.catch_warnings():
-                # Spark asks for pandas wherever Arrow functions run, and warns of its version; none of it is used here.
-                warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            with self.panel.guard(), without_pandas():
                 outcomes = self._run(job)
             yield from outcomes
 
@@ -212,18 +207,6 @@ class SparkSamples:
         result = np.full((len(job.settings), len(job.periods)), np.nan)
         result[np.asarray(table["sample"]), np.asarray(table["period"])] = np.asarray(table["value"])
         return result
-
-
-def _use_this_python(panel: Panel) -> None:
-    """Let a Spark of this machine start its workers with the Python that runs here, where halfmask is installed.
-
-    Elsewhere it is the cluster's own business: halfmask has to be installed where PYSPARK_PYTHON points.
-    """
-    session: Any = getattr(panel.engine, "spark", None)
-    if "PYSPARK_PYTHON" in os.environ or type(session).__module__.startswith("pyspark.sql.connect"):
-        return
-    if session.sparkContext.master.startswith("local"):
-        session.sparkContext.pythonExec = sys.executable
 
 
 def located(panel: Panel, profile: Profile) -> Frame:
