@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from halfmask_device.csv_stream import mask_csv
+    from halfmask_device.device_state import State
     from halfmask_device.lattice import Lattice
-    from halfmask_device.ledger import Ledger, read_ledger
-    from halfmask_device.limit import Limit
+    from halfmask_device.privacy_budget import Limit
+    from halfmask_device.privacy_ledger import Ledger, read_ledger
     from halfmask_device.producer import Producer, noise, outputs
     from halfmask_device.setting import DeviceSetting, law_of
-    from halfmask_device.state import State
-    from halfmask_device.stream import mask_csv
     from halfmask_device.terms import Asked, Terms, agree
 
 __version__ = "0.2.0"
@@ -45,17 +45,17 @@ _HOMES = {
     "Asked": "terms",
     "DeviceSetting": "setting",
     "Lattice": "lattice",
-    "Ledger": "ledger",
-    "Limit": "limit",
+    "Ledger": "privacy_ledger",
+    "Limit": "privacy_budget",
     "Producer": "producer",
-    "State": "state",
+    "State": "device_state",
     "Terms": "terms",
     "agree": "terms",
     "law_of": "setting",
-    "mask_csv": "stream",
+    "mask_csv": "csv_stream",
     "noise": "producer",
     "outputs": "producer",
-    "read_ledger": "ledger",
+    "read_ledger": "privacy_ledger",
 }
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from halfmask_device.certain import CHUNK
-from halfmask_device.prf import Bits
+from halfmask_device.exact_comparison import CHUNK
+from halfmask_device.random_bits import Bits
 
 Parameters = tuple[Fraction, ...]
 TAIL = Fraction(32)

@@ -24,11 +24,11 @@ from operator import add, itemgetter
 from struct import Struct
 from typing import NamedTuple, Protocol
 
+from halfmask_device.device_state import State, add_counts, known_tags
 from halfmask_device.lattice import Lattice
 from halfmask_device.law import GAP, Law
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 from halfmask_device.setting import DeviceSetting, law
-from halfmask_device.state import State, add_counts, known_tags
 
 HASH = 47
 """Bits of a slot's hash; the bits above hold its day, so that each day lies together on disk.

@@ -5,15 +5,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError, StoppedError
 from halfmask_device.lattice import Lattice, Value
-from halfmask_device.ledger import Guard
 from halfmask_device.masking import PREPARE, Channel, mask
-from halfmask_device.prf import Bits
+from halfmask_device.privacy_ledger import Guard
+from halfmask_device.random_bits import Bits
+from halfmask_device.reading_times import UNDATED, moment
 from halfmask_device.setting import DeviceSetting, law, unmasked_warning
-from halfmask_device.state import State
 from halfmask_device.terms import Terms, hold_to
-from halfmask_device.times import UNDATED, moment
 
 Reading = tuple[str, Value] | tuple[str, Value, str]
 """Time, value, and the sensor if the device has several."""

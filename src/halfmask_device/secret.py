@@ -18,9 +18,9 @@ from pathlib import Path
 from threading import Lock
 
 from halfmask_device.errors import FileFormatError, OptionError, ReadingError
-from halfmask_device.prf import KEY_BYTES, keyed
-from halfmask_device.private import create_once, private, replace
-from halfmask_device.times import UNDATED, day_text
+from halfmask_device.private_files import create_once, private, replace
+from halfmask_device.random_bits import KEY_BYTES, keyed
+from halfmask_device.reading_times import UNDATED, day_text
 
 FORMAT = "halfmask secret"
 NAME = "secret"

@@ -9,62 +9,20 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
-from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from halfmask_device.decimals import money
-from halfmask_device.errors import HalfmaskError, OptionError, ReadingError, RunError
-from halfmask_device.instants import at, instant_text, of_datetime
+from halfmask_device.device_state import State, can_begin, holds_device
+from halfmask_device.errors import HalfmaskError, OptionError, RunError
+from halfmask_device.http_client import ServiceClient, ServiceError
 from halfmask_device.lattice import Value
-from halfmask_device.ledger import Guard
-from halfmask_device.masking import Channel, Look, mask
+from halfmask_device.membership import Membership, levels, read_membership
 from halfmask_device.protocol import CampaignTerms, ReportResult
-from halfmask_device.state import State, can_begin, holds_device
-from halfmask_device.times import moment
-from halfmask_device.transport import ServiceClient, ServiceError
+from halfmask_device.report_queue import CampaignQueue, Queued
 
 BATCH = 1000
 """Reports per request: well below the protocol's limits of 10,000 reports and one mebibyte."""
-
-BEYOND = "some readings lie outside the campaign's range and count as its end: are they in the campaign's unit?"
-
-
-@dataclass(frozen=True)
-class Membership:
-    """What a device stores about a campaign that it joined.
-
-    ``setting``  id of the current setting on the campaign's menu
-    ``pinned``   hash of the terms that were joined
-    ``token``    the producer's secret
-    ``past``     ids of earlier settings, whose reports remain valid
-    ``left``     whether the device has left the campaign
-    """
-
-    address: str
-    campaign: str
-    producer: str
-    setting: str
-    pinned: str
-    offer: dict[str, object]
-    token: str = field(repr=False)
-    past: tuple[str, ...] = ()
-    left: bool = False
-
-    @cached_property
-    def terms(self) -> CampaignTerms:
-        """The offer as it was when the device joined."""
-        return CampaignTerms.read(self.offer)
-
-
-@lru_cache(maxsize=1024)
-def _kept(plain: str) -> Membership:
-    """Return the membership stored as this JSON text, cached because the same text is parsed with every reading."""
-    row = json.loads(plain)
-    return Membership(**(row | {"past": tuple(row["past"])}))
 
 
 @dataclass
@@ -81,34 +39,6 @@ class Sent:
     earned: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Queued:
-    """The result of queueing readings.
-
-    ``reports``  number of reports that are in the queue, new or already known
-    ``refused``  number of other readings, by reason
-    ``notes``    messages for the user
-    """
-
-    reports: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-
-
-def levels(terms: CampaignTerms) -> dict[str, list[str]]:
-    """Return for each setting id of a campaign's menu its name, the setting and the reward per report.
-
-    A name or reward that the campaign does not state is left out.
-    """
-    offer, found = terms.offer, {}
-    for entry in offer["menu"]["settings"]:
-        reward, name = (offer.get("rewards") or {}).get(entry["id"]), entry.get("name")
-        paid = f"{money(reward, str(offer.get('currency', '')))} a report" if isinstance(reward, int) else ""
-        told = [name if isinstance(name, str) else "", terms.menu[entry["id"]], paid]
-        found[entry["id"]] = [words for words in told if words]
-    return found
 
 
 class Sharer:
@@ -209,7 +139,8 @@ class Sharer:
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
         changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))
-        self._keep(changed)
+        with self.state.memory() as memory:
+            self._write(memory, changed)
         return changed
 
     def leave(self, campaign: str) -> Membership:
@@ -227,7 +158,7 @@ class Sharer:
         if self._create and not holds_device(self._folder):
             return []
         with self.state.memory() as memory:
-            found = [_kept(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
+            found = [read_membership(plain) for (plain,) in memory.execute("SELECT plain FROM campaigns ORDER BY id")]
         return [each for each in found if left or not each.left]
 
     def member(self, campaign: str | None = None) -> Membership:
@@ -237,10 +168,6 @@ class Sharer:
             named = ", ".join(each.campaign for each in self.memberships()) or "none: join one first"
             raise OptionError(f"name a `campaign` that this device is in, which is {named}")
         return found[0]
-
-    def _keep(self, member: Membership) -> None:
-        with self.state.memory() as memory:
-            self._write(memory, member)
 
     @staticmethod
     def _write(memory: sqlite3.Connection, member: Membership) -> None:
@@ -258,10 +185,10 @@ class Sharer:
             raise OptionError("this device is in no campaign: join one first")
         zones = {member.terms.time_zone for member in self.memberships(left=True)}
         zone = zones.pop() if len(zones) == 1 else None
-        lanes = [_Lane(self.state, member, queued, zone) for member in members]
+        queues = [CampaignQueue(self.state, member, queued, zone) for member in members]
         while batch := list(islice(rest, BATCH)):
-            for lane in lanes:
-                lane.put(batch, first)
+            for each in queues:
+                each.put(batch, first)
             first += len(batch)
         return queued
 
@@ -352,7 +279,10 @@ class Sharer:
                 "GROUP BY 1, 2 ORDER BY 1, 2"
             ).fetchall()
         return [
-            (_kept(plain), {outcome: (reports, reward) for of, outcome, reports, reward in counts if of == id})
+            (
+                read_membership(plain),
+                {outcome: (reports, reward) for of, outcome, reports, reward in counts if of == id},
+            )
             for id, plain in members
         ]
 
@@ -391,111 +321,3 @@ class Member:
 
     def leave(self) -> Membership:
         return self.sharer.leave(self.membership.campaign)
-
-
-class _Lane:
-    """Masks and queues readings for one campaign.
-
-    ``zone`` is the time zone of times without an offset; None if the campaigns differ.
-    """
-
-    def __init__(self, state: State, member: Membership, queued: Queued, zone: str | None) -> None:
-        self._state, self._member, self._queued, self._zone = state, member, queued, zone
-        self._campaign = member.terms
-        every = member.offer.get("every_minutes")
-        self._every = every if isinstance(every, int) else 0
-        menu, lattice = self._campaign.menu, self._campaign.lattice
-        self._channel, self._ends = Channel.of(menu[member.setting], lattice), lattice.ends
-        self._ids = {Channel.of(text, lattice).name: id for id, text in menu.items()}
-        self._ids[self._channel.name] = member.setting
-        self._guard = Guard(state, self._channel, menu.values(), queued.notes, f"{member.address} {member.campaign}")
-        names = (menu[each] for each in member.past if menu[each] != self._channel.setting.text)
-        self._past = [Channel.of(text, lattice) for text in names]
-
-    def _note(self, text: str) -> None:
-        if text not in self._queued.notes:
-            self._queued.notes.append(text)
-
-    def put(self, batch: list[tuple[str, Value]], first: int) -> None:
-        looks, times = [], []
-        for row, (time, value) in enumerate(batch, first):
-            try:
-                when, text, canonical, day = _read(time, self._zone)
-            except ReadingError:
-                _instant(time, self._zone, f"row {row}, column time: the time")  # the same error, with the row
-                raise
-            steps = self._campaign.lattice.steps(value, f"row {row}, column value: the reading")
-            if steps in self._ends and self._beyond(value):
-                self._note(BEYOND)
-            if steps is None:
-                self._queued.refused["missing"] += 1
-            elif not self._campaign.begins <= when < self._campaign.ends:
-                self._queued.refused["outside_campaign"] += 1
-            elif self._every and not _aligned(when, self._campaign.time_zone, self._every):
-                self._queued.refused["unaligned"] += 1  # the service would refuse it, so it is not masked
-            elif day < self._state.secret.day:
-                self._queued.refused["forgotten"] += 1
-            else:
-                looks.append(("", canonical, day, self._state.keys.of(day), steps))
-                times.append(text)
-        if looks:
-            self._queue(looks, times)
-
-    def _beyond(self, value: Value) -> bool:
-        lattice, number = self._campaign.lattice, Decimal(str(value).strip())
-        return not Decimal(lattice.low) <= number <= Decimal(lattice.high)
-
-    def _queue(self, looks: list[Look], times: list[str]) -> None:
-        masked = mask(self._state, self._channel, looks, self._guard, past=self._past)
-        rows = []
-        for i, (time, report) in enumerate(zip(times, masked.reports, strict=True)):
-            if report is None:
-                self._queued.refused[masked.refused[i]] += 1
-            else:
-                channel = masked.others.get(i, self._channel)
-                rows.append((self._member.campaign, time, str(report), self._ids[channel.name]))
-        with self._state.memory() as memory:
-            memory.executemany("INSERT OR IGNORE INTO queue (campaign, time, steps, setting) VALUES (?, ?, ?, ?)", rows)
-        self._queued.reports += len(rows)
-
-
-@lru_cache(maxsize=4096)
-def _read(time: str, zone: str | None) -> tuple[int, str, str, int]:
-    """Return a time as an instant, as the text that is sent, in the normalized spelling that is hashed, and its day."""
-    when = _instant(time, zone, "the time")
-    return when, instant_text(when), *moment(instant_text(when))
-
-
-def _aligned(when: int, zone: str, minutes: int) -> bool:
-    """Whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
-    try:
-        local = at(when).astimezone(ZoneInfo(zone))
-    except (ZoneInfoNotFoundError, ValueError):
-        local = at(when)  # no time zones on this device: UTC here, and the service checks again
-    return not (local.minute % minutes or local.second or local.microsecond)
-
-
-def _instant(time: str, zone: str | None, place: str) -> int:
-    """Return microseconds since 1970; a time without an offset is read in the time zone ``zone``."""
-    text, day = moment(time, place)
-    found = datetime.fromisoformat(text) if day >= 0 else None
-    if found is None:
-        raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
-    if found.tzinfo is None:
-        found = _local(found, zone, place)
-    return of_datetime(found)
-
-
-def _local(found: datetime, zone: str | None, place: str) -> datetime:
-    if zone is None:  # read in each campaign's zone it would become two times, and one reading would be masked twice
-        raise ReadingError(
-            f"{place} has no offset, and the campaigns of this device differ in time zone: add one, like Z"
-        )
-    try:
-        of = ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ReadingError(f"{place} has no offset, and this device has no time zones: add one, like Z") from error
-    either = [found.replace(tzinfo=of, fold=fold) for fold in (0, 1)]
-    if either[0].utcoffset() != either[1].utcoffset():
-        raise ReadingError(f"{place} is one that comes twice or never, as clocks change: add its offset")
-    return either[0]

@@ -7,14 +7,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from halfmask_device.device_state import TERMS as FILE
+from halfmask_device.device_state import State
 from halfmask_device.errors import FileFormatError, OptionError, RunError, SourceError
 from halfmask_device.lattice import Lattice
-from halfmask_device.private import create_once
-from halfmask_device.private import replace as replace_file
-from halfmask_device.seals import sealed, unsealed
+from halfmask_device.private_files import create_once
+from halfmask_device.private_files import replace as replace_file
+from halfmask_device.sealed_files import sealed, unsealed
 from halfmask_device.setting import DeviceSetting, law
-from halfmask_device.state import TERMS as FILE
-from halfmask_device.state import State
 
 FORMAT = "halfmask device"
 VERSION = 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from halfmask_device.law import GAP, Inverted, Law
 from halfmask_device.laws.gaussian import DiscreteGaussian
 from halfmask_device.laws.laplace import DiscreteLaplace
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 from halfmask_device.setting import law, law_of
 
 STEP = "0.01"

@@ -15,7 +15,7 @@ import pytest
 import halfmask_device as producer
 from halfmask_device import Lattice, Producer, State, noise
 from halfmask_device.masking import Channel
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 from tests.device.laws import TESTS
 from tests.statistics import fair_coin
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from halfmask.errors import SettingError
 from halfmask_device import Lattice, noise, outputs
-from halfmask_device.exact import bernoulli_exp, discrete_gaussian, geometric
-from halfmask_device.prf import Bits
+from halfmask_device.exact_samplers import bernoulli_exp, discrete_gaussian, geometric
+from halfmask_device.random_bits import Bits
 from halfmask_device.setting import MOST_UNMASKED, law_of, unmasked_warning
 from tests.device.laws import CASES, LATTICE, OPENDP, TESTS, draws, fits, rounded, simulated
 from tests.statistics import fair_coin, share

@@ -290,9 +290,10 @@ def test_a_full_disk_hands_nothing_out(tmp_path: Path) -> None:
 
 def test_the_example_of_the_document_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (Path(__file__).parents[2] / "docs" / "device.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(example, "device.md", "exec"), names)
+    for example in examples:
+        exec(compile(example, "device.md", "exec"), names)
     assert isinstance(names["device"].report("2026-01-01 00:30", 0.512), int)
     assert {path.name for path in (tmp_path / "mine").iterdir()} >= {"memory.sqlite", "secret", "terms.json"}

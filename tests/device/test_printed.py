@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfmask_device import times
+from halfmask_device import reading_times
 from halfmask_device.decimals import SLACK, money, upwards
 from halfmask_device.errors import ReadingError
-from halfmask_device.times import moment
+from halfmask_device.reading_times import moment
 
 
 @given(st.floats(0, 1e300), st.integers(1, 5))
@@ -47,8 +47,8 @@ CLOCKS = ("T00:30:00", " 00:30:00", "T00:30:00Z", "T00:30:00+00:00", "T00:30", "
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_a_time_is_read_alike_at_first_and_from_memory(clock: str) -> None:
-    times._days.clear()
-    times._clocks.clear()
+    reading_times._days.clear()
+    reading_times._clocks.clear()
     first = moment("2026-11-16" + clock)
     for each in CLOCKS:
         moment("2026-11-17" + each)
@@ -59,5 +59,5 @@ def test_a_time_is_read_alike_at_first_and_from_memory(clock: str) -> None:
 
 def test_memory_knows_no_date_that_is_none() -> None:
     moment("2026-02-27T12:00:00")
-    assert moment("2026-02-30T12:00:00") == ("2026-02-30T12:00:00", times.UNDATED)
-    assert moment("2026-02-27T25:00:00")[1] == times.UNDATED
+    assert moment("2026-02-30T12:00:00") == ("2026-02-30T12:00:00", reading_times.UNDATED)
+    assert moment("2026-02-27T25:00:00")[1] == reading_times.UNDATED

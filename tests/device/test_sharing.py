@@ -12,9 +12,9 @@ import pytest
 from halfmask.commands.status import status
 from halfmask.errors import FileFormatError, OptionError, ReadingError, RunError
 from halfmask_device import Limit, Producer, read_ledger
-from halfmask_device.limit import write_limit
+from halfmask_device.http_client import Answer, ServiceClient, ServiceError, urllib_transport
+from halfmask_device.privacy_budget import write_limit
 from halfmask_device.sharing import Sharer
-from halfmask_device.transport import Answer, ServiceClient, ServiceError, urllib_transport
 from tests.service.world import World, running, sqlite_url
 
 RAW = "7.77123"

@@ -15,8 +15,8 @@ from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee, guaran
 from halfmask.protection.guarantees.lattice import lattice_masses, lattice_steps, rounded_up
 from halfmask.protection.guarantees.units import per_unit
 from halfmask_device import DeviceSetting
-from halfmask_device.losses import per_unit as spent_per_unit
-from halfmask_device.losses import pure
+from halfmask_device.epsilon_bound import per_unit as spent_per_unit
+from halfmask_device.epsilon_bound import pure
 
 FINITE = EPSILONS[:-1]
 MECHANISMS = [

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from halfmask_device.transport import Answer, Transport
+from halfmask_device.http_client import Answer, Transport
 from tests.service.world import World
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halfmask.service.calendars import Calendar
 from halfmask.service.campaign import Campaign, check_campaign
+from halfmask.service.campaign_noise import LatticeNoise
 from halfmask.service.cells import Cells, merge
 from halfmask.service.estimates import estimates, period_entry, total_noise
-from halfmask.service.noise import LatticeNoise
-from halfmask.service.questions import weighted_mean
+from halfmask.service.estimates_on_request import weighted_mean
+from halfmask.service.period_calendar import Calendar
 from halfmask_device.instants import instant_text
 from halfmask_device.protocol import Cell
 from tests.service.world import CAMPAIGN, World, instant

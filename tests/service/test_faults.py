@@ -105,7 +105,7 @@ def test_a_disk_that_fills_up_is_told_of_and_waited_for(small_disk: Path, tmp_pa
 
 def test_a_disk_without_a_byte_left_spoils_nothing(small_disk: Path) -> None:
     """Where the guard is off, the database itself meets the end of the disk, within a transaction."""
-    from halfmask.service.limits import Limits
+    from halfmask.service.rate_limits import Limits
     from tests.service.world import running
 
     with running(sqlite_url(small_disk), Limits(None, None)) as world:

@@ -10,8 +10,8 @@ import pytest
 
 from halfmask.errors import RunError
 from halfmask.service.gateway import Gateway, sooner
-from halfmask_device.transport import ServiceClient as Upstream
-from halfmask_device.transport import ServiceError, Transport
+from halfmask_device.http_client import ServiceClient as Upstream
+from halfmask_device.http_client import ServiceError, Transport
 from tests.service.links import Faulty, link
 from tests.service.world import Clock, World, running, sqlite_url
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from halfmask.service import offers, writer
-from halfmask.service.http import bodies
-from halfmask.service.http.reports import parse_post
-from halfmask.service.limits import Buckets, Limits
+from halfmask.service import campaign_requests, writer
+from halfmask.service.http import read_request
+from halfmask.service.http.post_reports import parse_post
+from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal
 from halfmask_device import instants
 from tests.service.process import init, served
@@ -329,13 +329,13 @@ def test_bodies_that_come_slowly_are_bounded(world: World, monkeypatch: pytest.M
         for _ in range(4):
             yield b" " * 100
 
-    monkeypatch.setattr(bodies, "MOST_HELD", 250)
+    monkeypatch.setattr(read_request, "MOST_HELD", 250)
     assert world.refused(503, "POST", "/v1/reports", producer, content=parts())["code"] == "busy"
-    monkeypatch.setattr(bodies, "MOST_HELD", 300)
+    monkeypatch.setattr(read_request, "MOST_HELD", 300)
     assert world.refused(400, "POST", "/v1/reports", producer, content=parts())["code"] == "not_json"
-    monkeypatch.setattr(bodies, "SLOWEST", 0.01)
+    monkeypatch.setattr(read_request, "SLOWEST", 0.01)
     assert world.refused(400, "POST", "/v1/reports", producer, content=never())["code"] == "too_slow"
-    assert bodies._Held.size == 0
+    assert read_request._Held.size == 0
 
 
 def test_the_time_of_a_request_is_when_all_of_it_has_come(world: World) -> None:
@@ -392,14 +392,14 @@ def test_names_that_a_store_cannot_hold(any_world: World) -> None:
 
 
 def test_a_menu_that_takes_long_holds_up_no_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    consumer, go, check = world.consumer(), threading.Event(), offers.check_campaign
+    consumer, go, check = world.consumer(), threading.Event(), campaign_requests.check_campaign
     producer = world.join(world.campaign(consumer))
 
     def slowly(plain: Any) -> Any:
         assert go.wait(60)
         return check(plain)
 
-    monkeypatch.setattr(offers, "check_campaign", slowly)
+    monkeypatch.setattr(campaign_requests, "check_campaign", slowly)
     offered = asyncio.run_coroutine_threadsafe(world.sending("POST", "/v1/campaigns", consumer, CAMPAIGN), world.loop)
     world.refused(403, "POST", "/v1/campaigns", producer, CAMPAIGN)  # not even looked at
     assert world.report(producer, ("2026-11-16T10:00:00Z", 1, "A"))[0]["status"] == "accepted"

@@ -13,12 +13,12 @@ from sqlalchemy import event
 from halfmask.errors import OptionError
 from halfmask.service import peers
 from halfmask.service.cells import merge
-from halfmask.service.ingest import Post
-from halfmask.service.known import FEW, others, own_cells
 from halfmask.service.peers import EVER, Part, Peers, Window, learn, parts, prepare
+from halfmask.service.report_decisions import Post
 from halfmask.service.tokens import digest
-from halfmask_device.transport import ServiceClient as Peer
-from halfmask_device.transport import Transport
+from halfmask.service.versioned_cells import FEW, others, own_cells
+from halfmask_device.http_client import ServiceClient as Peer
+from halfmask_device.http_client import Transport
 from tests.service.links import Faulty, link
 from tests.service.test_gateway import services, shared
 from tests.service.world import World, instant

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from halfmask.service.http import stream
+from halfmask.service.http import event_stream
 from halfmask.service.http.routes import ROUTES, Route
-from halfmask.service.limits import Limits
+from halfmask.service.rate_limits import Limits
 from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.tokens import digest
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
@@ -158,14 +158,14 @@ def test_the_stream_is_for_the_campaigns_consumer(cast: Cast) -> None:
 
 
 def test_an_open_stream_ends_with_its_token(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    consumer, looked, look = world.consumer(), threading.Event(), stream._new
+    consumer, looked, look = world.consumer(), threading.Event(), event_stream._new
     path = f"/v1/campaigns/{world.campaign(consumer)}/stream"
 
     def noted(*given: Any) -> Any:
         looked.set()
         return look(*given)
 
-    monkeypatch.setattr(stream, "_new", noted)
+    monkeypatch.setattr(event_stream, "_new", noted)
     opened = asyncio.run_coroutine_threadsafe(world.sending("GET", path, consumer), world.loop)
     assert looked.wait(60)
     assert not opened.done()

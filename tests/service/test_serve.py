@@ -282,18 +282,18 @@ def test_a_disk_that_is_nearly_full_is_refused_before_it_is(world: World) -> Non
 
 def test_a_bug_in_one_request_spoils_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A post that breaks the writer's batch is tried alone; its answer repeats nothing, and the next is served."""
-    from halfmask.service import ingest
+    from halfmask.service import report_decisions
 
     campaign = world.campaign(world.consumer())
     producers = [world.join(campaign) for _ in range(2)]
-    real = ingest._Batch._whole
+    real = report_decisions._Batch._whole
 
     def broken(self: Any, post: Any, *rest: Any) -> Any:
         if 666 in post.steps:
             raise KeyError("secret 666")
         return real(self, post, *rest)
 
-    monkeypatch.setattr(ingest._Batch, "_whole", broken)
+    monkeypatch.setattr(report_decisions._Batch, "_whole", broken)
     bad = {"reports": [{"time": "2026-11-16T11:00:00Z", "steps": 666, "setting": "A"}]}
     answer = world.send("POST", "/v1/reports", producers[0], bad)
     assert answer.status_code == 500

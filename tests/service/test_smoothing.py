@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from benchmarks.smoothing import tried
 
-from halfmask.service.calendars import KINDS, Calendar
 from halfmask.service.estimates import NORMAL
+from halfmask.service.period_calendar import KINDS, Calendar
 from halfmask.service.smoothing import BLOCK, LEAST, MARGIN, Known, best_sums, blocks, smoothed
 from halfmask_device.protocol import instant
 from tests.real_data import PEDESTRIANS, SWISS, needs_data

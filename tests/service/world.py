@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from halfmask.service.http.app import create_app
-from halfmask.service.limits import Limits
+from halfmask.service.rate_limits import Limits
 from halfmask.service.serve import initialise
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import Store, open_store

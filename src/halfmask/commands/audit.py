@@ -173,7 +173,7 @@ def _on_lattice(options: Audit) -> Audit:
     """The options with what the device's terms or the campaign say, where the caller does not."""
     if options.state is not None:
         from halfmask_device import State
-        from halfmask_device.state import TERMS
+        from halfmask_device.device_state import TERMS
         from halfmask_device.terms import read_terms
 
         held = (Path(options.state) / TERMS).is_file()

@@ -7,12 +7,12 @@ from cyclopts import Parameter
 
 from halfmask.commands._options import AnyPath, Options, command
 from halfmask.commands._output import note
+from halfmask_device.membership import levels
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import DeviceSetting
-from halfmask_device.sharing import levels
 
 if TYPE_CHECKING:
-    from halfmask_device.sharing import Membership
+    from halfmask_device.membership import Membership
 
 GROUP = "Share: device"
 

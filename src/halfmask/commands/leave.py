@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from halfmask.commands._options import AnyPath, Options, command
 
 if TYPE_CHECKING:
-    from halfmask_device.sharing import Membership
+    from halfmask_device.membership import Membership
 
 GROUP = "Share: device"
 

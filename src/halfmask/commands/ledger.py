@@ -9,9 +9,9 @@ from halfmask.commands._options import AnyPath, Flag, Options, command
 from halfmask.commands._output import note
 from halfmask.errors import OptionError
 from halfmask_device.decimals import upwards
-from halfmask_device.ledger import Entry, Ledger, read_ledger
-from halfmask_device.limit import Limit, read_limit, write_limit
-from halfmask_device.state import State
+from halfmask_device.device_state import State
+from halfmask_device.privacy_budget import Limit, read_limit, write_limit
+from halfmask_device.privacy_ledger import Entry, Ledger, read_ledger
 
 GROUP = "Share: device"
 

@@ -50,7 +50,7 @@ def payout(options: Payout) -> tuple[Owed, ...]:
     from pathlib import Path
 
     from halfmask.files import whole_file
-    from halfmask.service.offline import owed
+    from halfmask.service.operator_queries import owed
 
     found = tuple(Owed(*row) for row in owed(options.db, options.campaign))
     if options.output is not None:

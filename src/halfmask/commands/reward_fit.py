@@ -11,7 +11,7 @@ from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_fit import Choices, Fit
-    from halfmask_device.transport import ServiceClient
+    from halfmask_device.http_client import ServiceClient
 
 GROUP = "Share: service"
 
@@ -85,7 +85,7 @@ def history(options: RewardFit) -> "Choices":
     import numpy as np
 
     from halfmask.rewards.reward_fit import grouped
-    from halfmask_device.transport import ServiceClient
+    from halfmask_device.http_client import ServiceClient
 
     service, token = ServiceClient(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
     if not token:

@@ -17,8 +17,8 @@ from halfmask.errors import OptionError, RunError, SourceError
 from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
+    from halfmask_device.csv_stream import ByteSource
     from halfmask_device.sharing import Sharer
-    from halfmask_device.stream import ByteSource
 
 GROUP = "Share: device"
 
@@ -102,7 +102,7 @@ def _sharer(options: Send) -> "Iterator[Sharer]":
         yield Sharer(options.state, create=False)
         return
     from halfmask.service.mqtt import MqttTransports
-    from halfmask_device.transport import ServiceClient, urllib_transport
+    from halfmask_device.http_client import ServiceClient, urllib_transport
 
     producers = {each.token: each.producer for each in Sharer(options.state, create=False).memberships()}
     transport = MqttTransports(options.mqtt, producers, urllib_transport)
@@ -119,7 +119,7 @@ class _Run:
     shared: Shared
 
     def all_of(self, file: BinaryIO) -> None:
-        from halfmask_device.stream import Growing, csv_batches
+        from halfmask_device.csv_stream import Growing, csv_batches
 
         source = Growing(file, self._idle) if self.options.follow else file
         name = "standard input" if self.options.source == "-" else str(self.options.source)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
     from halfmask.menus.menu import Menu
     from halfmask.profiles.profile import Profile
-    from halfmask.simulation.model import World
-    from halfmask.simulation.results import Row, SimulationResult
+    from halfmask.simulation.simulation import World
+    from halfmask.simulation.simulation_result import Row, SimulationResult
 
     Readings = list[list[list[tuple[str, str]]]]
 else:
@@ -157,10 +157,10 @@ def simulate(options: Simulate) -> Simulated:
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
-    from halfmask.simulation.host import existing, hosted
-    from halfmask.simulation.model import FIRST_DAY
-    from halfmask.simulation.model import simulate as run
-    from halfmask.simulation.results import frame
+    from halfmask.simulation.simulated_service import existing, hosted
+    from halfmask.simulation.simulation import FIRST_DAY
+    from halfmask.simulation.simulation import simulate as run
+    from halfmask.simulation.simulation_result import frame
     from halfmask_device.protocol import instant
 
     with ExitStack() as stack:
@@ -192,8 +192,8 @@ def simulate(options: Simulate) -> Simulated:
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
     """The world of a simulation, as the options have it."""
     from halfmask.rewards.choice_model import ChoiceModel
-    from halfmask.simulation.model import World
-    from halfmask.simulation.producers import Behaviour
+    from halfmask.simulation.producer_agent import Behaviour
+    from halfmask.simulation.simulation import World
     from halfmask_device.lattice import Lattice
 
     return World(

@@ -11,7 +11,7 @@ from halfmask.commands.send import counted
 from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
-    from halfmask_device.sharing import Membership
+    from halfmask_device.membership import Membership
 
 GROUP = "Share: device"
 

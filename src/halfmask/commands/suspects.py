@@ -44,7 +44,7 @@ class Suspects(Options):
 @command(Suspects)
 def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
     """Who is flagged and why, with the chance of it for an honest producer; and the producers' names by key."""
-    from halfmask.service.offline import suspicions
+    from halfmask.service.operator_queries import suspicions
 
     return suspicions(options.db, options.campaign, options.false_alarm)
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from halfmask.errors import SettingError
-from halfmask.service.calendars import Calendar, Span
-from halfmask.service.instants import DAY, LATEST, MINUTE
-from halfmask.service.noise import LatticeNoise, check_reach, lattice_noise
+from halfmask.service.campaign_noise import LatticeNoise, check_reach, lattice_noise
+from halfmask.service.clock import DAY, LATEST, MINUTE
+from halfmask.service.period_calendar import Calendar, Span
 from halfmask.service.refusal import unfit
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask_device.instants import Instant, parse_instant

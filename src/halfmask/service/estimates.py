@@ -2,7 +2,7 @@
 
 A report is m = s + K: the reading on the lattice plus noise of a known, symmetric law. So the sum of reports estimates
 the sum of readings without bias, with variance sum_s n_s Var K_s. The interval is about the readings that were shared
-by those who reported. It says nothing about anyone else (see `questions.population`).
+by those who reported. It says nothing about anyone else (see `estimates_on_request.population`).
 """
 
 import math
@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from halfmask.merging import merged
 from halfmask.service.campaign import Campaign
+from halfmask.service.campaign_noise import LatticeNoise, cell_width
 from halfmask.service.cells import Cells
-from halfmask.service.noise import LatticeNoise, cell_width
 from halfmask.service.storage.statements import Plain
 from halfmask_device.protocol import Cell
 

@@ -10,16 +10,16 @@ from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 
-from halfmask.service.beside import Beside, repeated
+from halfmask.service.background_tasks import Beside, repeated
 from halfmask.service.campaign import Campaign
-from halfmask.service.known import Noted, changed, note, own_rows, recent
-from halfmask.service.mirror import mirror
+from halfmask.service.campaign_copy import mirror
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
+from halfmask.service.versioned_cells import Noted, changed, note, own_rows, recent
 from halfmask.service.writer import Writer
-from halfmask_device.transport import ServiceClient as Upstream
-from halfmask_device.transport import Transport, urllib_transport
+from halfmask_device.http_client import ServiceClient as Upstream
+from halfmask_device.http_client import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from halfmask.errors import FileFormatError, SourceError
 from halfmask.files import whole_file
-from halfmask.service.beside import Beside, repeated
+from halfmask.service.background_tasks import Beside, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, merge, read
 from halfmask.service.service import Service

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from halfmask.errors import OptionError
-from halfmask.service.http.bodies import LONGEST_TOKEN, too_large
-from halfmask.service.http.reports import parse_post
+from halfmask.service.http.post_reports import parse_post
+from halfmask.service.http.read_request import LONGEST_TOKEN, too_large
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
 from halfmask.service.storage.statements import Plain
 from halfmask.service.tokens import digest, new_name
 from halfmask.service.writer import Writer, gone
-from halfmask_device.transport import TIMEOUT, Answer
+from halfmask_device.http_client import TIMEOUT, Answer
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
@@ -193,7 +193,7 @@ class Intake:
         return await self.writer.submit(parse_post(raw, token, now))
 
     def _check_topic(self, producer: str, token: str) -> None:
-        """Refuse a producer's token on another producer's topic. All other checks of the token are in `ingest`."""
+        """Refuse a producer's token on another producer's topic. `report_decisions` does all other checks of it."""
         try:
             with self.service.store.reading() as tx:
                 who = tx.identities([token]).get(token)

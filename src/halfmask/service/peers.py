@@ -16,23 +16,23 @@ from typing import Any, NamedTuple
 from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.service.beside import Beside, repeated
-from halfmask.service.call import Call
+from halfmask.service.background_tasks import Beside, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
+from halfmask.service.campaign_copy import mirror
+from halfmask.service.campaign_requests import MOST_VERSION, offer_of
 from halfmask.service.cells import check_cells, plain
-from halfmask.service.known import MANY, OWN, Noted, changed, note_last, recent
-from halfmask.service.mirror import mirror
-from halfmask.service.offers import MOST_VERSION, offer_of
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.request import Call
 from halfmask.service.service import Service
 from halfmask.service.storage.campaign_rows import UNGIVEN, UPSTREAM
 from halfmask.service.storage.node_cell_rows import KnownRow
 from halfmask.service.storage.statements import Plain
 from halfmask.service.storage.transaction import Transaction
 from halfmask.service.tokens import digest
+from halfmask.service.versioned_cells import MANY, OWN, Noted, changed, note_last, recent
 from halfmask.service.writer import Writer
-from halfmask_device.transport import ServiceClient as Peer
-from halfmask_device.transport import Transport, urllib_transport
+from halfmask_device.http_client import ServiceClient as Peer
+from halfmask_device.http_client import Transport, urllib_transport
 
 log = logging.getLogger("halfmask.service")
 EVERY = 2.0

@@ -19,11 +19,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
-from halfmask.service.beside import Beside
+from halfmask.service.background_tasks import Beside
+from halfmask.service.clock import system_clock
 from halfmask.service.http.app import create_app
-from halfmask.service.http.heads import BoundedProtocol
-from halfmask.service.instants import system_clock
-from halfmask.service.limits import Limits
+from halfmask.service.http.header_limit import BoundedProtocol
+from halfmask.service.rate_limits import Limits
 from halfmask.service.service import Service
 from halfmask.service.storage.databases import read_url
 from halfmask.service.storage.sql_store import open_store, prepare

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from halfmask.service.calendars import Span
-from halfmask.service.call import Call, Request, check_role
 from halfmask.service.campaign import Campaign
-from halfmask.service.closing import close_all, due, parts
-from halfmask.service.ingest import Post, Results, ingest, valid
-from halfmask.service.instants import Clock, system_clock
-from halfmask.service.limits import Buckets, Limits
+from halfmask.service.clock import Clock, system_clock
+from halfmask.service.period_calendar import Span
+from halfmask.service.period_closing import close_all, due, parts
+from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
+from halfmask.service.report_decisions import Post, Results, ingest, valid
+from halfmask.service.request import Call, Request, check_role
 from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask.service.storage.identity_rows import Identity, Role
 from halfmask.service.storage.sql_store import Store

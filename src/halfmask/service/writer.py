@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from halfmask.service.ingest import Post
 from halfmask.service.refusal import Refusal
+from halfmask.service.report_decisions import Post
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError
 from halfmask.service.storage.transaction import Transaction

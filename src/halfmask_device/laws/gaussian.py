@@ -4,10 +4,10 @@ import math
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from halfmask_device.certain import decay_bounds
-from halfmask_device.exact import discrete_gaussian
+from halfmask_device.exact_comparison import decay_bounds
+from halfmask_device.exact_samplers import discrete_gaussian
 from halfmask_device.law import FAR, TAIL, WIDE, DeviceMechanism, Inverted
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class DiscreteGaussian(Inverted):

@@ -4,10 +4,10 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
-from halfmask_device.certain import decay_bounds
-from halfmask_device.exact import discrete_laplace
+from halfmask_device.exact_comparison import decay_bounds
+from halfmask_device.exact_samplers import discrete_laplace
 from halfmask_device.law import FAR, TAIL, WIDE, DeviceMechanism, Inverted, Parameters
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class DiscreteLaplace(Inverted):

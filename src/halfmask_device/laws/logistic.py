@@ -3,10 +3,10 @@
 import math
 from fractions import Fraction
 
-from halfmask_device.certain import decay_bounds
-from halfmask_device.exact import bernoulli_exp, discrete_laplace
+from halfmask_device.exact_comparison import decay_bounds
+from halfmask_device.exact_samplers import bernoulli_exp, discrete_laplace
 from halfmask_device.law import FAR, WIDE, DeviceMechanism, Inverted, Rounded
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class RoundedLogistic(Rounded, Inverted):

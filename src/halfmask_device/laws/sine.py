@@ -5,7 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import floor, lcm
 
-from halfmask_device.certain import CHUNK, GUARD, quarter_sine
+from halfmask_device.exact_comparison import CHUNK, GUARD, quarter_sine
 from halfmask_device.law import GAP, PANELS, DeviceMechanism, Inverted, Parameters, Rounded
 
 CELLS = 1 << 12

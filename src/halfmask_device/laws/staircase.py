@@ -4,11 +4,11 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from halfmask_device.certain import chance, decay_bounds
 from halfmask_device.errors import SettingError
-from halfmask_device.exact import geometric
+from halfmask_device.exact_comparison import chance, decay_bounds
+from halfmask_device.exact_samplers import geometric
 from halfmask_device.law import TAIL, DeviceMechanism, Parameters, Rounded
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class RoundedStaircase(Rounded):

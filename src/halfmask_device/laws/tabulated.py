@@ -7,7 +7,7 @@ from math import lcm
 
 from halfmask_device.errors import SettingError
 from halfmask_device.law import DeviceMechanism, Parameters, Rounded
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class RoundedTable(Rounded):

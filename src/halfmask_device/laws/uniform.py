@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from halfmask_device.law import DeviceMechanism, Rounded
-from halfmask_device.prf import Bits
+from halfmask_device.random_bits import Bits
 
 
 class RoundedUniform(Rounded):

@@ -18,14 +18,14 @@ from starlette.responses import Response
 from starlette.routing import Route as Starlette
 
 from halfmask import __version__
-from halfmask.service.beside import Beside, repeated
-from halfmask.service.call import Call, Request
-from halfmask.service.http.bodies import read_request
-from halfmask.service.http.metrics import Metrics
-from halfmask.service.http.reports import PATH, PostReports
+from halfmask.service.background_tasks import Beside, repeated
+from halfmask.service.http.event_stream import make_stream
+from halfmask.service.http.post_reports import PATH, PostReports
+from halfmask.service.http.prometheus import Metrics
+from halfmask.service.http.read_request import read_request
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
-from halfmask.service.http.stream import make_stream
 from halfmask.service.refusal import Refusal
+from halfmask.service.request import Call, Request
 from halfmask.service.service import Service
 from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
 from halfmask.service.storage.statements import Plain

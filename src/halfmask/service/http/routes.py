@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from halfmask.service import members, offers, peers
-from halfmask.service.call import Call, Request
+from halfmask.service import campaign_requests as campaigns
+from halfmask.service import membership_requests as members
+from halfmask.service import peers
+from halfmask.service.request import Call, Request
 from halfmask.service.storage.identity_rows import Role
 from halfmask.service.storage.statements import Plain
 
@@ -75,9 +77,17 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/consumers/{consumer}/token", ("operator",), members.renew_consumer, 201),
     Route("POST", "/v1/token", ALL, members.renew_token, 201),
     Route("DELETE", "/v1/token", ALL, members.revoke_token),
-    Route("POST", "/v1/campaigns", ("consumer",), offers.add_campaign, 201, CAMPAIGN, first=offers.read_campaign),
-    Route("GET", "/v1/campaigns", (), offers.list_campaigns),
-    Route("GET", "/v1/campaigns/{c}", (), offers.show_campaign),
+    Route(
+        "POST",
+        "/v1/campaigns",
+        ("consumer",),
+        campaigns.add_campaign,
+        201,
+        CAMPAIGN,
+        first=campaigns.read_campaign,
+    ),
+    Route("GET", "/v1/campaigns", (), campaigns.list_campaigns),
+    Route("GET", "/v1/campaigns/{c}", (), campaigns.show_campaign),
     Route(
         "POST",
         "/v1/campaigns/{c}/invitations",
@@ -90,20 +100,20 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/me", ("producer",), members.show_me),
     Route("PATCH", "/v1/me", ("producer",), members.change_me, 200, _object(setting={"type": "string"})),
     Route("DELETE", "/v1/me", ("producer",), members.leave),
-    Route("GET", "/v1/me/ledger", ("producer",), offers.my_ledger),
+    Route("GET", "/v1/me/ledger", ("producer",), campaigns.my_ledger),
     Route(
         "GET",
         "/v1/campaigns/{c}/periods",
         ("consumer",),
-        offers.list_periods,
+        campaigns.list_periods,
         query=("from", "to", "limit", "population", "weighted"),
     ),
-    Route("POST", "/v1/campaigns/{c}/periods/{p}/close", ("consumer",), offers.close_period),
+    Route("POST", "/v1/campaigns/{c}/periods/{p}/close", ("consumer",), campaigns.close_period),
     Route(
         "PUT",
         "/v1/campaigns/{c}/rewards",
         ("consumer",),
-        offers.put_rewards,
+        campaigns.put_rewards,
         200,
         {
             "type": "object",
@@ -111,13 +121,20 @@ ROUTES: tuple[Route, ...] = (
             "required": ["rewards", "from"],
         },
     ),
-    Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), offers.ledger, query=("after", "limit")),
-    Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), offers.reverse, 201),
-    Route("POST", "/v1/campaigns/{c}/nodes", ("consumer", "operator"), members.add_node, 201, _object(name=TEXT)),
+    Route("GET", "/v1/campaigns/{c}/ledger", ("consumer",), campaigns.ledger, query=("after", "limit")),
+    Route("POST", "/v1/campaigns/{c}/ledger/{entry}/reversal", ("operator",), campaigns.reverse, 201),
+    Route(
+        "POST",
+        "/v1/campaigns/{c}/nodes",
+        ("consumer", "operator"),
+        members.add_node,
+        201,
+        _object(name=TEXT),
+    ),
     Route("POST", "/v1/campaigns/{c}/nodes/{node}/token", ("consumer", "operator"), members.renew_node, 201),
     Route("POST", "/v1/campaigns/{c}/consumers", ("operator",), peers.give, 200, _object(consumer=TEXT)),
     Route("POST", "/v1/campaigns/{c}/exchange", ("peer",), peers.exchange, 200, EXCHANGE),
     Route("DELETE", "/v1/campaigns/{c}/peers/{node}", ("operator",), peers.drop),
     Route("GET", "/v1/node", ("node",), members.show_node),
-    Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), offers.put_cells, 200, CELLS),
+    Route("PUT", "/v1/campaigns/{c}/cells/{node}", ("node",), campaigns.put_cells, 200, CELLS),
 )

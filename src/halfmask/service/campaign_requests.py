@@ -1,0 +1,178 @@
+"""Requests about campaigns: consumers offer, list, pay, read and close; nodes send their cells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from halfmask.service.campaign import Campaign, check_campaign, check_rewards, check_whole
+from halfmask.service.cells import check_cells, plain
+from halfmask.service.estimates_on_request import asked
+from halfmask.service.period_calendar import Span
+from halfmask.service.period_closing import chosen, close_on_request, closed_of, periods, with_smoothed
+from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.report_decisions import book_reversal
+from halfmask.service.request import Call, Request, parse_json
+from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
+from halfmask.service.tokens import new_name
+from halfmask.service.versioned_cells import shut
+from halfmask_device.instants import instant_text
+
+ALWAYS = -(2**62)
+"""The instant from which a campaign's first rewards apply."""
+MOST_VERSION = 2**63 - 1
+
+
+def read_campaign(request: Request) -> dict[str, Any]:
+    """Return the checked terms of the campaign that was sent. The laws of its noise are computed once and cached."""
+    return check_campaign(parse_json(request.raw))
+
+
+def add_campaign(call: Call) -> Plain:
+    terms = read_campaign(call.request)
+    public = new_name()
+    key = call.tx.add_campaign(public, call.subject, terms, call.now)
+    call.tx.put_schedule(key, ALWAYS, terms["rewards"])
+    return {"campaign": public}
+
+
+def list_campaigns(call: Call) -> Plain:
+    found = (call.service.campaign(call.tx, row.key) for row in call.tx.campaigns())
+    return {"campaigns": [offer_of(call.tx, each) for each in found if each]}
+
+
+def show_campaign(call: Call) -> Plain:
+    return offer_of(call.tx, call.campaign())
+
+
+def offer_of(tx: Transaction, campaign: Campaign) -> Plain:
+    """Return the offer as it was made, and the rewards of later periods. It says nothing about producers."""
+    later = [
+        {"from": campaign.calendar.span_of(begins).key, "rewards": rewards}
+        for begins, rewards in tx.schedule(campaign.key)
+        if begins != ALWAYS
+    ]
+    return {"campaign": campaign.public, **campaign.terms, "later_rewards": later}
+
+
+def put_rewards(call: Call) -> Plain:
+    """Set other rewards from a period on that has not begun."""
+    campaign, body = call.own_campaign(), call.body()
+    rewards = check_rewards(body.get("rewards"), set(campaign.noises))
+    key = body.get("from")
+    span = campaign.span(key) if isinstance(key, str) else None
+    if span is None:
+        raise unfit("from", "'from' must be a period of the campaign, written like those that are listed")
+    call.tx.lock(campaign.key)
+    if max(span.begins, campaign.begins) <= call.now:
+        raise Refusal(409, "begun", "rewards change only for periods that have not begun", "from")
+    call.tx.put_schedule(campaign.key, span.begins, rewards)
+    return offer_of(call.tx, campaign)
+
+
+def list_periods(call: Call) -> Plain:
+    """List the periods that have begun. Those past their deadline were closed before (see `Service.due`)."""
+    campaign = call.own_campaign()
+    query = call.request.query
+    question = asked(query)
+    spans, after = _page(chosen(campaign, call.now, query.get("from") or None, query.get("to") or None), query)
+    entries = with_smoothed(call.tx, campaign, spans, periods(call.tx, campaign, spans))
+    if question is not None:
+        cells = closed_of(call.tx, campaign, spans)
+        entries = [question.answer(campaign, entry, cells.get(entry["period"])) for entry in entries]
+    return {"periods": entries} | after
+
+
+def _page(spans: list[Span], query: Mapping[str, str]) -> tuple[list[Span], Plain]:
+    """Return the first ``limit`` periods and the name of the next one. Without a limit return all, and no name."""
+    most = _limit(query)
+    if most is None:
+        return spans, {}
+    return spans[:most], {"next": spans[most].key if len(spans) > most else None}
+
+
+def _limit(query: Mapping[str, str]) -> int | None:
+    text = query.get("limit") or None
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        raise unfit("limit", "limit must be a whole number above 0")
+    return int(text) if text else None
+
+
+def close_period(call: Call) -> Plain:
+    return close_on_request(call.tx, call.own_campaign(), call.request.path["p"], call.now)
+
+
+def ledger(call: Call) -> Plain:
+    """List what a campaign has committed, without producers, times or settings; in pages if there is a ``limit``."""
+    campaign, query = call.own_campaign(), call.request.query
+    most, after = _limit(query), query.get("after") or None
+    if after is not None and call.tx.entry(campaign.key, after) is None:
+        raise unfit("after", "after must be an entry of this ledger")
+    rows = call.tx.ledger_of_campaign(campaign.key, after, most)
+    entries = [{"entry": row.public, "amount": row.amount, **_reverses(row)} for row in rows]
+    return {"entries": entries} | ({} if most is None else {"next": rows[-1].public if len(rows) == most else None})
+
+
+def my_ledger(call: Call) -> Plain:
+    rows = call.tx.ledger_of_producer(call.subject)
+    return {
+        "entries": [
+            {
+                "entry": row.public,
+                "amount": row.amount,
+                "period": row.period,
+                "booked": instant_text(row.booked),
+                **_reverses(row),
+            }
+            for row in rows
+        ]
+    }
+
+
+def _reverses(row: EntryRow) -> Plain:
+    return {"reverses": row.reverses} if row.reverses else {}
+
+
+def reverse(call: Call) -> Plain:
+    """Take back an entry by a new one. This is for the operator, whom both sides can ask."""
+    campaign = call.campaign()
+    entry = call.tx.entry(campaign.key, call.request.path["entry"])
+    if entry is None:
+        raise not_found("entry")
+    row = book_reversal(call.tx, entry, call.now)
+    return {"entry": row.public, "amount": row.amount, "reverses": row.reverses}
+
+
+def put_cells(call: Call) -> Plain:
+    """Store a node's whole state of some periods, if its version is above the stored one and the period is open."""
+    campaign = call.own_campaign()
+    node = call.tx.node(campaign.key, call.request.path["node"])
+    if node is None:
+        raise not_found("node")
+    if node != call.subject:
+        raise forbidden("a node sends its own cells alone")
+    body = call.body()
+    version = check_whole(body.get("version"), "version", 0, MOST_VERSION)
+    sent = body.get("periods")
+    if not isinstance(sent, dict):
+        raise unfit("periods", "periods must be an object from periods to cells")
+    checked = [(_period(campaign, key), check_cells(value, campaign)) for key, value in sent.items()]
+    call.tx.lock(campaign.key)
+    done: dict[str, Any] = {}
+    for span, cells in checked:
+        stored = call.tx.node_version(node, span.key)
+        if shut(call.tx, campaign, [span]) or call.now >= campaign.deadline(span):
+            done[span.key] = "closed"
+        elif stored is not None and version <= stored:
+            done[span.key] = "not_newer"
+        else:
+            call.tx.put_node_cells(campaign.key, node, span.key, version, plain(cells))
+            done[span.key] = "stored"
+    return {"periods": done}
+
+
+def _period(campaign: Campaign, key: str) -> Any:
+    span = campaign.span(key)
+    if span is None:
+        raise unfit("periods", "a key is no period of the campaign")
+    return span

@@ -1,0 +1,123 @@
+"""Reading requests: the token, and the body with limits on its size and time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from halfmask.service.clock import Clock
+from halfmask.service.refusal import Refusal, unauthenticated
+from halfmask.service.request import Request
+from halfmask.service.tokens import digest
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+
+MOST_BYTES = 2**20
+LONGEST_TOKEN = 512
+SLOWEST = 300
+"""Seconds within which a body must arrive."""
+MOST_LET_PASS, LET_PASS_FOR = 2**24, 10
+"""Bytes and seconds for which a refused body is still read, so that its client gets to read the answer."""
+MOST_HELD = 2**28
+"""Most bytes held for bodies that have arrived in part, over all requests together."""
+
+
+def too_large() -> Refusal:
+    return Refusal(413, "too_large", f"a body may have at most {MOST_BYTES} bytes: send it in parts")
+
+
+Receive = Callable[[], Awaitable[Any]]
+
+
+Headers = dict[bytes, bytes]
+
+
+def headers_of(scope: Any) -> Headers:
+    """Return a request's headers by their names in lower case. If a name is repeated, the first counts."""
+    return dict(reversed(scope["headers"]))
+
+
+class _Held:
+    """Counts the bytes of bodies that have arrived in part: clients that begin and stop must not fill the memory."""
+
+    size = 0
+
+
+async def read_body(headers: Headers, receive: Receive) -> bytes:
+    """Return the body. Refuse one that is too long, before reading it if its length is given.
+
+    The body must arrive within `SLOWEST` seconds. Parts after the first share a limit with those of all other requests.
+    """
+    told = headers.get(b"content-length")
+    try:
+        if told is not None and (not told.isdigit() or len(told) > 10 or int(told) > MOST_BYTES):
+            raise too_large()
+        async with asyncio.timeout(SLOWEST):
+            first, more = await _part(receive)
+            if len(first) > MOST_BYTES:
+                raise too_large()
+            return first + await _rest(len(first), receive) if more else first
+    except Refusal as refusal:
+        if refusal.status == 413 and headers.get(b"expect", b"").lower() != b"100-continue":
+            await _let_pass(receive)
+        raise
+    except TimeoutError:
+        raise Refusal(400, "too_slow", f"the body did not come within {SLOWEST} seconds; nothing was taken") from None
+
+
+async def _let_pass(receive: Receive) -> None:
+    """Read the rest of a refused body and drop it.
+
+    If the connection closed while the client is still sending, the client would lose the answer.
+    """
+    dropped, more = 0, True
+    with suppress(TimeoutError, Refusal):
+        async with asyncio.timeout(LET_PASS_FOR):
+            while more and dropped < MOST_LET_PASS:
+                part, more = await _part(receive)
+                dropped += len(part)
+
+
+async def _part(receive: Receive) -> tuple[bytes, bool]:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Refusal(400, "gone", "the client went away before its body had come")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _rest(size: int, receive: Receive) -> bytes:
+    parts, held, more = [], 0, True
+    try:
+        while more:
+            part, more = await _part(receive)
+            held += len(part)
+            _Held.size += len(part)
+            if size + held > MOST_BYTES:
+                raise too_large()
+            if _Held.size > MOST_HELD:
+                message = "too many bodies are coming in slowly; nothing was taken, send it again"
+                raise Refusal(503, "busy", message, after=5)
+            parts.append(part)
+    finally:
+        _Held.size -= held
+    return b"".join(parts)
+
+
+def token_of(headers: Headers) -> str | None:
+    """Return the hash of the token that was sent, or None if there was none."""
+    header = headers.get(b"authorization")
+    if header is None:
+        return None
+    scheme, _, token = header.partition(b" ")
+    token = token.strip()
+    if scheme.lower() != b"bearer" or not token or len(token) > LONGEST_TOKEN:
+        raise unauthenticated()
+    return digest(token.decode("latin-1"))
+
+
+async def read_request(request: "HttpRequest", clock: Clock) -> Request:
+    """Return the request, with the time at which all of it had arrived."""
+    headers = headers_of(request.scope)
+    raw = await read_body(headers, request.receive) if request.method != "GET" else b""
+    return Request(token_of(headers), request.path_params, request.query_params, raw, clock())

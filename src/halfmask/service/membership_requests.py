@@ -1,0 +1,163 @@
+"""Members of campaigns: consumers, producers and nodes. Joining, changing, leaving, invitations and tokens."""
+
+from typing import Any
+
+from halfmask.service import snapshots
+from halfmask.service.campaign import Campaign, check_text, check_whole
+from halfmask.service.clock import DAY
+from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
+from halfmask.service.request import Call
+from halfmask.service.storage.participant_rows import ProducerRow
+from halfmask.service.storage.statements import Plain
+from halfmask.service.tokens import digest, issue, new_name, new_secret
+from halfmask.service.versioned_cells import shut
+from halfmask_device.instants import Instant, instant_text, parse_instant
+
+MOST_INVITATIONS = 10_000
+
+
+def add_consumer(call: Call) -> Plain:
+    body = call.body()
+    name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
+    public = new_name()
+    key = call.tx.add_consumer(public, name, call.now)
+    return {"consumer": public, "token": issue(call.tx, "consumer", key, call.now, expires)}
+
+
+def renew_consumer(call: Call) -> Plain:
+    """Issue a new token to a consumer who lost its token. Its earlier tokens are revoked."""
+    key = call.tx.consumer(call.request.path["consumer"])
+    if key is None:
+        raise not_found("consumer")
+    call.tx.revoke_tokens("consumer", key, call.now)
+    return {"token": issue(call.tx, "consumer", key, call.now)}
+
+
+def renew_node(call: Call) -> Plain:
+    """Issue a new token to a node whose token was lost or stolen. Its earlier tokens are revoked."""
+    node = call.tx.node(call.own_campaign().key, call.request.path["node"])
+    if node is None:
+        raise not_found("node")
+    call.tx.revoke_tokens("node", node, call.now)
+    return {"token": issue(call.tx, "node", node, call.now)}
+
+
+def renew_token(call: Call) -> Plain:
+    """Issue a new token to the caller, and revoke the one that was sent."""
+    who, token = call.who, call.request.token
+    if who is None or token is None:
+        raise forbidden("a token is needed")
+    call.tx.revoke_token(token, call.now)
+    return {"token": issue(call.tx, who.role, who.subject, call.now, who.expires)}
+
+
+def revoke_token(call: Call) -> Plain:
+    if call.request.token is not None:
+        call.tx.revoke_token(call.request.token, call.now)
+    return {"status": "revoked"}
+
+
+def invite(call: Call) -> Plain:
+    campaign = call.own_campaign()
+    count = check_whole(call.body().get("count"), "count", 1, MOST_INVITATIONS)
+    invitations = [new_secret() for _ in range(count)]
+    call.tx.add_invitations(campaign.key, [digest(each) for each in invitations])
+    return {"invitations": invitations}
+
+
+def join(call: Call) -> Plain:
+    """Add a producer under a new pseudonym. An invitation that is sent is used up, even if joining is open."""
+    campaign, body = call.campaign(), call.body()
+    setting = _setting(campaign, body)
+    if call.now >= campaign.ends + campaign.grace:
+        raise Refusal(409, "ended", "this campaign has ended, and its last period is closed: nothing can be reported")
+    invitation = body.get("invitation")
+    if invitation is None and campaign.terms["join"] == "invitation":
+        raise Refusal(403, "invitation_needed", "this campaign takes producers by invitation alone", "invitation")
+    if invitation is not None and not isinstance(invitation, str):
+        raise unfit("invitation", "an invitation is text")
+    public = new_name()
+    key = call.tx.add_producer(public, campaign.key, setting, call.now)
+    if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
+        raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
+    call.service.limit_joins(campaign)  # last: joins without an invitation must not use up those of the invited
+    return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
+
+
+def show_me(call: Call) -> Plain:
+    producer = call.producer()
+    return _state(call, producer)
+
+
+def change_me(call: Call) -> Plain:
+    producer = call.member()
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    setting = _setting(campaign, call.body())
+    call.tx.set_setting(producer.key, setting)
+    return _state(call, producer._replace(setting=setting))
+
+
+def leave(call: Call) -> Plain:
+    """Withdraw the producer's reports of open periods. Closed periods and all rewards stay as they are."""
+    producer = call.producer()
+    if producer.left is not None:
+        return _state(call, producer)
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    call.tx.lock(campaign.key)
+    call.tx.set_left(producer.key, call.now)
+    spans = campaign.spans(call.now + campaign.skew + DAY, call.now - campaign.grace)  # a device's clock may be ahead
+    closed = shut(call.tx, campaign, spans)
+    withdrawn = 0
+    for span in spans:
+        if span.key not in closed and call.now < campaign.deadline(span):
+            count = call.tx.withdraw(producer.key, span.begins, span.ends)
+            withdrawn += count
+            if count and campaign.live:
+                snapshots.withdrew(call.tx, campaign, span, producer.key)
+    return _state(call, producer._replace(left=call.now)) | {"withdrawn": withdrawn}
+
+
+def _state(call: Call, producer: ProducerRow) -> Plain:
+    campaign = call.service.campaign_of(call.tx, producer.campaign)
+    earned = sum(entry.amount for entry in call.tx.ledger_of_producer(producer.key))
+    return {
+        "producer": producer.public,
+        "campaign": campaign.public,
+        "setting": producer.setting,
+        "state": "joined" if producer.left is None else "left",
+        "joined": instant_text(producer.joined),
+        "left": None if producer.left is None else instant_text(producer.left),
+        "earned": earned,
+        "currency": campaign.terms["currency"],
+    }
+
+
+def _setting(campaign: Campaign, body: dict[str, Any]) -> str:
+    setting = body.get("setting")
+    if not isinstance(setting, str) or setting not in campaign.noises:
+        raise unfit("setting", "the setting must be an id of the campaign's menu")
+    return setting
+
+
+def _expires(body: dict[str, Any], now: Instant) -> Instant | None:
+    text = body.get("expires")
+    if text is None:
+        return None
+    found = parse_instant(text) if isinstance(text, str) else None
+    if found is None or found <= now:
+        raise unfit("expires", "expires must be a time to come, as RFC 3339 has it")
+    return found
+
+
+def show_node(call: Call) -> Plain:
+    """Return the node and the campaign that a node's token is for."""
+    campaign = call.service.campaign_of(call.tx, call.who.campaign or 0) if call.who else call.campaign()
+    return {"node": call.tx.node_name(call.subject), "campaign": campaign.public}
+
+
+def add_node(call: Call) -> Plain:
+    campaign, body = call.own_campaign(), call.body()
+    name, expires = check_text(body.get("name"), "name", 200), _expires(body, call.now)
+    public = new_name()
+    key = call.tx.add_node(public, campaign.key, name, call.now)
+    return {"node": public, "token": issue(call.tx, "node", key, call.now, expires)}

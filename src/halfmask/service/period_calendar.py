@@ -1,0 +1,146 @@
+"""The periods of a campaign: hours, days, weeks, months or years in the campaign's time zone. They partition time."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from halfmask.service.clock import MINUTE
+from halfmask.service.refusal import unfit
+from halfmask_device.instants import EPOCH, Instant, of_datetime
+
+KINDS = ("hour", "day", "week", "month", "year")
+HOUR = 60 * MINUTE
+_HOUR_KEY = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)Z", re.ASCII)
+_KEYS = {
+    "day": re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII),
+    "week": re.compile(r"(\d{4})-W(\d\d)", re.ASCII),
+    "month": re.compile(r"(\d{4})-(\d\d)", re.ASCII),
+    "year": re.compile(r"(\d{4})", re.ASCII),
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """One period: its name and its range, begins <= instant < ends."""
+
+    key: str
+    begins: Instant
+    ends: Instant
+
+
+@lru_cache(maxsize=1)
+def _zones() -> set[str]:
+    return available_timezones()
+
+
+class Calendar:
+    """Divides time into periods. A day runs from one local midnight to the next: 23 or 25 hours when clocks change.
+
+    If midnight is skipped, the day begins at the instant of the change. Hours are UTC hours in every zone, because
+    local hours are not all equally long; their names say so ("2026-11-16T13Z").
+    """
+
+    def __init__(self, kind: str, zone: str) -> None:
+        if kind not in KINDS:
+            raise unfit("period", f"the period must be one of {', '.join(KINDS)}")
+        if zone not in _zones():
+            raise unfit("time_zone", "the time zone must be a name of the IANA database, like Europe/Dublin")
+        self.kind, self.zone = kind, ZoneInfo(zone)
+        self.span_at = lru_cache(maxsize=4096)(self._span_at)
+        self._last = Span("", 0, 0)
+
+    def span_of(self, instant: Instant) -> Span:
+        """Return the period that holds an instant.
+
+        The last period found is tried first, because reports mostly come in order of time.
+        """
+        last = self._last
+        if not last.begins <= instant < last.ends:
+            last = self._last = self._search(instant)
+        return last
+
+    def _search(self, instant: Instant) -> Span:
+        if self.kind == "hour":
+            return _hour(instant // HOUR * HOUR)
+        day = (EPOCH + timedelta(microseconds=instant)).astimezone(self.zone).date()
+        span = self.span_at(self._first_day(day))
+        while instant < span.begins:
+            span = self.span_at(self._first_day(self._day(span) - timedelta(days=1)))
+        while instant >= span.ends:
+            span = self.span_at(self._next(self._day(span)))
+        return span
+
+    def spans(self, begins: Instant, ends: Instant) -> Iterator[Span]:
+        """Yield the periods that overlap [begins, ends), in order. A day that the time zone skipped is left out."""
+        while begins < ends:
+            span = self.span_of(begins)
+            yield span
+            begins = span.ends
+
+    def named(self, key: str) -> Span | None:
+        """Return the period of this name, or None if the calendar does not have it."""
+        try:
+            if self.kind == "hour":
+                match = _HOUR_KEY.fullmatch(key)
+                if not match:
+                    return None
+                moment = datetime.fromisoformat(match[1]).replace(hour=int(match[2]), tzinfo=UTC)
+                return _hour(of_datetime(moment))
+            found = _KEYS[self.kind].fullmatch(key)
+            span = self.span_at(self._parsed([int(part) for part in found.groups()])) if found else None
+        except (ValueError, OverflowError):
+            return None
+        return span if span and span.key == key and span.begins < span.ends else None
+
+    def number_of(self, span: Span) -> int:
+        """Return the period's number: the next period has the next number. A day that was skipped has one too."""
+        if self.kind == "hour":
+            return span.begins // HOUR
+        first = self._day(span)
+        if self.kind in ("day", "week"):
+            return first.toordinal() // (7 if self.kind == "week" else 1)
+        return 12 * first.year + first.month if self.kind == "month" else first.year
+
+    def _parsed(self, numbers: list[int]) -> date:
+        if self.kind == "week":
+            return date.fromisocalendar(numbers[0], numbers[1], 1)
+        return date(*[*numbers, 1, 1][:3])
+
+    def _span_at(self, first: date) -> Span:
+        """Return the period whose first local day is ``first``."""
+        return Span(self._key(first), self._midnight(first), self._midnight(self._next(first)))
+
+    def _midnight(self, day: date) -> Instant:
+        return of_datetime(datetime(day.year, day.month, day.day, tzinfo=self.zone))
+
+    def _day(self, span: Span) -> date:
+        """Return the first local day of a period that this calendar made."""
+        return self._parsed([int(part) for part in re.findall(r"\d+", span.key)])
+
+    def _first_day(self, day: date) -> date:
+        if self.kind == "week":
+            return day - timedelta(days=day.weekday())
+        if self.kind == "month":
+            return day.replace(day=1)
+        return day.replace(month=1, day=1) if self.kind == "year" else day
+
+    def _next(self, first: date) -> date:
+        if self.kind == "month":
+            return (first.replace(day=28) + timedelta(days=4)).replace(day=1)
+        if self.kind == "year":
+            return first.replace(year=first.year + 1)
+        return first + timedelta(days=7 if self.kind == "week" else 1)
+
+    def _key(self, first: date) -> str:
+        if self.kind == "week":
+            year, week, _ = first.isocalendar()
+            return f"{year:04}-W{week:02}"
+        return first.isoformat()[: {"day": 10, "month": 7, "year": 4}[self.kind]]
+
+
+def _hour(begins: Instant) -> Span:
+    moment = EPOCH + timedelta(microseconds=begins)
+    return Span(f"{moment:%Y-%m-%dT%H}Z", begins, begins + HOUR)

@@ -1,0 +1,313 @@
+"""Taking in reports: each is decided in the protocol's order, and everything is stored in one transaction."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import repeat
+
+from halfmask.service import snapshots
+from halfmask.service.campaign import Campaign
+from halfmask.service.period_calendar import Span
+from halfmask.service.refusal import Refusal, forbidden, unauthenticated
+from halfmask.service.storage.booking_rows import EntryRow
+from halfmask.service.storage.identity_rows import Identity
+from halfmask.service.storage.report_rows import ReportTuple
+from halfmask.service.storage.statements import Plain
+from halfmask.service.storage.transaction import Transaction
+from halfmask.service.versioned_cells import shut
+from halfmask_device.instants import Instant
+from halfmask_device.protocol import ReportResult, Status
+
+
+@dataclass(frozen=True)
+class Post:
+    """One request, with its reports as columns. The time of a report that could not be parsed is None.
+
+    ``refusal`` is set if the whole body is refused. It is raised once the token is known to be a producer's.
+    """
+
+    token: str
+    now: Instant
+    times: Sequence[Instant | None] = ()
+    steps: Sequence[int] = ()
+    settings: Sequence[str] = ()
+    refusal: Refusal | None = None
+
+
+Results = list[Plain]
+
+
+@lru_cache(maxsize=4096)
+def result(status: Status, code: str | None = None, reward: int | None = None) -> Plain:
+    """Return one entry of an answer. It is cached and shared, so it must not be changed."""
+    return ReportResult(status, code, reward).plain()
+
+
+def refused(code: str) -> Plain:
+    return result("refused", code)
+
+
+def valid(identity: Identity | None, now: Instant) -> Identity:
+    """Return the identity. Refuse a token that is unknown, expired or revoked."""
+    if identity is None or identity.revoked is not None or (identity.expires is not None and identity.expires <= now):
+        raise unauthenticated()
+    return identity
+
+
+def admit(identity: Identity | None, now: Instant) -> Identity:
+    """Return the identity if it is a producer's who may report. Refuse all others."""
+    who = valid(identity, now)
+    if who.role != "producer":
+        raise forbidden("only a producer sends reports")
+    if who.left is not None:
+        raise Refusal(403, "left", "this producer has left the campaign; join again to report")
+    return who
+
+
+def ingest(
+    tx: Transaction,
+    posts: Sequence[Post],
+    campaign_of: Callable[[Transaction, int], Campaign],
+    count: Callable[[str, Results], None],
+) -> list[Results | Refusal]:
+    """Decide on posts in order and store what is accepted. Return each post's results or refusal.
+
+    Campaigns are locked one after the other, in order of their keys.
+    """
+    answers: list[Results | Refusal] = [[] for _ in posts]
+    groups: dict[int, list[Asked]] = {}
+    for asked in _admitted(tx, list(enumerate(posts)), answers):
+        groups.setdefault(asked[2].campaign or 0, []).append(asked)
+    for key in sorted(groups):
+        batch, group = _Batch(tx, campaign_of(tx, key)), groups[key]
+        if not tx.alone:  # some may have left, and withdrawn their reports, while we waited for the lock
+            group = _admitted(tx, [(place, post) for place, post, _ in group], answers)
+        for (place, _, _), results in zip(group, batch.decide(group), strict=True):
+            answers[place] = results
+            count(batch.campaign.public, results)
+    return answers
+
+
+Asked = tuple[int, Post, Identity]
+"""The place of a post among all posts, the post, and its sender."""
+
+
+def _admitted(tx: Transaction, posts: Sequence[tuple[int, Post]], answers: list[Results | Refusal]) -> list[Asked]:
+    """Return the posts of those who may report. The others' refusals are written to ``answers``."""
+    known = tx.identities(list({post.token for _, post in posts}))
+    found: list[Asked] = []
+    for place, post in posts:
+        try:
+            who = admit(known.get(post.token), post.now)
+            if post.refusal is not None:
+                raise post.refusal
+            found.append((place, post, who))
+        except Refusal as refusal:
+            answers[place] = refusal
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class _Period:
+    """The state of a period within one transaction."""
+
+    span: Span
+    rewards: dict[str, int]
+    deadline: Instant
+    closed: bool = False
+    producers: set[int] = field(default_factory=set)
+    """Producers who added reports to it."""
+
+
+Found = list["_Period | str"]
+"""Per report of a post: its period, or the code of a refusal."""
+
+
+class _Batch:
+    """Decides on one campaign's reports in one transaction. The campaign is locked, so what is read here stays true."""
+
+    def __init__(self, tx: Transaction, campaign: Campaign) -> None:
+        self.tx, self.campaign = tx, campaign
+        budget, committed = tx.lock(campaign.key)
+        self.room = self.before = budget - committed
+        self.schedule = tx.schedule(campaign.key)
+        self.keeps = campaign.keeps
+        self.begins, self.ends, self.skew = campaign.begins, campaign.ends, campaign.skew
+        self.plausible, self.span_of, self.every = campaign.plausible, campaign.calendar.span_of, campaign.every
+        self.periods: dict[str, _Period] = {}
+        self.standing: dict[int, dict[Instant, tuple[int, str, int]]] = {}
+        self.rows: list[ReportTuple] = []
+        self.earned: list[tuple[int, int, str, Instant]] = []
+
+    def decide(self, posts: Sequence[Asked]) -> list[Results]:
+        seen = [self._first(post) for _, post, _ in posts]
+        for key in shut(self.tx, self.campaign, [each.span for each in self.periods.values()]):
+            self.periods[key].closed = True
+        asked: dict[int, list[Instant]] = {}
+        for (_, post, who), found in zip(posts, seen, strict=True):
+            asked.setdefault(who.subject, []).extend(_understood(post, found))
+        self.standing = self.tx.standing(asked)
+        often = Counter(who.subject for _, _, who in posts)
+        answers = []
+        for (_, post, who), found in zip(posts, seen, strict=True):
+            whole = self._whole(post, found, who.subject) if often[who.subject] == 1 else None
+            answers.append(self._each(post, found, who.subject) if whole is None else whole)
+        self._store()
+        return answers
+
+    def _first(self, post: Post) -> "_Period | Found":
+        """Return what can be decided without the store: the one period of all reports, or `Found` if they differ."""
+        times = post.times
+        if times and None not in times and self.plausible.keys() >= set(post.settings):
+            first, last = min(times), max(times)  # type: ignore[type-var]
+            if first >= self.begins and last < self.ends and last <= post.now + self.skew:  # type: ignore[operator]
+                span = self.span_of(first)  # type: ignore[arg-type]
+                if last < span.ends and not (self.every and any(self._off(time, span) for time in times)):  # type: ignore
+                    return self._period(span)
+        return [self._place(*each, post.now) for each in zip(times, post.settings, strict=True)]
+
+    def _place(self, time: Instant | None, setting: str, now: Instant) -> _Period | str:
+        if time is None:
+            return "malformed"
+        if setting not in self.plausible:
+            return "unknown_setting"
+        if not self.begins <= time < self.ends:
+            return "outside_campaign"
+        if time > now + self.skew:
+            return "future"
+        span = self.span_of(time)
+        return "unaligned" if self.every and self._off(time, span) else self._period(span)
+
+    def _off(self, time: Instant, span: Span) -> bool:
+        """Whether the campaign does not take reports of this time.
+
+        If it took reports of any time, a producer could be paid for as many as it likes.
+        """
+        return bool((time - span.begins) % self.every)
+
+    def _period(self, span: Span) -> _Period:
+        """Return the state of a period. Its rewards are by the last schedule that began no later than the period."""
+        found = self.periods.get(span.key)
+        if found is None:
+            rewards: dict[str, int] = {}
+            for begins, scheduled in self.schedule:
+                if begins <= span.begins:
+                    rewards = scheduled
+            found = self.periods[span.key] = _Period(span, rewards, self.campaign.deadline(span))
+        return found
+
+    def _whole(self, post: Post, period: "_Period | Found", producer: int) -> Results | None:
+        """Accept the whole post in the usual case.
+
+        Its reports are new and plausible, of one open period and one setting, and the budget can pay them.
+
+        Otherwise return None: then `_each` decides on each report. Both ways give the same results.
+        """
+        times, steps, settings = post.times, post.steps, post.settings
+        if isinstance(period, list) or period.closed or post.now >= period.deadline or producer in self.standing:
+            return None
+        setting, number = settings[0], len(times)
+        if number > 1 and (settings.count(setting) != number or len(set(times)) != number):
+            return None
+        low, high = self.plausible[setting]
+        reward = period.rewards.get(setting, 0)
+        if min(steps) < low or max(steps) > high or reward * number > self.room:
+            return None
+        self.rows += zip(repeat(producer), times, steps, settings, repeat(reward))  # type: ignore[arg-type]
+        period.producers.add(producer)
+        if reward:
+            self.room -= reward * number
+            self.earned.append((producer, reward * number, period.span.key, post.now))
+        return [result("accepted", None, reward)] * number
+
+    def _each(self, post: Post, seen: "_Period | Found", producer: int) -> Results:
+        found: Found = seen if isinstance(seen, list) else [seen] * len(post.times)
+        earned: dict[str, int] = {}
+        results = [
+            refused(str(period))
+            if time is None or isinstance(period, str)
+            else self._second(time, steps, setting, period, producer, post.now, earned)
+            for time, steps, setting, period in zip(post.times, post.steps, post.settings, found, strict=True)
+        ]
+        self.earned += [(producer, amount, period, post.now) for period, amount in earned.items()]
+        return results
+
+    def _second(
+        self,
+        time: Instant,
+        steps: int,
+        setting: str,
+        period: _Period,
+        producer: int,
+        now: Instant,
+        earned: dict[str, int],
+    ) -> Plain:
+        """Decide on a report with what is stored: known or conflict, closed, implausible, accepted."""
+        closed = period.closed or now >= period.deadline
+        if closed and not self.keeps:
+            return refused("closed")  # stored reports are deleted, or will be before anyone reads them
+        due = period.rewards.get(setting, 0)
+        own = self.standing.setdefault(producer, {})
+        stands = own.get(time)
+        if stands is not None:
+            if stands[0] != steps or stands[1] != setting:
+                return refused("conflict")
+            return result("known", "budget_spent" if due and not stands[2] else None, stands[2])
+        if closed:
+            return refused("closed")
+        low, high = self.plausible[setting]
+        if not low <= steps <= high:
+            return refused("implausible")
+        reward = due if due <= self.room else 0
+        if reward:
+            self.room -= reward
+            key = period.span.key
+            earned[key] = earned.get(key, 0) + reward
+        own[time] = (steps, setting, reward)
+        self.rows.append((producer, time, steps, setting, reward))
+        period.producers.add(producer)
+        return result("accepted", "budget_spent" if due and not reward else None, reward)
+
+    def _store(self) -> None:
+        self.tx.add_reports(self.rows)
+        names, campaign = secrets.token_hex(8 * len(self.earned)), self.campaign.key
+        self.tx.add_entries(
+            [
+                EntryRow(names[16 * place : 16 * place + 16], campaign, producer, amount, period, now)
+                for place, (producer, amount, period, now) in enumerate(self.earned)
+            ]
+        )
+        spent = self.before - self.room
+        if spent and not self.tx.spend(self.campaign.key, spent):
+            raise RuntimeError("the budget changed under a lock")
+        if self.campaign.live:
+            for period in self.periods.values():
+                if period.producers:
+                    snapshots.changed(self.tx, self.campaign, period.span, sorted(period.producers))
+
+
+def _understood(post: Post, found: "_Period | Found") -> Sequence[Instant]:
+    """Return the times of a post's reports to look up in the store."""
+    if not isinstance(found, list):
+        return post.times  # type: ignore[return-value]
+    return [time for time, each in zip(post.times, found, strict=True) if time is not None and type(each) is not str]
+
+
+def book_reversal(tx: Transaction, entry: EntryRow, now: Instant) -> EntryRow:
+    """Take an entry back by booking a new one, which is returned. Its amount is free again in the budget.
+
+    An entry is taken back once: a second call returns the same reversal.
+    """
+    tx.lock(entry.campaign)
+    done = tx.reversal(entry.campaign, entry.public)
+    if done is not None:
+        return done
+    if entry.amount <= 0:
+        raise Refusal(409, "reversal", "a reversal is not reversed", "entry")
+    row = entry._replace(public=secrets.token_hex(8), amount=-entry.amount, booked=now, reverses=entry.public)
+    tx.add_entries([row])
+    if not tx.spend(entry.campaign, row.amount):
+        raise RuntimeError("the budget changed under a lock")
+    return row

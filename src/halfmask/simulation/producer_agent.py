@@ -1,0 +1,190 @@
+"""Producer agents, each with readings and wishes.
+
+A producer uses the real client of `halfmask_device`: it masks in its own state folder, queues, sends and retries.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from halfmask_device.http_client import Answer, ServiceClient, Transport
+from halfmask_device.lattice import Lattice
+from halfmask_device.sharing import Sharer
+
+STAY_OUT = ""
+TAKEN = frozenset(("accepted", "known"))
+LIE = 500
+"""The steps that a liar reports instead of a masked reading."""
+TRIES, NEVER = 12, 1e-15
+"""Fewest tries of a request, and the largest chance allowed that a lossy network fails all of them."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """A producer's wishes, as in `rewards.choice_model`: what taking part, privacy and money are worth to it."""
+
+    take: float
+    worth: float
+    money: float
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Chances per day to leave for good and to be offline, and per message to lose it; whether it lies."""
+
+    leaves: float = 0.0
+    offline: float = 0.0
+    loses: float = 0.0
+    lies: bool = False
+
+
+class ProducerAgent:
+    """One producer: its wishes, its readings, and the device that shares them.
+
+    ``truth``  the sum of its readings that were reported, by day and in steps
+    ``moved``  by how much its lies changed that sum, by day and in steps
+    """
+
+    def __init__(
+        self,
+        address: str,
+        campaign: str,
+        folder: Path,
+        readings: Sequence[Sequence[tuple[str, str]]],
+        wishes: Wishes,
+        privacy: Mapping[str, float],
+        behaviour: Behaviour,
+        lattice: Lattice,
+        transport: Transport,
+        rng: np.random.Generator,
+    ) -> None:
+        self.lattice, self.transport = lattice, transport
+        self.campaign, self.readings, self.behaviour, self.rng = campaign, readings, behaviour, rng
+        self.appeal = {id: wishes.take + wishes.worth * q + float(rng.gumbel()) for id, q in privacy.items()}
+        self.stays_out = float(rng.gumbel())
+        self.money = wishes.money
+        self.address, self.folder = address, folder
+        self.setting, self.joined, self.gone = STAY_OUT, STAY_OUT, False
+        self.truth: dict[int, int] = {}
+        self.moved: dict[int, int] = {}
+        self.kept_back: dict[int, list[tuple[str, int]]] = {}
+        self.lies: dict[tuple[str, int], str] = {}
+        self.last = 0
+        self._sharer: Sharer | None = None
+
+    @property
+    def sharer(self) -> Sharer:
+        if self._sharer is None:
+            self._sharer = Sharer(self.folder, self._service)
+            self._sharer.state.fleeting()
+        return self._sharer
+
+    def _service(self, address: str) -> ServiceClient:
+        """Return a client that tries again at once, or when the service says.
+
+        It tries often enough that lost messages do not end a simulation.
+        """
+        loses = self.behaviour.loses
+        tries = max(TRIES, math.ceil(math.log(NEVER) / math.log(loses)) if loses else 0)
+        return ServiceClient(address, unreliable(self.transport, loses, self.rng), tries, pause=0.0)
+
+    def ballot(self, rewards: Mapping[str, float]) -> list[str]:
+        """Return the settings that it prefers to staying out, best first."""
+        value = {id: appeal + self.money * rewards.get(id, 0.0) for id, appeal in self.appeal.items()}
+        return [id for id in sorted(value, key=lambda each: -value[each]) if value[id] > self.stays_out]
+
+    def decide(self, rewards: Mapping[str, float]) -> None:
+        """Join, change the setting or share nothing today, depending on the day's rewards; or leave for good.
+
+        A producer whom the day's rewards do not attract stays a member, and its earlier reports stay. If it left, the
+        service would withdraw its reports of the day before, which is still open. The consumer would then count it as
+        not taking part at that day's rewards either.
+        """
+        if not self.gone and self.rng.random() < self.behaviour.leaves:
+            self.gone = True
+            self._leave()
+        self.setting = STAY_OUT if self.gone else next(iter(self.ballot(rewards)), STAY_OUT)
+        if self.setting in (STAY_OUT, self.joined):
+            return
+        if self.joined == STAY_OUT:
+            self.sharer.join(self.address, self.campaign, self.setting)
+        else:
+            self.sharer.change(self.campaign, self.setting)
+        self.joined = self.setting
+
+    def _leave(self) -> None:
+        if self.joined == STAY_OUT:
+            return
+        self.sharer.send()  # what is queued is not kept back
+        self.sharer.leave(self.campaign)  # withdraws its reports of the last day, which is still open
+        self.kept_back.clear()
+        self.lies = {(name, day): under for (name, day), under in self.lies.items() if day != self.last}
+
+    def share(self, day: int) -> None:
+        """Mask and queue the day's readings if it takes part. Send all that is queued unless it is offline."""
+        self.last = day
+        if self.setting != STAY_OUT:
+            readings = self.readings[day]
+            if self.behaviour.lies:
+                self._lie(day, readings)
+                return
+            self.kept_back[day] = self._in_steps(readings)
+            self.sharer.put(readings)
+        if self.kept_back and self.rng.random() >= self.behaviour.offline:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Send what is queued.
+
+        A reading counts once its report is accepted, and never if the report is refused as too late. Without a receipt
+        it is kept for the next time.
+        """
+        if not self.kept_back:
+            return
+        sent = self.sharer.send()
+        whole = not sent.waiting and sent.outcomes.keys() <= TAKEN
+        fates = {} if whole else self._fates()
+        for day, readings in self.kept_back.items():
+            taken = [steps for time, steps in readings if whole or fates.get(time) in TAKEN]
+            self.truth[day] = self.truth.get(day, 0) + sum(taken)
+        waiting = {} if whole else {time for time, fate in fates.items() if fate is None}
+        kept = {day: [each for each in own if each[0] in waiting] for day, own in self.kept_back.items()}
+        self.kept_back = {day: own for day, own in kept.items() if own}
+
+    def _in_steps(self, readings: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+        return [(time, self.lattice.steps(value, "a reading") or 0) for time, value in readings]
+
+    def _fates(self) -> dict[str, str | None]:
+        """Return the outcome of each time's report, as the device stores it; None without a receipt."""
+        with self.sharer.state.memory() as memory:
+            return dict(memory.execute("SELECT time, outcome FROM queue WHERE campaign = ?", (self.campaign,)))
+
+    def _lie(self, day: int, readings: Sequence[tuple[str, str]]) -> None:
+        """Claim the setting and send the same number all day, which noise would never give."""
+        member = self.sharer.member(self.campaign)
+        reports = [{"time": time, "steps": LIE, "setting": self.setting} for time, _ in readings]
+        answer = self._service(self.address).ask("POST", "/v1/reports", member.token, {"reports": reports})
+        results = zip(self._in_steps(readings), answer["results"], strict=True)
+        taken = [steps for (_, steps), each in results if each["status"] in TAKEN]
+        self.truth[day] = sum(taken)
+        self.moved[day] = LIE * len(taken) - sum(taken)
+        if taken:
+            self.lies[member.producer, day] = self.setting
+
+
+def unreliable(transport: Transport, chance: float, rng: np.random.Generator) -> Transport:
+    """Return a transport that loses a share of reports: half on the way there, half on the way back."""
+
+    def carry(method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        fate = rng.random() if chance else 1.0
+        if fate < chance / 2 and method == "POST" and address.endswith("/v1/reports"):
+            raise ConnectionResetError("lost on its way there")
+        answer = transport(method, address, headers, body)
+        if fate < chance and method == "POST" and address.endswith("/v1/reports"):
+            raise ConnectionResetError("lost on its way back")
+        return answer
+
+    return carry

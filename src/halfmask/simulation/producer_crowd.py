@@ -1,0 +1,172 @@
+"""Crowds: the producers, divided among several processes, because devices in one process wait for each other.
+
+A crowd acts step by step: every producer does the same thing, several at a time. A producer does the same in any crowd,
+because its readings, wishes and random numbers do not depend on the others.
+"""
+
+import asyncio
+import multiprocessing as mp
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from halfmask.errors import HalfmaskError, RunError
+from halfmask.simulation.connections import Connections
+from halfmask.simulation.producer_agent import Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.simulated_service import no_script
+from halfmask.streams import stream
+from halfmask_device.lattice import Lattice
+from halfmask_device.setting import DeviceSetting, law
+
+THREADS = 8
+FEWEST = 100
+"""Fewest producers that are worth a process."""
+
+Ask = Callable[..., Coroutine[Any, Any, Any]]
+"""Calls a method of `Crowd`, by its name and arguments, and returns its result."""
+
+
+@dataclass(frozen=True)
+class Makings:
+    """Everything that producers are made of.
+
+    ``wishes``  the average wishes
+    ``spread``  standard deviation of what privacy is worth
+    ``liars``   share of producers who lie
+    ``first``   number of the producer whose readings come first
+    """
+
+    address: str
+    campaign: str
+    folder: Path
+    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
+    settings: Mapping[str, str]
+    privacy: Mapping[str, float]
+    wishes: Wishes
+    spread: float
+    behaviour: Behaviour
+    liars: float
+    lattice: Lattice
+    seed: int
+    first: int = 0
+
+    def dealt(self, hands: int) -> list["Makings"]:
+        """Return the same producers in ``hands`` parts."""
+        cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
+        return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
+
+    def producer(self, n: int, transport: Connections) -> ProducerAgent:
+        """Return the n-th of all producers."""
+        rng = stream(self.seed, "simulation.producer", n)
+        worth = self.wishes.worth + self.spread * float(rng.standard_normal())
+        lies = bool(rng.random() < self.liars)
+        return ProducerAgent(
+            self.address, self.campaign, self.folder / f"device-{n}", self.readings[n - self.first],
+            replace(self.wishes, worth=worth), self.privacy, replace(self.behaviour, lies=lies), self.lattice,
+            transport, rng,
+        )  # fmt: skip
+
+
+class Crowd:
+    """Some of the producers, with the connections that they share."""
+
+    def __init__(self, makings: Makings) -> None:
+        for setting in makings.settings.values():
+            law(DeviceSetting.parse(setting), makings.lattice.unit).prepare()  # once for all devices here
+        self.connections, self._pool = Connections(), ThreadPoolExecutor(THREADS)
+        numbers = range(makings.first, makings.first + len(makings.readings))
+        self.agents = [makings.producer(n, self.connections) for n in numbers]
+
+    def _each(self, act: Callable[[ProducerAgent], None]) -> None:
+        for _ in self._pool.map(act, self.agents):
+            pass
+
+    def decide(self, rewards: Mapping[str, float]) -> None:
+        """Let all choose a setting by the day's rewards."""
+        self._each(lambda agent: agent.decide(rewards))
+
+    def share(self, day: int) -> None:
+        """Let all share the day's readings."""
+        self._each(lambda agent: agent.share(day))
+
+    def catch_up(self) -> None:
+        """Let all send what is still queued."""
+        self._each(ProducerAgent.catch_up)
+
+    def truth(self, day: int) -> tuple[int, int]:
+        """Return the sum of the readings reported that day, and how much lies changed it, in steps.
+
+        Producers who have left do not count.
+        """
+        stay = [agent for agent in self.agents if not agent.gone]
+        return sum(agent.truth.get(day, 0) for agent in stay), sum(agent.moved.get(day, 0) for agent in stay)
+
+    def ballots(self, rewards: Mapping[str, float]) -> list[tuple[str, ...]]:
+        """Return the settings that each producer prefers to staying out, best first."""
+        return [tuple(agent.ballot(rewards)) for agent in self.agents]
+
+    def lied(self) -> dict[str, frozenset[str]]:
+        """Return who lied, by the service's name for them, and under which settings. Withdrawn lies do not count."""
+        found: dict[str, frozenset[str]] = {}
+        for agent in self.agents:
+            for (name, _), under in agent.lies.items():
+                found[name] = found.get(name, frozenset()) | {under}
+        return found
+
+    def close(self) -> None:
+        """Close threads and connections."""
+        self._pool.shutdown()
+        self.connections.close()
+
+
+@contextmanager
+def crowds(makings: Makings, processes: int | None = None) -> Iterator[list[Ask]]:
+    """Yield crowds to ask until the block ends: ``processes``, or as many as there are processors and producers for."""
+    most = min(os.cpu_count() or 1, len(makings.readings) // FEWEST)
+    hands = makings.dealt(max(1, most) if processes is None else processes)
+    with ExitStack() as stack:
+        yield [_here(hand, stack) if len(hands) == 1 else _elsewhere(hand, stack) for hand in hands]
+
+
+def _here(makings: Makings, stack: ExitStack) -> Ask:
+    crowd, pool = Crowd(makings), stack.enter_context(ThreadPoolExecutor(1))
+    stack.callback(crowd.close)
+    return _asking(pool, lambda name, *said: getattr(crowd, name)(*said))
+
+
+def _elsewhere(makings: Makings, stack: ExitStack) -> Ask:
+    context = mp.get_context("spawn")
+    pool = stack.enter_context(ProcessPoolExecutor(1, context, initializer=_begin, initargs=(makings,)))
+    with no_script():
+        pool.submit(len, ())  # which starts the process
+    return _asking(pool, _act)
+
+
+def _asking(pool: Executor, act: Callable[..., Any]) -> Ask:
+    async def ask(name: str, *said: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(pool, act, name, *said)
+
+    return ask
+
+
+_crowds: list[Crowd] = []
+"""The one crowd of a worker process."""
+
+
+def _begin(makings: Makings) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the whole simulation, which ends this process
+    _crowds.append(Crowd(makings))
+
+
+def _act(name: str, *said: Any) -> Any:
+    """Call a method of this process's crowd. An error is raised by its text, since not every error can be pickled."""
+    try:
+        return getattr(_crowds[0], name)(*said)
+    except HalfmaskError as error:
+        raise RunError(str(error)) from None

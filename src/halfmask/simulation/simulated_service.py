@@ -1,0 +1,93 @@
+"""The service for a simulation: the real one, in a separate process, with a clock that the simulation moves."""
+
+import multiprocessing as mp
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from halfmask.errors import RunError
+
+PATIENCE = 60
+"""Seconds that the service has to start or to end."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A running service: its address, its operator's token and its database. ``set_clock`` moves its time."""
+
+    address: str
+    operator: str
+    db: str | None
+    clock: Any
+
+    @property
+    def moves(self) -> bool:
+        """Whether the simulation moves the service's clock."""
+        return self.clock is not None
+
+    def set_clock(self, instant: int) -> None:
+        if self.clock is not None:
+            self.clock.value = instant
+
+
+@contextmanager
+def no_script() -> Iterator[None]:
+    """Let processes that start within the block import what they run, but not the calling script.
+
+    A script without a guard around its code would otherwise begin again in each of them.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+@contextmanager
+def hosted(folder: Path, now: int) -> Iterator[Host]:
+    """Run a service on a database in ``folder`` until the block ends."""
+    from halfmask.service.serve import initialise
+
+    db = f"sqlite:///{folder / 'service.db'}"
+    operator = initialise(db)
+    context = mp.get_context("spawn")
+    clock: Any = context.Value("q", now)
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(db, clock, there), daemon=True)
+    with no_script():
+        process.start()
+    try:
+        if not here.poll(PATIENCE):
+            raise RunError("the simulation's service did not start")
+        yield Host(str(here.recv()), operator or "", db, clock)
+    finally:
+        process.terminate()
+        process.join(PATIENCE)
+
+
+def _serve(db: str, clock: Any, told: Connection) -> None:
+    import uvicorn
+
+    from halfmask.service.http.app import create_app
+    from halfmask.service.rate_limits import Limits
+    from halfmask.service.serve import SayingServer, set_up_logs
+    from halfmask.service.service import Service
+    from halfmask.service.storage.sql_store import open_store
+
+    set_up_logs()
+    service = Service(open_store(db), lambda: int(clock.value), Limits(None, None))
+    config = uvicorn.Config(
+        create_app(service, close_every=None), host="127.0.0.1", port=0, log_config=None, access_log=False
+    )
+    SayingServer(config, told.send, service).run()
+
+
+def existing(address: str, operator: str) -> Host:
+    """Return a service that is already running, with its own clock."""
+    return Host(address, operator, None, None)

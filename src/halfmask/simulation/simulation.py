@@ -1,0 +1,255 @@
+"""The model of a simulation: days as steps, agents that act in them, and rows of what the live service published.
+
+Only the simulation knows the truth: the sum of the readings, on the lattice, that were reported in a period in time and
+not withdrawn. For a liar too the readings count, not what was sent instead. Everything is repeatable for a seed, except
+the devices' noise, which only a test may replace.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfmask.menus.menu import Menu
+from halfmask.rewards.asked_panel import AskedPanel
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.simulation.connections import Connections
+from halfmask.simulation.consumer_agent import ConsumerAgent
+from halfmask.simulation.producer_agent import Behaviour, Wishes
+from halfmask.simulation.producer_crowd import Ask, Makings, crowds
+from halfmask.simulation.simulated_service import Host
+from halfmask.simulation.simulation_result import Row, SimulationResult
+from halfmask.streams import stream
+from halfmask_device.http_client import ServiceClient
+from halfmask_device.lattice import Lattice
+from halfmask_device.protocol import instant
+
+FIRST_DAY = date(1971, 1, 4)
+"""The simulation's first day, a Monday. It is early because a device derives its keys day by day from 1970."""
+DAY, MINUTE = 86_400_000_000, 60_000_000
+GRACE_DAYS = 3
+LEARN_EVERY = 5
+ENTRIES = 10_000
+"""Entries of the ledger per request."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The inputs of a simulation: the menu, each producer's readings by day, and how producers behave."""
+
+    menu: Menu
+    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
+    model: ChoiceModel
+    behaviour: Behaviour
+    liars: float
+    budget: int
+    most_reward: int
+    lattice: Lattice
+    unit: str
+    seed: int
+    first_day: date = FIRST_DAY
+
+
+class Simulation:
+    """Producers and a consumer around one service. A ``step`` is a day."""
+
+    def __init__(
+        self,
+        world: World,
+        host: Host,
+        folder: Path,
+        tell: Callable[[str], None],
+        watch: Callable[[Row], None],
+        processes: int | None = None,
+    ) -> None:
+        self.world, self.host, self.folder, self.watch, self.processes = world, host, folder, watch, processes
+        self.days = min(map(len, world.readings))
+        self.start = instant(f"{world.first_day.isoformat()}T00:00:00Z")
+        self.ids = world.menu.ids
+        self.connections = Connections()
+        self.service = ServiceClient(host.address, self.connections)
+        self.consumer_token, self.campaign = self._open()
+        self.privacy = {each.id: each.privacy.median for each in world.menu.settings}
+        variance = np.array([(each.noise_std or 0.0) ** 2 for each in world.menu.settings])
+        self.consumer = ConsumerAgent(
+            self.ids,
+            np.array(list(self.privacy.values())),
+            AskedPanel(len(world.readings), self._reports(), self._size(), variance),
+            float(world.budget),
+            world.most_reward,
+            LEARN_EVERY,
+            stream(world.seed, "simulation.consumer"),
+            tell,
+        )
+        self.learns = host.moves and world.budget > 0
+        fixed = [dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0)]
+        self.rewards = self.consumer.first() if self.learns else fixed
+        self.rows: list[Row] = []
+        self.spent: list[int] = []
+        self.crowds: list[Ask] = []
+
+    def _reports(self) -> float:
+        return float(np.mean([len(day) for user in self.world.readings for day in user]))
+
+    def _size(self) -> float:
+        """Return the mean |s| over some producers. A consumer would know it from a profile."""
+        drawn = self.world.readings[:: max(1, len(self.world.readings) // 50)]
+        return float(np.mean([abs(float(v)) for user in drawn for day in user for _, v in day]))
+
+    def _every(self) -> int | None:
+        """Return the longest interval that divides an hour and fits all readings, in minutes; None if it is not whole.
+
+        The campaign takes reports only at these times, so that nobody is paid for more than there are.
+        """
+        times = {time for user in self.world.readings for day in user for time, _ in day}
+        every = math.gcd(60 * MINUTE, *map(instant, times))
+        return every // MINUTE if every % MINUTE == 0 else None
+
+    def _open(self) -> tuple[str, str]:
+        """Create a consumer and its campaign on the service. Return the consumer's token and the campaign's id."""
+        world = self.world
+        token = self.service.ask("POST", "/v1/consumers", self.host.operator, {"name": "simulation"})["token"]
+        settings = [{"id": each.id, "setting": str(each.setting)} for each in world.menu.settings]
+        terms: dict[str, Any] = {
+            "name": "simulation",
+            "purpose": "to see whether what was worked out holds",
+            "unit": world.unit,
+            "lattice": {"step": world.lattice.step, "low": world.lattice.low, "high": world.lattice.high},
+            "period": "day",
+            "time_zone": "UTC",
+            "begins": f"{world.first_day.isoformat()}T00:00:00Z",
+            "ends": f"{(world.first_day + timedelta(days=self.days)).isoformat()}T00:00:00Z",
+            "grace_minutes": (GRACE_DAYS + (0 if self.host.moves else self.days)) * 1440,
+            "menu": {"settings": settings},
+            "rewards": dict.fromkeys(self.ids, world.most_reward // 2 if world.budget else 0),
+            "budget": world.budget,
+            "least_producers": 20,
+            "keep_reports": "always",
+            "every_minutes": self._every(),
+        }
+        return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
+
+    def _makings(self) -> Makings:
+        world, model = self.world, self.world.model
+        return Makings(
+            self.host.address, self.campaign, self.folder, world.readings,
+            {each.id: str(each.setting) for each in world.menu.settings}, self.privacy,
+            Wishes(model.take, model.worth, model.money), model.spread, world.behaviour, world.liars, world.lattice,
+            world.seed,
+        )  # fmt: skip
+
+    async def run(self) -> SimulationResult:
+        """Run all days and return the result."""
+        with crowds(self._makings(), self.processes) as self.crowds:
+            for day in range(self.days):
+                await self.step(day)
+            self.host.set_clock(self.start + (self.days + 1) * DAY)
+            await self._each("catch_up")
+            self.spent[-1] = self._spent()
+            for day in range(len(self.rows), self.days):
+                await self._close(day)
+            if self.learns:
+                self.consumer.learn()  # from the last days too
+            ballots = await self._each("ballots", self._paid(self.days - 1))
+            lied = await self._each("lied")
+        self.connections.close()
+        return SimulationResult(
+            tuple(self.rows),
+            tuple(ballot for part in ballots for ballot in part),
+            self.consumer.model,
+            {name: under for part in lied for name, under in part.items()},
+            self.campaign,
+            self.host.db,
+        )
+
+    async def step(self, day: int) -> None:
+        """Run a day: rewards are announced, producers choose and share, and the day before is closed."""
+        self.host.set_clock(self.start + day * DAY - MINUTE)
+        self._announce(day)
+        self.host.set_clock(self.start + day * DAY + MINUTE)
+        await self._each("decide", self._paid(day))
+        self.host.set_clock(self.start + (day + 1) * DAY + MINUTE)
+        await self._each("share", day)
+        self.spent.append(self._spent())
+        if day:
+            await self._close(day - 1)
+
+    async def _each(self, name: str, *said: Any) -> list[Any]:
+        """Return what all crowds answer to the same request."""
+        return await asyncio.gather(*(ask(name, *said) for ask in self.crowds))
+
+    def _paid(self, day: int) -> dict[str, int]:
+        return self.rewards[min(day, len(self.rewards) - 1)]
+
+    def _announce(self, day: int) -> None:
+        """Set the rewards of a day that has not begun. By a real clock all days have, so rewards stay as they are."""
+        if not self.learns:
+            return
+        if day >= len(self.rewards):
+            adapted = None
+            if day % LEARN_EVERY == 0:
+                adapted = self.consumer.pay(self.consumer.budget - self.spent[-1], self.days - day)
+            self.rewards.append(adapted if adapted is not None else self.rewards[-1])
+        body = {"rewards": self._paid(day), "from": self._key(day)}
+        self.service.ask("PUT", f"/v1/campaigns/{self.campaign}/rewards", self.consumer_token, body)
+
+    def _key(self, day: int) -> str:
+        return (self.world.first_day + timedelta(days=day)).isoformat()
+
+    def _spent(self) -> int:
+        spent, after = 0, ""
+        while after is not None:
+            path = f"/v1/campaigns/{self.campaign}/ledger?limit={ENTRIES}&after={after}"
+            ledger = self.service.ask("GET", path, self.consumer_token)
+            spent += sum(int(entry["amount"]) for entry in ledger["entries"])
+            after = ledger["next"]
+        return spent
+
+    async def _close(self, day: int) -> None:
+        """Close a period and record it with the truth."""
+        path = f"/v1/campaigns/{self.campaign}/periods/{self._key(day)}/close"
+        period = self.service.ask("POST", path, self.consumer_token)
+        counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
+        paid = self._paid(day)
+        self.consumer.look(paid, counts)
+        taken = np.array([counts.get(id, 0) for id in self.ids], float)
+        total, privacy = period["sum"], self.consumer.privacy
+        told, unit = await self._each("truth", day), self.world.lattice.unit
+        truth, moved = (float(sum(each) * unit) for each in zip(*told, strict=True))
+        self.rows.append(
+            Row(
+                day,
+                paid,
+                counts,
+                int(period["reports"] or 0),
+                self.spent[day],
+                truth,
+                None if total is None else float(total["estimate"]),
+                None if total is None else float(total["low"]),
+                None if total is None else float(total["high"]),
+                float(taken @ privacy / taken.sum()) if taken.sum() else None,
+                moved,
+            )
+        )
+        self.watch(self.rows[-1])
+
+
+def simulate(
+    world: World,
+    host: Host,
+    folder: Path,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    watch: Callable[[Row], None] = lambda _: None,
+) -> SimulationResult:
+    """Run a simulation to its end.
+
+    ``tell``   callback for messages of the consumer
+    ``watch``  callback, called with the row of each day when it is closed
+    """
+    return asyncio.run(Simulation(world, host, folder, tell, watch).run())

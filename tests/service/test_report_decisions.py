@@ -1,0 +1,108 @@
+"""Reports that are decided at once come to the same as reports that are looked at one by one."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from halfmask.service import report_decisions
+from halfmask.service.report_decisions import Post
+from halfmask.service.tokens import digest
+from halfmask_device.instants import instant_text
+from tests.service.world import CAMPAIGN, World, instant, running, sqlite_url
+
+FIRST, SECOND = "2026-11-15", "2026-11-16"
+
+
+def posts(chance: random.Random, tokens: list[str], day: str, now: int) -> list[Post]:
+    """Mostly usual posts of many reports; some repeat, contradict, lie outside, cannot be understood, or are empty."""
+    made = []
+    for _ in range(chance.randrange(1, 6)):
+        size, begins = (
+            chance.choice((0, 1, 2, 5)),
+            instant(f"{chance.choice((day, day, day, FIRST, SECOND))}T07:00:00Z"),
+        )
+        times: list[int | None] = [begins + 60_000_000 * each for each in chance.sample(range(90), size)]
+        steps = [chance.choice((3, 700)) for _ in range(size)]
+        settings = [chance.choice("AN")] * size
+        if size and chance.random() < 0.3:
+            odd = chance.randrange(size)
+            times[odd] = chance.choice((None, 5, instant("2026-11-16T23:00:00Z"), begins))
+            steps[odd] = chance.choice((3, -1, 10**9))
+            settings[odd] = chance.choice(("A", "N", "B", "no"))
+        made.append(Post(chance.choice(tokens), now, times, steps, settings))
+    return made
+
+
+def played(world: World, seed: int, **terms: object) -> tuple[list[object], ...]:
+    """All answers, reports and entries of a sequence of posts."""
+    chance = random.Random(seed)
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, budget=chance.choice((0, 90, 10**6)), **terms)
+    tokens = [digest(world.join(campaign)) for _ in range(12)]
+    answers: list[object] = []
+    world.clock.set("2026-11-16T00:10:00Z")  # the first day has ended, and its grace has not
+    for step in range(12):
+        world.clock.now += 60_000_000
+        if step == 6:
+            world.close_period(campaign, consumer, FIRST)
+            world.clock.set("2026-11-16T12:00:00Z")
+        with world.store.transaction() as tx:
+            answers += world.service.accept(tx, posts(chance, tokens, FIRST if step < 6 else SECOND, world.clock.now))
+    with world.store.reading() as tx:
+        found = world.service.campaign(tx, campaign)
+        assert found is not None
+        rows = list(tx.reports(found.key, 0, 2**62))
+        first = min((row.producer for row in rows), default=0)
+        reports = [row._replace(producer=row.producer - first) for row in rows]
+        entries = [(row.producer - first, row.amount, row.period) for row in tx.ledger_of_campaign(found.key)]
+    return answers, reports, entries
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{}, {"keep_reports": "always"}, {"live": True}, {"every_minutes": 2}],
+    ids=["plain", "kept", "live", "every"],
+)
+def test_both_ways_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terms: dict[str, object]) -> None:
+    whole, used = report_decisions._Batch._whole, []
+
+    def noting(self: report_decisions._Batch, *rest: object) -> object:
+        found = whole(self, *rest)  # type: ignore[arg-type]
+        used.append(found is not None)
+        return found
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with running(sqlite_url(tmp_path / "one")) as fast, running(sqlite_url(tmp_path / "two")) as slow:
+        for seed in range(8):
+            monkeypatch.setattr(report_decisions._Batch, "_whole", noting)
+            one = played(fast, seed, **terms)
+            monkeypatch.setattr(report_decisions._Batch, "_whole", lambda *_: None)
+            assert played(slow, seed, **terms) == one
+    seldom = 5 if "every_minutes" in terms else 25  # most posts have a time that is not taken
+    assert min(used.count(True), used.count(False)) > seldom
+
+
+def test_nobody_is_paid_for_more_times_than_the_campaign_takes(world: World) -> None:
+    """Half-hours of an Irish winter day, and of one whose clocks go back: 48 and 50, whatever else is sent."""
+    consumer = world.consumer()
+    campaign = world.campaign(consumer, every_minutes=30, begins="2026-10-24T23:00:00Z", least_producers=1)
+    producer = world.join(campaign, "N")
+    for first, count in (("2026-11-15T00:00:00Z", 48), ("2026-10-24T23:00:00Z", 50)):
+        world.clock.set("2026-11-16T00:10:00Z")
+        begins = instant(first)
+        times = [instant_text(begins + 600_000_000 * each) for each in range(3 * count)]
+        results = world.report(producer, *((time, 5, "N") for time in (*times, times[1][:-1] + ".5Z")))
+        if count == 48:
+            assert Counter(each.get("code", each["status"]) for each in results) == {"accepted": 48, "unaligned": 97}
+            assert sum(each.get("reward", 0) for each in results) == 48 * 5
+        else:
+            assert Counter(each["code"] for each in results) == {"closed": 50, "unaligned": 101}
+    assert world.report(producer, ("2026-11-15T00:10:00Z", 5, "no"))[0]["code"] == "unknown_setting"
+    for wrong in (0, 7, 90, True, "30", 2.5):
+        assert (
+            world.refused(422, "POST", "/v1/campaigns", consumer, CAMPAIGN | {"every_minutes": wrong})["field"]
+            == "every_minutes"
+        )
