@@ -41,8 +41,12 @@ def parse_number(text: str, place: str) -> float:
     """Return the float that ``text`` represents; errors quote ``place``, the text that contains it."""
     stripped = text.strip()
     if not _NUMBER.fullmatch(stripped):
-        raise SettingError(f"{stripped[:40]!r} in {place[:80]!r} is not a number: write it like 0.5 or 1e-3")
+        raise SettingError(
+            f"{stripped[:40]!r} in {place[:80]!r} is not a number: write it like 0.5 or 1e-3", kind="number"
+        )
     value = float(stripped)
     if not math.isfinite(value):
-        raise SettingError(f"{stripped[:40]!r} in {place[:80]!r} is beyond the largest number, about 1.8e308")
+        raise SettingError(
+            f"{stripped[:40]!r} in {place[:80]!r} is beyond the largest number, about 1.8e308", kind="number"
+        )
     return value

@@ -41,7 +41,7 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
     if moved == 0:
         return 0.0
     if setting.known.stairs:
-        return setting.known.stairs(setting.parameters, moved)
+        return setting.known.stairs(setting.exact, moved)
     rate = _rate(setting)
     return math.inf if rate is None else float(moved * rate)
 
@@ -49,7 +49,7 @@ def pure(setting: DeviceSetting, change: str, step: str) -> float:
 def _rate(setting: DeviceSetting) -> Fraction | None:
     """Return pure epsilon per unit of a reading's change, or None if it is not proportional to the change."""
     per_unit = setting.known.per_unit
-    return per_unit(setting.parameters) if per_unit and all(setting.parameters) else None
+    return per_unit(setting.exact) if per_unit and all(setting.parameters) else None
 
 
 @lru_cache(maxsize=4096)
@@ -59,7 +59,7 @@ def divergence(setting: DeviceSetting, change: str, step: str, order: float) -> 
     if moved == 0:
         return 0.0
     own = setting.known.divergence
-    exact = own(setting.parameters, moved, exact_decimal(step, "step"), order) if own else math.inf
+    exact = own(setting.exact, moved, exact_decimal(step, "step"), order) if own else math.inf
     epsilon = pure(setting, change, step)
     if epsilon == math.inf:
         return exact

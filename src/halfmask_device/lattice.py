@@ -39,13 +39,23 @@ class Lattice:
     def __post_init__(self) -> None:
         unit = exact_decimal(self.step, "step")
         if unit <= 0:
-            raise OptionError(f"step {self.step} is not above 0: name the finest difference to be told, like 0.001")
+            raise OptionError(
+                f"step {self.step} is not above 0: name the finest difference to be told, like 0.001",
+                kind="range",
+                field="step",
+            )
         ends = [exact_decimal(end, name) / unit for name, end in (("low", self.low), ("high", self.high))]
         for name, end, steps in zip(("low", "high"), (self.low, self.high), ends, strict=True):
             if steps.denominator != 1:
-                raise OptionError(f"{name} {end} is no multiple of the step {self.step}: round it to one")
+                raise OptionError(
+                    f"{name} {end} is not a multiple of the step {self.step}: round it to one",
+                    kind="multiple",
+                    field=name,
+                )
         if ends[0] >= ends[1]:
-            raise OptionError(f"low {self.low} is not below high {self.high}: readings need a range")
+            raise OptionError(
+                f"low {self.low} is not below high {self.high}: readings need a range", kind="range", field="low"
+            )
         object.__setattr__(self, "_unit", unit)
         scales = [(1 / unit / 10**places).as_integer_ratio() for places in range(_MOST_DIGITS + 1)]
         object.__setattr__(self, "_scales", scales)
@@ -84,7 +94,9 @@ class Lattice:
         if text.lstrip("+-").lower() in _MISSING:
             return None
         if not _NUMBER.fullmatch(text) or isinstance(value, bool):
-            raise ReadingError(f"{place} is no number: write it like 0.512, or leave it empty where it is missing")
+            raise ReadingError(
+                f"{place} is not a number: write it like 0.512, or leave it empty if it is missing", kind="number"
+            )
         number, (low, high) = Decimal(text), self._ends
         if not number or number.adjusted() < math.log10(self._unit) - 2:  # avoids huge powers of ten
             return min(max(0, low), high)
@@ -117,8 +129,14 @@ def exact_decimal(text: str, name: str) -> Fraction:
     """Return the exact number; raise an OptionError if it has more than 30 digits, which no sensor has."""
     number = Decimal(stripped) if _NUMBER.fullmatch(stripped := str(text).strip()) else None
     if number is None:
-        raise OptionError(f"{name} {stripped[:40]!r} is not a number: write a decimal like 0.001")
+        raise OptionError(
+            f"{name} {stripped[:40]!r} is not a number: write a decimal like 0.001", kind="number", field=name
+        )
     _, digits, exponent = number.as_tuple()
     if len(digits) > _MOST_DIGITS or not -_MOST_DIGITS <= int(exponent) <= _MOST_DIGITS:
-        raise OptionError(f"{name} {stripped[:40]!r} has more than {_MOST_DIGITS} digits: take another unit")
+        raise OptionError(
+            f"{name} {stripped[:40]!r} has more than {_MOST_DIGITS} digits: take another unit",
+            kind="digits",
+            field=name,
+        )
     return Fraction(number)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from halfmask_device.decimals import number_text
+from halfmask_device.errors import SettingError
 from halfmask_device.exact_comparison import CHUNK
 from halfmask_device.random_bits import Bits
 
@@ -168,13 +170,16 @@ class Rounded(Law):
 
 @dataclass(frozen=True)
 class DeviceMechanism:
-    """One mechanism of the device: how its settings are checked and built, and the privacy bounds the ledger uses.
+    """One mechanism of the device: how its settings are written and built, and the privacy bounds the ledger uses.
+
+    The package's mechanisms take name, parameters and checks from here, so that both accept the same settings.
 
     ``name``        name of the mechanism in settings
-    ``parameters``  names of the parameters; a last ``...`` allows more of them
+    ``parameters``  names of the parameters
     ``build``       (parameters, step) -> the law in steps of the lattice
     ``reach``       parameters -> bound that |psi| exceeds with probability about exp(-TAIL), or never
-    ``check``       raises a SettingError for parameters that do not fit; it is never given a negative one
+    ``numbered``    count -> names of the parameters, if there may be any number of them
+    ``restrict``    raises a SettingError for parameters that do not fit together; none of them is negative
     ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if proportional; it is never given a 0
     ``stairs``      (parameters, change) -> pure epsilon of a change, if it grows in steps
     ``divergence``  (parameters, change, step, order) -> an upper bound on the Renyi divergence of one report
@@ -184,7 +189,38 @@ class DeviceMechanism:
     parameters: tuple[str, ...]
     build: Callable[[Parameters, Fraction], Law]
     reach: Callable[[Parameters], Fraction]
-    check: Callable[[Parameters], None] | None = None
+    numbered: Callable[[int], tuple[str, ...]] | None = None
+    restrict: Callable[[tuple[float, ...]], None] | None = None
     per_unit: Callable[[Parameters], Fraction] | None = None
     stairs: Callable[[Parameters, Fraction], float] | None = None
     divergence: Callable[[Parameters, Fraction, Fraction, float], float] | None = None
+
+    def names(self, count: int) -> tuple[str, ...]:
+        """Return the names of ``count`` parameters; a different number of names if ``count`` is not allowed."""
+        return self.numbered(count) or self.parameters if self.numbered else self.parameters
+
+    def check(self, parameters: tuple[float, ...], name: str) -> None:
+        """Raise a SettingError for parameters that the mechanism does not take; messages call it ``name``."""
+        names = self.names(len(parameters))
+        check_count(name, names, parameters)
+        check_sizes(name, names, parameters)
+        if self.restrict:
+            self.restrict(parameters)
+
+
+def check_count(mechanism: str, names: tuple[str, ...], parameters: tuple[float, ...]) -> None:
+    """Raise a SettingError unless there is one parameter for each name."""
+    if len(names) != len(parameters):
+        form = f"{mechanism}:{','.join(names)}".removesuffix(":")
+        raise SettingError(
+            f"{mechanism} takes {len(names)} parameter(s), {len(parameters)} given: write {form}", kind="count"
+        )
+
+
+def check_sizes(mechanism: str, names: tuple[str, ...], parameters: tuple[float, ...]) -> None:
+    """Raise a SettingError unless all parameters are finite and not negative."""
+    for name, value in zip(names, parameters, strict=True):
+        if not 0 <= value < math.inf:
+            raise SettingError(
+                f"{mechanism}: {name} is {number_text(value)}; it must be finite, 0 or above", kind="range", field=name
+            )

@@ -1,11 +1,15 @@
-"""A privacy setting as a device parses it, and the law of its noise on a lattice.
+"""A privacy setting as people write it, and the law of its noise on a lattice.
 
-Parameters are exact decimals, not floats: 0.1 is one tenth.
+Everything that reads the text of a setting does so here. `halfmask.mechanisms.setting.PrivacySetting` adds what needs
+numpy, and the mechanisms that devices cannot draw.
 """
 
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, total_ordering
+from typing import Any, Self
 
 from halfmask_device.decimals import number_text, parse_number
 from halfmask_device.errors import SettingError
@@ -20,49 +24,108 @@ WARN_UNMASKED = 0.5
 """Largest P(k = 0) without a warning."""
 
 
-@dataclass(frozen=True)
-class DeviceSetting:
-    """One mechanism with exact parameters, checked when parsed; `parse` refuses whatever `PrivacySetting` refuses."""
+@total_ordering
+class Setting(ABC):
+    """A mechanism with valid parameters: frozen, hashable, ordered by mechanism, then by numbers.
+
+    It prints as ``mechanism:p1,p2,...``, or ``clip:lo,hi/inner`` with an ``inner`` setting that masks the clipped
+    values. It is not a dataclass, so that files hold it as one text (`halfmask.plain`).
+    """
 
     mechanism: str
-    parameters: tuple[Fraction, ...]
-    text: str
+    parameters: tuple[float, ...]
+    inner: Self | None
+
+    def __init__(self, mechanism: str, parameters: Iterable[float] = (), inner: Self | None = None) -> None:
+        # + 0.0 turns -0.0 into 0.0, so that equal settings print alike.
+        vars(self).update(mechanism=mechanism, parameters=tuple(float(p) + 0.0 for p in parameters), inner=inner)
+        if not all(map(math.isfinite, self.parameters)):
+            raise SettingError(f"{self}: parameters must be finite numbers", kind="range")
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise a SettingError if the mechanism is not known or does not take the parameters or the inner setting."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name}: a privacy setting does not change; make another one")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse ``mechanism:p1,p2,...``, ``none`` or ``clip:lo,hi/inner``."""
+        mechanism, parameters, inner = parts(text)
+        return cls(mechanism, parameters, None if inner is None else cls.parse(inner))
+
+    def __str__(self) -> str:
+        numbers = ",".join(map(number_text, self.parameters))
+        own = f"{self.mechanism}:{numbers}" if self.parameters else self.mechanism
+        return own if self.inner is None else f"{own}/{self.inner}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setting) and self._order == other._order
+
+    def __lt__(self, other: object) -> bool:
+        return self._order < other._order if isinstance(other, Setting) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._order)
+
+    @cached_property
+    def _order(self) -> tuple[Any, ...]:
+        return self.mechanism, self.parameters, () if self.inner is None else self.inner._order
+
+
+def parts(text: str) -> tuple[str, tuple[float, ...], str | None]:
+    """Return the mechanism, the numbers and the text of the inner setting, if any, of a written setting."""
+    outer, slash, inner = text.strip().partition("/")
+    if "/" in inner:
+        raise SettingError(f"{text[:80]!r} holds more than one inner setting: write clip:lo,hi/inner", kind="inner")
+    mechanism, colon, numbers = (part.strip() for part in outer.partition(":"))
+    if colon and not numbers:
+        raise SettingError(f"{text[:80]!r}: no parameter follows the colon", kind="count")
+    parameters = tuple(parse_number(number, text) for number in numbers.split(",")) if colon else ()
+    return mechanism, parameters, inner if slash else None
+
+
+class DeviceSetting(Setting):
+    """A setting that a device can draw. Its parameters are exact decimals, not floats: 0.1 is one tenth."""
 
     @classmethod
     def parse(cls, text: str) -> "DeviceSetting":
         """Parse ``mechanism:p1,p2,...``."""
         return _parsed(text)
 
+    def _check(self) -> None:
+        if self.mechanism not in MECHANISMS or self.inner is not None:
+            raise SettingError(
+                f"a device has no exact sampler for {str(self)[:80]!r}; it masks by {', '.join(MECHANISMS)}",
+                kind="unknown",
+            )
+        self.known.check(self.parameters, self.mechanism)
+
     @property
     def known(self) -> DeviceMechanism:
         """The device's definition of the mechanism."""
         return MECHANISMS[self.mechanism]
 
+    @cached_property
+    def text(self) -> str:
+        """The setting as it is written."""
+        return str(self)
+
+    @cached_property
+    def exact(self) -> tuple[Fraction, ...]:
+        """The parameters, as the decimals that print as these floats."""
+        return tuple(Fraction(number_text(each)) for each in self.parameters)
+
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> DeviceSetting:
-    name, colon, numbers = (part.strip() for part in text.strip().partition(":"))
-    if name not in MECHANISMS:
-        raise SettingError(f"a device has no exact sampler for {text[:80]!r}; it masks by {', '.join(MECHANISMS)}")
-    if colon and not numbers:
-        raise SettingError(f"{text[:80]!r}: no parameter follows the colon")
-    written = [number_text(parse_number(number, text) + 0.0) for number in numbers.split(",")] if colon else []
-    parameters = tuple(map(Fraction, written))
-    _check(MECHANISMS[name], parameters, written)
-    return DeviceSetting(name, parameters, f"{name}:{','.join(written)}" if written else name)
-
-
-def _check(known: DeviceMechanism, parameters: tuple[Fraction, ...], written: list[str]) -> None:
-    names = known.parameters
-    fits = parameters if names[-1:] == ("...",) else len(parameters) == len(names)
-    if not fits:
-        form = f"{known.name}:{','.join(names)}".removesuffix(":")
-        raise SettingError(f"{known.name} does not take {len(parameters)} parameter(s): write {form}")
-    for value, shown in zip(parameters, written, strict=True):
-        if value < 0:
-            raise SettingError(f"{known.name}: a parameter is {shown}; it must be 0 or above")
-    if known.check:
-        known.check(parameters)
+    mechanism, parameters, inner = parts(text)
+    return DeviceSetting(mechanism, parameters, None if inner is None else _parsed(inner))
 
 
 @lru_cache(maxsize=64)
@@ -72,17 +135,20 @@ def law(setting: DeviceSetting, step: Fraction) -> Law:
     Raise a SettingError if P(k = 0), the probability of an unchanged reading, is above `MOST_UNMASKED`; only ``none``
     may exceed it. Raise one also if the noise reaches beyond 64-bit integers, which consumers could not add up.
     """
-    reach = setting.known.reach(setting.parameters) / step
+    reach = setting.known.reach(setting.exact) / step
     if reach >= FURTHEST:
         raise SettingError(
-            f"{setting.text[:80]} reaches beyond {FURTHEST} steps of {float(step):g}: take a coarser step or less noise"
+            f"{setting.text[:80]} reaches beyond {FURTHEST} steps of {float(step):g}: "
+            "take a coarser step or less noise",
+            kind="reach",
         )
-    found = setting.known.build(setting.parameters, step) if reach > Fraction(1, 2) else Silence()
+    found = setting.known.build(setting.exact, step) if reach > Fraction(1, 2) else Silence()
     if found.unmasked > MOST_UNMASKED and setting.parameters:  # only `none` takes no parameters
         raise SettingError(
             f"{setting.text[:80]} leaves {_share(found.unmasked)} of all readings as they are on a lattice of step "
             f"{float(step):g}, and at most {_share(MOST_UNMASKED)} are accepted: take a finer step or more noise, "
-            "or say none if that is meant"
+            "or say none if that is meant",
+            kind="unmasked",
         )
     return found
 

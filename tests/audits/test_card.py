@@ -20,7 +20,7 @@ from halfmask.protection.attacks import ATTACKS, Finding
 from halfmask.protection.attacks.reconstruction import lattice_errors
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask.protection.guarantees.table import guarantee_rows
+from halfmask.protection.guarantees.promises import guarantee_rows
 from tests.audits.cards import card, few_attacks, two_settings
 from tests.choice.cases import homes, menu
 

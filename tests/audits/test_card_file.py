@@ -12,7 +12,7 @@ import pytest
 import halfmask
 from halfmask.audits.card import DRAWN
 from halfmask.errors import FileFormatError
-from halfmask.protection.guarantees.units import odds
+from halfmask.protection.guarantees.promises import odds
 from tests.audits.cards import card
 
 HEAD = ("format", "version")

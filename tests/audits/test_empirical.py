@@ -11,7 +11,7 @@ from halfmask.audits.sampler_audit import audit_certain, audit_delta, audit_samp
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask.protection.guarantees.lattice import lattice_masses
+from halfmask.protection.guarantees.lattice_noise import lattice_masses
 from halfmask_device.lattice import Lattice
 from halfmask_device.producer import noise as device_noise
 

@@ -12,8 +12,7 @@ from halfmask.audits.card_table import card_notes, card_rows
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask.protection.guarantees.table import guarantee_lines, guarantee_rows
-from halfmask.protection.guarantees.units import promise, times
+from halfmask.protection.guarantees.promises import guarantee_lines, guarantee_rows, promise, times
 from halfmask_device.decimals import SLACK
 from tests.audits.cards import card
 from tests.said import EPSILON, incomplete, named

@@ -17,7 +17,7 @@ def opendp_noise(setting: str, lattice: Lattice, count: int) -> list[int]:
     enable_features("contrib")
     parsed = DeviceSetting.parse(setting)
     make, distance = (make_gaussian, l2_distance) if parsed.mechanism == "gaussian" else (make_laplace, l1_distance)
-    scale = float_above(parsed.parameters[0] / lattice.unit)
+    scale = float_above(parsed.exact[0] / lattice.unit)
     measurement: Any = make(vector_domain(atom_domain(T="i64")), distance(T="i64"), scale)
     return list(measurement([0] * count))
 

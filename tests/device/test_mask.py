@@ -200,7 +200,7 @@ def test_bad_input_names_the_place_and_never_the_reading(tmp_path: Path, case: s
 
 def test_a_reading_that_cannot_be_read_ends_the_program_with_its_place(tmp_path: Path) -> None:
     line = refused(tmp_path, *FIRST, text=HEADER + "a,t1,7.77123x,\n")
-    assert "row 1, column kwh: the reading is no number" in line
+    assert "row 1, column kwh: the reading is not a number" in line
     assert "77" not in line
 
 

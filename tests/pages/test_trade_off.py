@@ -16,7 +16,7 @@ from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.guarantees.guarantee import Guarantee
-from halfmask.protection.guarantees.units import Promise, times
+from halfmask.protection.guarantees.promises import Promise, times
 from halfmask_device.decimals import SLACK
 from tests.audits.cards import card as small_card
 

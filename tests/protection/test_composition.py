@@ -8,8 +8,8 @@ import pytest
 
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
-from halfmask.protection.guarantees.hockey_stick import cells
-from halfmask.protection.guarantees.lattice import lattice_cells
+from halfmask.protection.guarantees.continuous_noise import loss_cells
+from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells
 from tests.audits import laws
 from tests.statistics import mean_within
 
@@ -17,11 +17,11 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 
 
 def one_report(text: str, change: float, largest: float = math.inf) -> LossDistribution:
-    return loss_distribution([cells(PrivacySetting.parse(text), change, largest)], largest)
+    return loss_distribution([loss_cells(PrivacySetting.parse(text), change, largest)], largest)
 
 
 def lattice_report(scale: int, change: int) -> LossDistribution:
-    found = lattice_cells(PrivacySetting.parse(f"laplace:{scale}"), 1.0, change)
+    found = lattice_loss_cells(PrivacySetting.parse(f"laplace:{scale}"), 1.0, change)
     assert found is not None
     return loss_distribution([found], change / scale)
 
@@ -159,7 +159,7 @@ def test_epsilon_at_undoes_delta() -> None:
 
 def test_several_changes_are_bounded_together() -> None:
     """Neither of these two is the worse at every epsilon; the bound is above both and not above their sum."""
-    wide, narrow = (cells(PrivacySetting.parse(text), 0.3) for text in ("gaussian:1", "uniform:10"))
+    wide, narrow = (loss_cells(PrivacySetting.parse(text), 0.3) for text in ("gaussian:1", "uniform:10"))
     both = loss_distribution([wide, narrow])
     assert wide.delta(0.0) > narrow.delta(0.0)
     assert wide.delta(5.0) < narrow.delta(5.0)

@@ -15,8 +15,8 @@ from halfmask.mechanisms.mechanism import register
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.plain import to_plain
 from halfmask.profiles.build import Policies
-from halfmask.protection.guarantees.guarantee import EPSILONS, default_sensitivity, guarantee, pure_epsilon
-from halfmask.protection.guarantees.hockey_stick import cells
+from halfmask.protection.guarantees.continuous_noise import loss_cells
+from halfmask.protection.guarantees.guarantee import EPSILONS, default_sensitivity, guarantee
 from tests.audits import laws
 from tests.evaluation.direct_cases import Case
 
@@ -83,25 +83,25 @@ def test_the_check_rejects_what_merged_cells_would_give() -> None:
 def test_sine_against_an_integral_over_its_angle(theta: tuple[float, ...], epsilon: float) -> None:
     setting = PrivacySetting("sine", theta)
     for change in (0.1, 0.9):
-        assert cells(setting, change).delta(epsilon) == pytest.approx(laws.sine(theta, change, epsilon), abs=1e-5)
+        assert loss_cells(setting, change).delta(epsilon) == pytest.approx(laws.sine(theta, change, epsilon), abs=1e-5)
 
 
 @pytest.mark.parametrize("change", [0.17, 0.3, 0.45, 1.3])
 def test_staircase_against_its_density(change: float) -> None:
     parameters = (0.5, 0.3, 0.4)
-    found = cells(PrivacySetting("staircase", parameters), change)
+    found = loss_cells(PrivacySetting("staircase", parameters), change)
     for epsilon in (0.0, 0.3, 0.5, 0.7, 1.5):
         exact = laws.integrated(lambda x: laws.staircase(x, *parameters), change, epsilon, end=24)
         assert found.delta(epsilon) == pytest.approx(exact, abs=2e-4)
     losses = np.log(laws.staircase(np.linspace(-9, 9.01, 90_001), *parameters))
     losses -= np.log(laws.staircase(np.linspace(-9, 9.01, 90_001) - change, *parameters))
-    assert pure_epsilon(PrivacySetting("staircase", parameters), change) == pytest.approx(losses.max())
+    assert PrivacySetting("staircase", parameters).pure_epsilon(change) == pytest.approx(losses.max())
 
 
 def test_geometric_on_its_lattice() -> None:
     setting = PrivacySetting.parse("geometric:0.5,0.1")
-    assert pure_epsilon(setting, 0.3) == pytest.approx(0.6)
-    assert pure_epsilon(setting, 0.21) == pytest.approx(0.6), "rounded up to the lattice"
+    assert setting.pure_epsilon(0.3) == pytest.approx(0.6)
+    assert setting.pure_epsilon(0.21) == pytest.approx(0.6), "rounded up to the lattice"
     k = np.arange(-300, 301)
     p = math.tanh(0.1) * np.exp(-0.2 * np.abs(k))
     q = math.tanh(0.1) * np.exp(-0.2 * np.abs(k - 3))
@@ -139,7 +139,7 @@ def test_delta_grows_with_the_sensitivity(text: str, change: float, factor: floa
 def test_a_smaller_change_may_be_the_worse_and_is_found() -> None:
     """Two narrow bumps at -1 and 1: a change of 2 lays one on the other, a change of 1 none on any."""
     bumps = PrivacySetting.parse("tabulated:0.95,0,1.05,1")
-    assert cells(bumps, 2.0).delta(0.0) == pytest.approx(0.5)
+    assert loss_cells(bumps, 2.0).delta(0.0) == pytest.approx(0.5)
     assert of(str(bumps), 2.0)[0.0] == pytest.approx(1.0)
 
 
@@ -156,19 +156,19 @@ def test_no_size_in_between_is_worse(text: str, change: float) -> None:
     """Peaks that meet at multiples of a sixteenth, or of the support, are apart at other changes."""
     setting = PrivacySetting.parse(text)
     found = of(text, change)
-    between = [cells(setting, float(size)) for size in np.linspace(change / 110, change, 110)]
+    between = [loss_cells(setting, float(size)) for size in np.linspace(change / 110, change, 110)]
     for epsilon in EPSILONS:
         assert max(one.delta(epsilon) for one in between) <= found[epsilon] * (1 + 1e-4)
-    coarse = max(cells(setting, change * k / 16).delta(1.0) for k in range(1, 17))
+    coarse = max(loss_cells(setting, change * k / 16).delta(1.0) for k in range(1, 17))
     assert coarse < found[1.0] * 0.999 or text.startswith("staircase"), "sixteen sizes do not do"
 
 
 def test_what_is_impossible_is_certain_where_corners_meet_but_for_rounding() -> None:
     table = PrivacySetting.parse("tabulated:0.2,0.5692,1.9,0.5692,2.7,1")
     for change in (0.8, 1.7, 2.1, 2.9, 4.6):
-        found = cells(table, change)
+        found = loss_cells(table, change)
         assert found.certain == pytest.approx(found.delta(30.0), abs=1e-12)
-    assert cells(table, 1.7).certain == 1
+    assert loss_cells(table, 1.7).certain == 1
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee, guarantee
-from halfmask.protection.guarantees.lattice import lattice_masses, lattice_steps, rounded_up
-from halfmask.protection.guarantees.units import per_unit
+from halfmask.protection.guarantees.lattice_noise import lattice_masses, lattice_steps, rounded_up
+from halfmask.protection.guarantees.promises import per_unit
 from halfmask_device import DeviceSetting
 from halfmask_device.epsilon_bound import per_unit as spent_per_unit
 from halfmask_device.epsilon_bound import pure

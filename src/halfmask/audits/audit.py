@@ -23,7 +23,7 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks import ATTACKS, attack
 from halfmask.protection.evidence import Evidence, evidence_from_panel, evidence_from_profile
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, default_sensitivity, drawn_guarantee
-from halfmask.protection.guarantees.units import SMALL_DELTA, all_promises, odds_by_readings, per_unit, promise
+from halfmask.protection.guarantees.promises import SMALL_DELTA, TOLD, odds, per_unit, promise
 from halfmask_device.terms import STEP
 
 GIVEN = "as given"
@@ -133,9 +133,9 @@ class AuditBench:
             curve=self.curve(typical),
             sentence=sentence(typical, attacks, self.reports),
             warnings=warnings(score, typical, attacks, self.reports, instead) + refused(entry.setting, self.step),
-            promises=all_promises(typical, self.windows),
+            promises={name: promise(typical, readings) for name, readings in self.windows.items()},
             whole=promise(whole),
-            told=odds_by_readings(typical),
+            told={count: odds(typical, count) for count in TOLD},
             per_unit=per_unit(entry.setting, typical.step),
         )
 

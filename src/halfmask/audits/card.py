@@ -18,7 +18,7 @@ from halfmask.menus.menu import Score
 from halfmask.plain import Count, Share, Size, from_plain, key_text, to_plain
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.guarantees.guarantee import EPSILONS, Guarantee
-from halfmask.protection.guarantees.units import TOLD, Promise
+from halfmask.protection.guarantees.promises import TOLD, Promise
 from halfmask.results import Result
 from halfmask_device.decimals import upwards
 

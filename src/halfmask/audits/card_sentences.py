@@ -9,7 +9,7 @@ from halfmask.menus.menu import Score
 from halfmask.plain import Share, Size
 from halfmask.protection.attacks import Finding
 from halfmask.protection.guarantees.guarantee import Guarantee
-from halfmask.protection.guarantees.units import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
+from halfmask.protection.guarantees.promises import LARGE_EPSILON, SMALL_DELTA, odds, promise, times
 from halfmask_device.decimals import upwards
 
 HIGH_SCORE = 0.4

@@ -7,7 +7,7 @@ from halfmask.audits.card_sentences import ALMOST, law_unknown
 from halfmask.menus.setting_protection import NO_PROMISE
 from halfmask.protection.attacks import Finding
 from halfmask.protection.attacks.finding import figure
-from halfmask.protection.guarantees.units import SMALL_DELTA, Promise
+from halfmask.protection.guarantees.promises import SMALL_DELTA, Promise
 from halfmask_device.decimals import number_text, upwards
 
 

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
+from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.plain import Count, Share
-from halfmask.protection.guarantees.guarantee import pure_epsilon
-from halfmask.protection.guarantees.hockey_stick import Cells, cells, is_still
-from halfmask.protection.guarantees.lattice import lattice_cells, lattice_masses
+from halfmask.protection.guarantees.continuous_noise import is_still, loss_cells
+from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells, lattice_masses
 from halfmask_device.decimals import number_text
 
 Draw = Callable[[int, int], IntArray]
@@ -185,16 +185,15 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
     """The promise of noise drawn on a lattice at a change that tells most."""
     own_step = inner.law.epsilon_width(inner.parameters) or step
     every = max(round(own_step / step), 1)
-    least = pure_epsilon(inner, _steps_wide(every, step))
+    least = inner.pure_epsilon(_steps_wide(every, step))
     if least is not None:
         change = every * max(round(TELLING / least), 1)
-        claimed = pure_epsilon(inner, _steps_wide(change, step))
+        claimed = inner.pure_epsilon(_steps_wide(change, step))
         return audit_sampler(draw, 0, change, math.inf if claimed is None else claimed, n, confidence)
-    parameters = np.array([inner.parameters])
-    bound = float(inner.law.support(parameters)[0])
+    bound = inner.support
     bounded = bound < math.inf
     reach = math.floor(bound / step + 0.5) if bounded else 0
-    size = reach // 2 if bounded else round(math.sqrt(float(inner.law.moments(parameters)[0, 1])) / step)
+    size = reach // 2 if bounded else round(inner.deviation / step)
     change = max(size, 1)
     promised = apart(inner, step, change)
     if not bounded:
@@ -210,12 +209,12 @@ def _steps_wide(steps: int, step: float) -> float:
     return float(steps * Fraction(number_text(step)))
 
 
-def apart(setting: PrivacySetting, step: float, change: int) -> Cells:
+def apart(setting: PrivacySetting, step: float, change: int) -> LossCells:
     """What tells two values just so many steps apart, by the law on the lattice: smaller changes are not asked for."""
     if is_still(setting) or setting.law.estimated:
         raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit")
-    found = lattice_cells(setting, step, change)
-    return cells(setting, change * step) if found is None else found
+    found = lattice_loss_cells(setting, step, change)
+    return loss_cells(setting, change * step) if found is None else found
 
 
 def fit(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:

@@ -244,7 +244,7 @@ def main(options: Audit, *, json: Flag = False) -> None:
 
 
 def _print_guarantee(found: "Guarantee") -> None:
-    from halfmask.protection.guarantees.table import guarantee_lines, guarantee_rows
+    from halfmask.protection.guarantees.promises import guarantee_lines, guarantee_rows
     from halfmask_device.decimals import number_text
 
     drawn = "continuous" if found.step is None else f"drawn on steps of {number_text(found.step)}"

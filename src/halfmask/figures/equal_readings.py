@@ -7,7 +7,7 @@ from halfmask.audits.card import ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.style import QUIET, legend_above, look, panels, sized
-from halfmask.protection.guarantees.units import times
+from halfmask.protection.guarantees.promises import times
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

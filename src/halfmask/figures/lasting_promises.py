@@ -9,7 +9,7 @@ from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.style import QUIET, legend_above, look, panels
 from halfmask.menus.menu import Menu
 from halfmask.menus.setting_protection import Question
-from halfmask.protection.guarantees.units import LARGE_EPSILON, Promise, promise, times
+from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
 from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:

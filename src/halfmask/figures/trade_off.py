@@ -10,7 +10,7 @@ from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
 from halfmask.figures.interactive.marks import line, plain
 from halfmask.figures.style import QUIET, at_least, look, panels, sized
-from halfmask.protection.guarantees.units import trade_off
+from halfmask.protection.guarantees.promises import trade_off
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

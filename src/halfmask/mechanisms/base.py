@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
+from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask_device.decimals import number_text
+from halfmask_device.law import DeviceMechanism, check_count, check_sizes
 
 Words = NDArray[np.uint64]
 Kind = Literal["additive", "relative", "direct"]
@@ -35,6 +37,7 @@ FACTS = (
     *("exact_sums", "standard_sums", "sample_sum", "moments", "unit_moments", "support", "tail", "quantile", "fill"),
     *("pure_epsilon", "epsilon_width", "falling", "proven", "corners", "grown", "lattice", "pmf", "lattice_tail"),
     *("lattice_variance", "deterministic", "unit_parameters", "shapes", "shaped", "essential", "fisher"),
+    *("steepest", "loss_cells", "lattice_loss_cells"),
 )
 MOST_POINTS = 2**20  # most lattice points that are summed one by one
 MOST_STEPS = 2**53
@@ -57,6 +60,7 @@ class Source(Protocol):
 class Mechanism(ABC):
     """One masking mechanism, for all values of its parameters. It is stateless.
 
+    ``form``             how devices write and check its settings: name, parameters and their limits
     ``kind``             "additive": m = s + psi; "relative": m = s (1 + psi); "direct": another rule, without a law
     ``parameter_names``  names of the parameters, in order
     ``estimated``        whether the law is estimated from a sample; results must say so
@@ -78,6 +82,7 @@ class Mechanism(ABC):
     """
 
     name: str
+    form: ClassVar[DeviceMechanism | None] = None
     kind: Kind = "additive"
     parameter_names: tuple[str, ...] = ()
     estimated: bool = False
@@ -94,25 +99,25 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if form := vars(cls).get("form"):
+            cls.name, cls.parameter_names = form.name, form.parameters
         drop_foreign_facts(cls)
 
     def names(self, count: int) -> tuple[str, ...]:
         """Return the names of ``count`` parameters; a different number of names if ``count`` is not allowed."""
-        return self.parameter_names
+        return self.form.names(count) if self.form else self.parameter_names
 
     def check(self, parameters: Parameters) -> None:
         """Raise a SettingError unless the number of parameters fits and all are finite and not negative."""
-        self.check_count(parameters)
-        for name, value in zip(self.names(len(parameters)), parameters, strict=True):
-            if not 0 <= value < math.inf:
-                raise SettingError(f"{self.name}: {name} is {number_text(value)}; it must be finite, 0 or above")
+        if self.form:
+            self.form.check(parameters, self.name)
+        else:
+            self.check_count(parameters)
+            check_sizes(self.name, self.parameter_names, parameters)
 
     def check_count(self, parameters: Parameters) -> None:
         """Raise a SettingError unless the number of parameters equals the number of names."""
-        names = self.names(len(parameters))
-        if len(names) != len(parameters):
-            form = f"{self.name}:{','.join(names)}".removesuffix(":")
-            raise SettingError(f"{self.name} takes {len(names)} parameter(s), {len(parameters)} given: write {form}")
+        check_count(self.name, self.names(len(parameters)), parameters)
 
     def brief(self, text: str, parameters: Parameters) -> str:
         """Return a setting's text, shortened for a narrow column."""
@@ -176,6 +181,14 @@ class Mechanism(ABC):
         """sup |log p(x)/p(x - d)| over changes d up to ``change``; None if infinite or unknown."""
         return None
 
+    def loss_cells(self, parameters: Parameters, change: float) -> LossCells | None:
+        """Return the privacy loss of a report if two readings ``change`` apart are possible; None to use `cdf`."""
+        return None
+
+    def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells | None:
+        """Return the same for noise on a lattice and readings ``steps`` steps apart; None to use `pmf`."""
+        return None
+
     def epsilon_width(self, parameters: Parameters) -> float | None:
         """Return the width of the steps in which `pure_epsilon` grows with the change; None if it is proportional."""
         return None
@@ -196,6 +209,15 @@ class Mechanism(ABC):
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray | None:
         """Return parameters (S, P) with which psi is ``factor`` times as large; None if not implemented."""
         return None
+
+    def surely_grown(self, parameters: FloatArray, factor: float) -> FloatArray:
+        """Return `grown` parameters; raise a SettingError if that is not implemented."""
+        grown = self.grown(parameters, factor)
+        if grown is None:
+            raise SettingError(
+                f"{self.name} does not say how its parameters grow its noise: state grown(...)", kind="grown"
+            )
+        return grown
 
     def essential(self, parameters: FloatArray) -> FloatArray:
         """Return parameters (S, P) with those set to 0 that make |psi| larger by a share below `LITTLE` in every draw.
@@ -242,7 +264,7 @@ class Mechanism(ABC):
         return float(2 * step**2 * np.sum((2 * k - 1) * self.lattice_tail(parameters, step, k)))
 
     def _no_law(self) -> SettingError:
-        return SettingError(f"{self.name} has no noise law: evaluate it with the direct method")
+        return SettingError(f"{self.name} has no noise law: evaluate it with the direct method", kind="law")
 
 
 def drop_foreign_facts(cls: type) -> None:

@@ -52,7 +52,8 @@ def sorted_sizes(mechanism: Mechanism, parameters: tuple[float, ...]) -> FloatAr
     if draws.shape != (DRAWS,) or np.isnan(draws).any():
         raise SettingError(
             f"mechanism {mechanism.name}: sample(parameters, size, rng) must return shape (size,) without NaN;"
-            f" asked for ({DRAWS},) it gave {draws.shape}"
+            f" asked for ({DRAWS},) it gave {draws.shape}",
+            kind="sampler",
         )
     return np.sort(np.abs(draws))
 

@@ -102,7 +102,9 @@ class Grid:
             key = (setting.mechanism, len(setting.parameters), setting.inner)
             groups.setdefault(key, []).append(setting.parameters)
         if not groups:
-            raise SettingError("a grid needs at least one setting, none given: write one like laplace:0.5")
+            raise SettingError(
+                "a grid needs at least one setting, none given: write one like laplace:0.5", kind="empty"
+            )
         blocks = (
             Block(of, np.array(rows).reshape(len(rows), count), inner) for (of, count, inner), rows in groups.items()
         )
@@ -118,7 +120,7 @@ def grid(text: str, auto: Grid | None = None) -> Grid:
     """
     parts = [part.strip() for part in text.split(";") if part.strip()]
     if not parts:
-        raise SettingError(f"the grid {text!r} is empty; named grids are {AUTO}, {', '.join(NAMED)}")
+        raise SettingError(f"the grid {text!r} is empty; named grids are {AUTO}, {', '.join(NAMED)}", kind="empty")
     blocks = [block for part in parts for block in _blocks(part, auto)]
     return Grid(joined(blocks), ";".join(parts), 1.0 if auto is None else auto.scale)
 
@@ -132,7 +134,9 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
     if part == AUTO and auto is not None:
         return auto.blocks
     if part == AUTO:
-        raise SettingError("the grid auto is scaled to data, and there is none here: name another, such as paper")
+        raise SettingError(
+            "the grid auto is scaled to data, and there is none here: name another, such as paper", kind="auto"
+        )
     if part in NAMED:
         return NAMED[part]()
     if "=" in part:
@@ -140,7 +144,7 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
     name = part.partition(":")[0].strip()
     if name not in mechanisms():
         known = f"named grids are {AUTO}, {', '.join(NAMED)}; mechanisms are {', '.join(mechanisms())}"
-        raise SettingError(f"unknown grid or mechanism {name[:40]!r}; {known}")
+        raise SettingError(f"unknown grid or mechanism {name[:40]!r}; {known}", kind="unknown")
     return Grid.from_settings([PrivacySetting.parse(part)]).blocks
 
 
@@ -203,9 +207,7 @@ def scaled(block: Block, factor: float) -> Block:
     This converts settings to readings in another unit. Relative noise does not have a unit and is not changed.
     """
     law = mechanism(block.mechanism)
-    grown = block.parameters if law.kind == "relative" else law.grown(block.parameters, factor)
-    if grown is None:
-        raise SettingError(f"{law.name} does not say how its parameters grow its noise: state grown(...)")
+    grown = block.parameters if law.kind == "relative" else law.surely_grown(block.parameters, factor)
     return Block(block.mechanism, to_digits(grown), block.inner)
 
 
@@ -222,7 +224,9 @@ def read_settings(path: str | Path) -> list[PrivacySetting]:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise SettingError(f"cannot read the settings file {path}: {reason}") from error
+        raise SettingError(
+            f"cannot read the settings file {path}: {reason}", kind="unreadable", place=str(path)
+        ) from error
     settings = []
     for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
@@ -230,7 +234,11 @@ def read_settings(path: str | Path) -> list[PrivacySetting]:
             try:
                 settings.append(PrivacySetting.parse(text))
             except SettingError as error:
-                raise SettingError(f"{path}, line {number}: {error}") from error
+                place = f"{path}, line {number}"
+                kind = error.code.partition(".")[2]
+                raise SettingError(f"{place}: {error}", kind=kind, place=place) from error
     if not settings:
-        raise SettingError(f"{path} holds no setting: write one a line, like laplace:0.5")
+        raise SettingError(
+            f"{path} holds no setting: write one a line, like laplace:0.5", kind="empty", place=str(path)
+        )
     return settings

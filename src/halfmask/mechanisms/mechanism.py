@@ -35,7 +35,7 @@ def mechanism(name: str) -> Mechanism:
         return known
     loaded = load_plugin(name)
     if loaded is None:
-        raise SettingError(f"unknown mechanism {name[:40]!r}; known are {', '.join(mechanisms())}")
+        raise SettingError(f"unknown mechanism {name[:40]!r}; known are {', '.join(mechanisms())}", kind="unknown")
     return _known.setdefault(name, loaded)
 
 
@@ -48,6 +48,8 @@ def register(plugin: type) -> Mechanism:
     """Register a class as a mechanism in this process, replacing an earlier one of the same name."""
     whole = complete(plugin)
     if whole.name in _OURS:
-        raise SettingError(f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name")
+        raise SettingError(
+            f"mechanism {whole.name} is one of halfmask's own: give {plugin.__name__} another name", kind="name"
+        )
     _known[whole.name] = whole
     return whole

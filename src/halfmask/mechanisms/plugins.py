@@ -23,14 +23,20 @@ def load_plugin(name: str) -> Mechanism | None:
         return None
     if len({_origin(entry) for entry in found}) > 1:
         origins = ", ".join(map(_origin, found))
-        raise SettingError(f"mechanism {name} comes from several places ({origins}): uninstall all but one")
+        raise SettingError(
+            f"mechanism {name} comes from several places ({origins}): uninstall all but one", kind="several"
+        )
     try:
         loaded = found[0].load()
     except Exception as error:  # for any error of the plug-in, the message names it
-        raise SettingError(f"mechanism {name} from {_origin(found[0])} cannot be imported: {error!r}") from error
+        raise SettingError(
+            f"mechanism {name} from {_origin(found[0])} cannot be imported: {error!r}", kind="import"
+        ) from error
     whole = complete(loaded)
     if whole.name != name:
-        raise SettingError(f"mechanism {name} from {_origin(found[0])} calls itself {whole.name}: the two must agree")
+        raise SettingError(
+            f"mechanism {name} from {_origin(found[0])} calls itself {whole.name}: the two must agree", kind="name"
+        )
     return whole
 
 
@@ -48,19 +54,24 @@ def complete(plugin: object) -> Mechanism:
     Whatever the class defines itself is used.
     """
     if not isinstance(plugin, type):
-        raise SettingError(f"{plugin!r} is not a class: a mechanism is given as its class, which takes no arguments")
+        raise SettingError(
+            f"{plugin!r} is not a class: a mechanism is given as its class, which takes no arguments", kind="class"
+        )
     name = getattr(plugin, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SettingError(
-            f"{plugin.__name__}.name is {name!r}: a mechanism's name is of a-z, 0-9 and -, like my-noise"
+            f"{plugin.__name__}.name is {name!r}: a mechanism's name is of a-z, 0-9 and -, like my-noise",
+            kind="name",
         )
     whole = plugin if issubclass(plugin, Mechanism) else type(plugin.__name__, (plugin, _missing(plugin)), {})
     try:
         mechanism: Mechanism = whole()
     except TypeError as error:
-        raise SettingError(f"mechanism {name}: {plugin.__name__}() fails: {error}") from error
+        raise SettingError(f"mechanism {name}: {plugin.__name__}() fails: {error}", kind="class") from error
     if mechanism.kind not in ("additive", "relative", "direct"):
-        raise SettingError(f"mechanism {name}: kind is {mechanism.kind!r}; it is additive, relative or direct")
+        raise SettingError(
+            f"mechanism {name}: kind is {mechanism.kind!r}; it is additive, relative or direct", kind="kind"
+        )
     return mechanism
 
 
@@ -92,4 +103,6 @@ def _missing(plugin: type) -> type[Mechanism]:
         return _Stated if hasattr(plugin, "cdf") else _Sampled
     if hasattr(plugin, "mask"):
         return _Direct
-    raise SettingError(f"{plugin.__name__} has neither sample(parameters, size, rng) nor mask(parameters, values, rng)")
+    raise SettingError(
+        f"{plugin.__name__} has neither sample(parameters, size, rng) nor mask(parameters, values, rng)", kind="sampler"
+    )

@@ -6,7 +6,7 @@ from abc import abstractmethod
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.base import Noise, in_scales, powers
+from halfmask.mechanisms.base import Noise, Parameters, in_scales, powers
 
 
 class ScaledNoise(Noise):
@@ -15,6 +15,8 @@ class ScaledNoise(Noise):
     unit_moments: tuple[float, float, float, float]
     unit_support: float = math.inf
     unit_parameters = (1.0,)
+    steepest: float = math.inf
+    """Largest slope of the logarithm of Z's density."""
 
     @abstractmethod
     def unit_cdf(self, z: FloatArray) -> FloatArray:
@@ -41,6 +43,11 @@ class ScaledNoise(Noise):
         with np.errstate(over="ignore"):
             draws: FloatArray = parameters[0] * self.unit_sample(size, rng)
         return draws
+
+    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
+        """Return the steepest slope times d/scale."""
+        epsilon = self.steepest * (change / parameters[0]) if parameters[0] else math.inf
+        return epsilon if math.isfinite(epsilon) else None
 
     def grown(self, parameters: FloatArray, factor: float) -> FloatArray:
         return parameters * factor

@@ -25,7 +25,7 @@ from halfmask.menus.setting_protection import NO_PROMISE, Question, known_guess
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import population_of
-from halfmask.protection.guarantees.lattice import rounded_up
+from halfmask.protection.guarantees.lattice_noise import rounded_up
 from halfmask_device.decimals import upwards
 
 CROWDS = (100, 1_000, 10_000)

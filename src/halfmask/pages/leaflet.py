@@ -20,7 +20,7 @@ from halfmask.menus.masked_range import few_steps, noise_quantile, one_in_print,
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting
 from halfmask.pages.first_page import LARGE
 from halfmask.pages.page_parts import Markup, allowed, page_file, render
-from halfmask.protection.guarantees.units import odds
+from halfmask.protection.guarantees.promises import odds
 from halfmask.streams import stream
 from halfmask_device.decimals import number_text
 

@@ -12,14 +12,19 @@ def _build(parameters: Parameters, step: Fraction) -> Law:
     if own != step:  # on a finer lattice every report would show the reading's last digits
         raise SettingError(
             f"geometric: its step is {float(own):g}, the lattice's {float(step):g}; unless they are equal, reports "
-            "show the rest of the reading: take a lattice of that step, or laplace:b"
+            "show the rest of the reading: take a lattice of that step, or laplace:b",
+            kind="step",
         )
     return DiscreteLaplace(b / step)
 
 
-def _check(parameters: Parameters) -> None:
+def _restrict(parameters: tuple[float, ...]) -> None:
     if parameters[1] == 0:
-        raise SettingError("geometric: step is 0, but its noise needs a step above 0; without one write laplace:b")
+        raise SettingError(
+            "geometric: step is 0, but a lattice needs a step above 0; for none write laplace:b",
+            kind="range",
+            field="step",
+        )
 
 
 MECHANISM = DeviceMechanism(
@@ -27,7 +32,7 @@ MECHANISM = DeviceMechanism(
     ("b", "step"),
     build=_build,
     reach=lambda p: TAIL * p[0],
-    check=_check,
+    restrict=_restrict,
     per_unit=lambda p: 1 / p[0],
     divergence=divergence,
 )

@@ -135,7 +135,8 @@ def _powers(parameters: Parameters) -> list[Fraction]:
 
 MECHANISM = DeviceMechanism(
     "sine",
-    ("theta_0", "theta_1", "..."),
+    ("theta_0",),
     build=lambda p, step: RoundedSine([each / step for each in _powers(p)]),
     reach=lambda p: sum(_powers(p), Fraction(0)),
+    numbered=lambda count: tuple(f"theta_{k}" for k in range(count)),
 )

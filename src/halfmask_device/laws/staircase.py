@@ -56,12 +56,15 @@ class RoundedStaircase(Rounded):
         return float(self.delta * (1 + 80 / self.epsilon))
 
 
-def _check(parameters: Parameters) -> None:
+def _restrict(parameters: tuple[float, ...]) -> None:
     epsilon, _, gamma = parameters
-    if epsilon == 0 or gamma > 1:
+    if epsilon == 0:
         raise SettingError(
-            f"staircase: epsilon is {float(epsilon):g} and gamma {float(gamma):g}; epsilon must be above 0, and gamma "
-            "between 0 and 1"
+            "staircase: epsilon is 0, which asks for endless noise; it must be above 0", kind="range", field="epsilon"
+        )
+    if gamma > 1:
+        raise SettingError(
+            f"staircase: gamma is {gamma:g}; it is a share, between 0 and 1", kind="range", field="gamma"
         )
 
 
@@ -76,6 +79,6 @@ MECHANISM = DeviceMechanism(
     ("epsilon", "delta", "gamma"),
     build=lambda p, step: RoundedStaircase(p[0], p[1] / step, p[2]),
     reach=lambda p: p[1] * (1 + TAIL / p[0]),
-    check=_check,
+    restrict=_restrict,
     stairs=_stairs,
 )

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from math import lcm
 
 from halfmask_device.errors import SettingError
-from halfmask_device.law import DeviceMechanism, Parameters, Rounded
+from halfmask_device.law import DeviceMechanism, Rounded
 from halfmask_device.random_bits import Bits
 
 
@@ -40,22 +40,34 @@ class RoundedTable(Rounded):
         return float(self.y[-1])
 
 
-def _check(parameters: Parameters) -> None:
-    y, c = parameters[::2], parameters[1::2]
-    if len(y) != len(c):
-        raise SettingError("tabulated does not take an odd number of parameters: write tabulated:y1,c1,y2,c2,...")
-    if any(above <= below for below, above in pairwise((Fraction(0), *y))):
-        raise SettingError("tabulated: the y must rise from 0")
-    if any(above < below for below, above in pairwise((Fraction(0), *c))):
-        raise SettingError("tabulated: the c must not fall")
-    if c[-1] != 1:
-        raise SettingError(f"tabulated: the last c is {float(c[-1]):g}; a distribution function ends at 1")
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"{letter}{i}" for i in range(1, count // 2 + 1) for letter in "yc")
+
+
+def _restrict(parameters: tuple[float, ...]) -> None:
+    for i, (low, high) in enumerate(pairwise((0.0, *parameters[::2])), start=1):
+        if high <= low:
+            raise SettingError(
+                f"tabulated: y{i} is {high:g}, not above {low:g}; the y must rise from 0", kind="range", field=f"y{i}"
+            )
+    for i, (low, high) in enumerate(pairwise((0.0, *parameters[1::2])), start=1):
+        if high < low:
+            raise SettingError(
+                f"tabulated: c{i} is {high:g}, below {low:g}; the c must not fall", kind="range", field=f"c{i}"
+            )
+    if parameters[-1] != 1:
+        raise SettingError(
+            f"tabulated: the last c is {parameters[-1]:g}; a distribution function ends at 1",
+            kind="range",
+            field=f"c{len(parameters) // 2}",
+        )
 
 
 MECHANISM = DeviceMechanism(
     "tabulated",
-    ("y1", "c1", "y2", "c2", "..."),
+    ("y1", "c1"),
     build=lambda p, step: RoundedTable(tuple(y / step for y in p[::2]), p[1::2]),
     reach=lambda p: next(y for y, c in zip(p[::2], p[1::2], strict=True) if c == 1),
-    check=_check,
+    numbered=_numbered,
+    restrict=_restrict,
 )

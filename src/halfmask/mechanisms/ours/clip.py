@@ -20,7 +20,9 @@ class Clip(Mechanism):
         self.check_count(parameters)
         lo, hi = parameters
         if not -np.inf < lo <= hi < np.inf:
-            raise SettingError(f"clip: lo {lo:g} and hi {hi:g} do not bound a range; both must be finite, lo <= hi")
+            raise SettingError(
+                f"clip: lo {lo:g} and hi {hi:g} do not bound a range; both must be finite, lo <= hi", kind="range"
+            )
 
     def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         return np.clip(values, parameters[0], parameters[1])

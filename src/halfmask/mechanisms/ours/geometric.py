@@ -8,7 +8,9 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Noise, Parameters, in_scales, signs, whole_steps
 from halfmask.mechanisms.ours.laplace import Laplace
+from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask.mechanisms.stepped import geometric_moments
+from halfmask_device.laws.geometric import MECHANISM
 
 EXACT = 1e15  # number of steps from which one more step is below the rounding of the noise itself
 POINTS = 2**18  # most lattice points that `corners` lists on each side of 0
@@ -21,15 +23,9 @@ class Geometric(Noise):
     b = 0 means no noise. As step/b tends to 0 the law tends to laplace:b.
     """
 
-    name = "geometric"
-    parameter_names = ("b", "step")
+    form = MECHANISM
     proven = True
     falling = True
-
-    def check(self, parameters: Parameters) -> None:
-        super().check(parameters)
-        if parameters[1] == 0:
-            raise SettingError("geometric: step is 0, but a lattice needs a step above 0; for none write laplace:b")
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         """P(|K| <= m) = 1 - 2 a^(m+1) / (1 + a) with m = floor(y/step).
@@ -115,6 +111,9 @@ class Geometric(Noise):
     def lattice_variance(self, parameters: Parameters, step: float) -> float:
         return self._discrete.lattice_variance(self._on(parameters, step), step)
 
+    def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells:
+        return self._discrete.lattice_loss_cells(parameters, step, steps)
+
     _discrete = Laplace()
 
     def _on(self, parameters: Parameters, step: float) -> Parameters:
@@ -122,7 +121,8 @@ class Geometric(Noise):
         if not math.isclose(parameters[1], step, rel_tol=1e-12):
             raise SettingError(
                 f"geometric: its step is {parameters[1]:g}, the lattice's {step:g}; unless they are equal reports "
-                "tell the rest of the reading: take a lattice of that step, or laplace:b"
+                "tell the rest of the reading: take a lattice of that step, or laplace:b",
+                kind="step",
             )
         return parameters[:1]
 

@@ -6,19 +6,26 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.base import Parameters, RelativeNoise, Source
+from halfmask.mechanisms.privacy_loss import FURTHEST, LossCells
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask_device.laws.laplace import MECHANISM
+
+LONGEST = 80.0
+"""Scales beyond which a Laplace law has a mass of 2e-35."""
+CELLS = 2**13
+"""Most cells of the privacy loss; on a finer lattice neighbouring points share a cell."""
 
 
 class Laplace(ScaledNoise):
     """P(|psi| <= y) = 1 - exp(-y/b), E|psi|^k = k! b^k; the sum of n draws is b (Gamma(n) - Gamma'(n))."""
 
-    name = "laplace"
-    parameter_names = ("b",)
+    form = MECHANISM
     unit_moments = (1.0, 2.0, 6.0, 24.0)
     proven = True
     falling = True
     exact_sums = True
     fisher = 2.0
+    steepest = 1.0
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         result: FloatArray = -np.expm1(-z)
@@ -55,10 +62,33 @@ class Laplace(ScaledNoise):
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(np.exp(-np.divide(y, parameters[0])) / 2) if parameters[0] else np.zeros(np.shape(y))
 
-    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """d/b."""
-        epsilon = change / parameters[0] if parameters[0] else math.inf
-        return epsilon if math.isfinite(epsilon) else None
+    def loss_cells(self, parameters: Parameters, change: float) -> LossCells:
+        """Losses are |x - d| - |x| in scales: d for all x <= 0, -d for all x >= d, linear between.
+
+        P(x <= 0) = 1/2 and P(x > y) = e^-y/2. In a cell between 0 and d the losses' mean is the middle of both ends.
+        """
+        apart = min(change / parameters[0], FURTHEST)
+        edges = np.linspace(0, min(apart, LONGEST), CELLS)
+        p = np.concatenate([[1.0], np.exp(-edges[:-1]) * -np.expm1(-np.diff(edges)), np.exp(-edges[-1:])]) / 2
+        high = apart - 2 * np.append(0.0, edges)
+        return _between(p, np.concatenate([high[:1], high[2:], [-apart]]), high)
+
+    def lattice_loss_cells(self, parameters: Parameters, step: float, steps: int) -> LossCells:
+        """Losses are x (|k - d| - |k|) with x = step/b: one for all k <= 0, one for all k >= d, linear between.
+
+        With a = e^-x, P(k <= 0) = 1/(1 + a) and P(k >= m) = a^m/(1 + a) for m >= 1. Neighbours that share a cell have
+        the middle of both ends as the losses' mean, in the sense of `LossCells`.
+        """
+        rate = min(step / parameters[0], FURTHEST)
+        last = steps if steps * rate < LONGEST else math.ceil(LONGEST / rate) + 1
+        edges = np.unique(np.linspace(1, last, min(last, CELLS)).round())  # the first k of each cell after k <= 0
+        first, until = np.append(0.0, edges), np.append(edges - 1, float(steps))
+        with np.errstate(over="ignore"):
+            within = np.append(-np.expm1(-rate * np.diff(edges)), 1.0)
+            p = np.append(1.0, np.exp(-rate * edges) * within) / (1 + math.exp(-rate))
+            high, low = rate * (steps - 2 * first), rate * (steps - 2 * until)
+        low[0] = high[0]
+        return _between(p, low, high)
 
     def pmf(self, parameters: Parameters, step: float, k: FloatArray | IntArray) -> FloatArray:
         """tanh(x/2) exp(-|k| x) with x = step/b: the discrete law with the same epsilon."""
@@ -76,6 +106,14 @@ class Laplace(ScaledNoise):
         """step^2 / (2 sinh^2(x/2)) with x = step/b."""
         x = step / parameters[0] if parameters[0] else math.inf
         return float(step**2 / (2 * math.sinh(x / 2) ** 2)) if x < 700 else 0.0
+
+
+def _between(p: FloatArray, low: FloatArray, high: FloatArray) -> LossCells:
+    """Return cells whose mean loss is the middle of both ends; in the last one all losses are equal."""
+    mean = low / 2 + high / 2
+    mean[-1] = high[-1]
+    held = p > 0
+    return LossCells(p[held], mean[held], low[held], high[held])
 
 
 class RelativeLaplace(RelativeNoise, Laplace):

@@ -7,6 +7,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Parameters
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask_device.laws.logistic import MECHANISM
 
 APERY = 1.2020569031595942
 """zeta(3)."""
@@ -20,12 +21,12 @@ class Logistic(ScaledNoise):
     lighter (kurtosis 4.2 instead of 6).
     """
 
-    name = "logistic"
-    parameter_names = ("s",)
+    form = MECHANISM
     unit_moments = (2 * math.log(2), math.pi**2 / 3, 9 * APERY, 7 * math.pi**4 / 15)
     proven = True
     falling = True
     fisher = math.pi**2 / 9
+    steepest = 1.0  # the slope is tanh(x/(2s))/s, which is below 1/s and tends to it in the tails
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         return np.tanh(z / 2)
@@ -40,8 +41,3 @@ class Logistic(ScaledNoise):
         """1 / (1 + exp(y/s))."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1 / (1 + np.exp(np.divide(y, parameters[0])))) if parameters[0] else np.zeros(np.shape(y))
-
-    def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
-        """d/s: the slope of the log density is tanh(x/(2s))/s, which is below 1/s and tends to it in the tails."""
-        epsilon = change / parameters[0] if parameters[0] else math.inf
-        return epsilon if math.isfinite(epsilon) else None

@@ -23,7 +23,11 @@ class Microaggregate(Mechanism):
     def check(self, parameters: Parameters) -> None:
         super().check(parameters)
         if parameters[0] < 1 or parameters[0] % 1:
-            raise SettingError(f"microaggregate: k is {parameters[0]:g}; it counts clusters: write 1, 2, 3, ...")
+            raise SettingError(
+                f"microaggregate: k is {parameters[0]:g}; it counts clusters: write 1, 2, 3, ...",
+                kind="range",
+                field="k",
+            )
 
     def mask(self, parameters: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         present = np.isfinite(values)

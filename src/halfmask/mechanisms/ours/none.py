@@ -4,12 +4,13 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.base import Noise, Parameters, Source
+from halfmask_device.laws.none import MECHANISM
 
 
 class NoNoise(Noise):
     """psi = 0: the value is shared as it is."""
 
-    name = "none"
+    form = MECHANISM
     exact_sums = True
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.errors import SettingError
 from halfmask.mechanisms.base import LITTLE, Noise, Parameters, Source, powers
+from halfmask_device.laws.sine import MECHANISM
 
 TINY = 1e-250  # smaller |psi| are left to the kernel, which rescales them
 CLOSE, NEWTON = 4e-16, 200  # rounding error of a root, and a limit far above the steps that Newton's method needs
@@ -19,19 +19,10 @@ class Sine(Noise):
     P(|psi| <= y) = (2/pi) arcsin(P^-1(y)). This would not hold for a negative theta, which is refused.
     """
 
-    name = "sine"
-    parameter_names = ("theta_0", "theta_1", "...")
+    form = MECHANISM
     alike = True
     proven = True
     unit_parameters = (1.0, 0.0, 0.0, 0.0, 0.0)
-
-    def names(self, count: int) -> tuple[str, ...]:
-        return tuple(f"theta_{k}" for k in range(count)) or self.parameter_names
-
-    def check(self, parameters: Parameters) -> None:
-        if not parameters:
-            raise SettingError("sine needs at least one coefficient: write sine:theta_0,theta_1,... like sine:0.9,0.3")
-        super().check(parameters)
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         theta = np.ascontiguousarray(parameters, dtype=np.float64)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Noise, Parameters, Shape, in_scales, signs, whole_steps
 from halfmask.mechanisms.stepped import geometric_moments
+from halfmask_device.laws.staircase import MECHANISM
 
 STAIRS = 2**13
 LEAST_EPSILON, MOST_EPSILON, CLOSE, TRIED = 1e-9, 700.0, 1e-6, 500
@@ -33,20 +33,11 @@ class Staircase(Noise):
     gamma = 1/(1 + exp(epsilon/2)) minimizes E|psi|.
     """
 
-    name = "staircase"
-    parameter_names = ("epsilon", "delta", "gamma")
+    form = MECHANISM
     proven = True
     falling = True
     unit_parameters = (1.0, 1.0, 0.3775406687981454)
     shapes = tuple((octaves, share) for octaves in OCTAVES for share in SHARES)
-
-    def check(self, parameters: Parameters) -> None:
-        super().check(parameters)
-        epsilon, _, gamma = parameters
-        if epsilon == 0:
-            raise SettingError("staircase: epsilon is 0, which asks for endless noise; it must be above 0")
-        if gamma > 1:
-            raise SettingError(f"staircase: gamma is {gamma:g}; it is a share, between 0 and 1")
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         """1 - exp(-g epsilon) (1 - (1 - exp(-epsilon)) P(V <= v)) for y = delta (g + v), g integer and 0 <= v < 1."""

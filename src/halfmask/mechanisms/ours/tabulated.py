@@ -3,8 +3,8 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.errors import SettingError
 from halfmask.mechanisms.base import Noise, Parameters, signs
+from halfmask_device.laws.tabulated import MECHANISM
 
 
 class Tabulated(Noise):
@@ -13,24 +13,8 @@ class Tabulated(Noise):
     Between two points |psi| is uniform, so an atom can only be approximated, by a steep piece.
     """
 
-    name = "tabulated"
-    parameter_names = ("y1", "c1", "y2", "c2", "...")
+    form = MECHANISM
     proven = True
-
-    def names(self, count: int) -> tuple[str, ...]:
-        even = range(1, count // 2 + 1)
-        return tuple(f"{letter}{i}" for i in even for letter in "yc") or ("y1", "c1")
-
-    def check(self, parameters: Parameters) -> None:
-        super().check(parameters)
-        y, c = (0.0, *parameters[::2]), (0.0, *parameters[1::2])
-        for i in range(1, len(y)):
-            if y[i] <= y[i - 1]:
-                raise SettingError(f"tabulated: y{i} is {y[i]:g}, not above {y[i - 1]:g}; the y must rise from 0")
-            if c[i] < c[i - 1]:
-                raise SettingError(f"tabulated: c{i} is {c[i]:g}, below {c[i - 1]:g}; the c must not fall")
-        if c[-1] != 1:
-            raise SettingError(f"tabulated: the last c is {c[-1]:g}; a distribution function ends at 1")
 
     def cdf(self, parameters: FloatArray, y: FloatArray) -> FloatArray:
         rows = np.broadcast_to(y, (len(parameters), np.shape(y)[-1]))

@@ -4,6 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask_device.laws.triangular import MECHANISM
 
 
 class Triangular(ScaledNoise):
@@ -13,8 +14,7 @@ class Triangular(ScaledNoise):
     shrinks like n^-1/2; with uniform noise it shrinks like n^-1, with sine noise like n^-2.
     """
 
-    name = "triangular"
-    parameter_names = ("a",)
+    form = MECHANISM
     unit_moments = (1 / 3, 1 / 6, 1 / 10, 1 / 15)
     unit_support = 1.0
     proven = True

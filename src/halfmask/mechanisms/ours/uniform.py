@@ -5,13 +5,13 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Parameters
 from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask_device.laws.uniform import MECHANISM
 
 
 class Uniform(ScaledNoise):
     """psi uniform on [-a, a]: P(|psi| <= y) = min(y/a, 1), E|psi|^k = a^k / (k + 1)."""
 
-    name = "uniform"
-    parameter_names = ("a",)
+    form = MECHANISM
     unit_moments = (1 / 2, 1 / 3, 1 / 4, 1 / 5)
     unit_support = 1.0
     proven = True

@@ -14,7 +14,7 @@ from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.floating_point import meter_unit
 from halfmask.protection.attacks.masked import noise_part, noise_std
 from halfmask.protection.evidence import Evidence
-from halfmask.protection.guarantees.hockey_stick import reach_of
+from halfmask.protection.guarantees.continuous_noise import reach_of
 
 NAME = "guessable seed"
 METRIC = "share of devices whose seed, the second of a day, is found from one day of reports"

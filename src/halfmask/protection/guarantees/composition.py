@@ -1,10 +1,12 @@
-"""Many reports together: the privacy loss of one on a grid, and the sum of many by Fourier transform.
+"""Composition: the privacy loss of one report on a grid, and the sum over many reports by Fourier transform.
 
-Losses of independent reports add up, so their distribution is a convolution. Each cell's losses are moved to multiples
-of a step, the ones below and above, in the shares that keep q: that raises delta at every epsilon and every number of
-reports, so what comes out is an upper bound. The transform's rounding, which grows with the number of reports (that of
-its n-th power), is added on top; where delta is small beside it, losses are weighed by e^(tilt loss) before the
-transform and back after it, so that the masses that matter are the large ones.
+Losses of independent reports add up, so their distribution is a convolution. Each cell's losses are moved to the
+neighbouring multiples of a step, in the shares that preserve q. That raises delta at every epsilon and for every number
+of reports, so the result is an upper bound.
+
+The transform's rounding error, which grows with the number of reports, is added on top. If delta is not much larger
+than it, losses are weighted by e^(tilt loss) before the transform and back after it. So the masses that matter become
+the large ones.
 """
 
 import math
@@ -15,28 +17,30 @@ from functools import cached_property
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.protection.guarantees.hockey_stick import Cells
+from halfmask.mechanisms.privacy_loss import LossCells
 
-STEPS_PER_DEVIATION = 100  # so that moving losses adds less than 1e-4 of their variance
+STEPS_PER_DEVIATION = 100
+"""Steps of the grid per standard deviation of the loss: moving losses adds less than 1e-4 of their variance."""
 MOST_LOSSES = 2**16
 ROUNDING, A_REPORT = 1e-12, 4e-15
-"""What the masses of a transform may err by in all, and for each report: five times what they were seen to."""
+"""Bounds on the error of a transform's masses, in all and per report: five times the errors seen."""
 PLAIN = 1e4
-"""Deltas below so many times the rounding are computed with a tilt of their own."""
+"""Deltas below this multiple of the rounding error are computed with a tilt."""
 BEYOND = math.log(1e-20)
-"""Chance, as a logarithm, of the tilted sums that fall outside of the transform's window on either side."""
-LARGEST_POWER = 700.0  # of e
+"""Log probability of the tilted sums outside of the transform's window, on either side."""
+LARGEST_POWER = 700.0
+"""Largest power of e that is computed."""
 FAR = 40.0
-"""Losses so far above epsilon count whole: e^-40 = 4e-18 of them is not taken off, which is never too little."""
+"""Losses this far above epsilon count whole: e^-40 = 4e-18 of them is not subtracted, which is never too little."""
 LARGEST_LOSS = 1e6
 TILTS = np.geomspace(0.5, 20, 12)
 
 
 @dataclass(frozen=True, eq=False)
 class LossDistribution:
-    """The loss of one report: infinite with probability ``infinite``, otherwise (first + k) step with ``masses[k]``.
+    """The privacy loss of one report: infinite with probability ``infinite``, else (first + k) step with ``masses[k]``.
 
-    ``largest`` bounds each report's |loss| where a pure epsilon is known, and is infinite elsewhere.
+    ``largest`` bounds |loss| if a pure epsilon is known; otherwise it is infinite.
     """
 
     step: float
@@ -46,7 +50,7 @@ class LossDistribution:
     largest: float = math.inf
 
     def composed(self, reports: int) -> "Composition":
-        """The loss of that many independent reports, each of a reading that may have changed."""
+        """Return the loss of this number of independent reports, each of a reading that may have changed."""
         return self._made.setdefault(reports, Composition(self, reports))
 
     @cached_property
@@ -55,17 +59,17 @@ class LossDistribution:
 
     @cached_property
     def finite(self) -> tuple[FloatArray, FloatArray]:
-        """Multiples of the step that have mass, and log of their probability given that the loss is finite."""
+        """The multiples of the step that have mass, and their log probability given that the loss is finite."""
         held = np.flatnonzero(self.masses > 0)
         return np.asarray(held + float(self.first)), np.log(self.masses[held] / float(self.masses.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """The loss of ``reports`` reports, each as ``one`` says.
+    """The privacy loss of ``reports`` reports, each with the loss ``one``.
 
-    Infinite losses are kept apart: all n are finite with probability (1 - infinite)^n, exactly, and adding up only the
-    finite ones, given that they are finite, works however likely an infinite one is.
+    Infinite losses are treated separately. All n losses are finite with probability (1 - infinite)^n, exactly. Only
+    finite losses are added up, given that they are finite; that works however likely an infinite one is.
     """
 
     one: LossDistribution
@@ -73,14 +77,14 @@ class Composition:
 
     @cached_property
     def infinite(self) -> float:
-        """The chance that some report's loss is infinite."""
+        """The probability that the loss of at least one report is infinite."""
         if self.one.infinite >= 1 or self.one.masses.sum() <= 0:
             return 1.0
         return -math.expm1(self.reports * math.log1p(-self.one.infinite))
 
     @property
     def largest(self) -> float:
-        """A bound on the loss of all reports."""
+        """A bound on the loss of all reports together."""
         return self.reports * self.one.largest
 
     @cached_property
@@ -88,7 +92,7 @@ class Composition:
         return _sums(self.one, self.reports, 0.0)
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound on delta(epsilon), for finite epsilon."""
+        """Return an upper bound on delta(epsilon), for finite epsilon."""
         if epsilon >= self.largest:
             return 0.0
         if self.infinite >= 1:
@@ -99,7 +103,7 @@ class Composition:
         return min(max(self.infinite + (1 - self.infinite) * found, 0.0), 1.0)
 
     def epsilon_at(self, delta: float) -> float:
-        """The least epsilon >= 0 that the bound allows at ``delta``; infinite where none does."""
+        """Return the least epsilon >= 0 that the bound allows at ``delta``; infinite if there is none."""
         if delta <= self.infinite:
             return self.largest
         wanted = (delta - self.infinite) / (1 - self.infinite)
@@ -113,7 +117,7 @@ class Composition:
 class _Sums:
     """Sums of finite losses: ``losses`` with ``masses`` under the tilt, to be multiplied by e^(total - tilt loss).
 
-    ``rounding`` is what the masses may err by in all.
+    ``rounding`` bounds the total error of the masses.
     """
 
     losses: FloatArray
@@ -123,7 +127,7 @@ class _Sums:
     rounding: float
 
     def delta(self, epsilon: float) -> float:
-        """sum of P(loss) (1 - e^(epsilon - loss)) over losses above epsilon, and all that rounding may hide."""
+        """Return sum P(loss) (1 - e^(epsilon - loss)) over losses above epsilon, plus the bound on rounding errors."""
         at = int(np.searchsorted(self.losses, epsilon, side="right"))
         found = float(self._weighed[at:].sum())
         for block in (math.floor(epsilon / FAR), math.floor(epsilon / FAR) + 1):
@@ -133,21 +137,22 @@ class _Sums:
 
     @cached_property
     def _weighed(self) -> FloatArray:
-        """The masses without the tilt."""
+        """The masses with the tilt undone."""
         if not self.tilt:
             return self.masses
         return self.masses * np.exp(np.minimum(self.total - self.tilt * self.losses, LARGEST_POWER))
 
     @cached_property
     def _faded(self) -> FloatArray:
-        """Masses times e^(block - loss), with the multiple of `FAR` below each loss: e^(epsilon - block) does the rest.
+        """The masses times e^(block - loss), with ``block`` the multiple of `FAR` below each loss.
 
-        So the exponentials of all losses are taken once, and not for every epsilon.
+        A factor e^(epsilon - block) completes it. So the exponentials of all losses are computed once, not for every
+        epsilon.
         """
         return self._weighed * np.exp(-np.mod(self.losses, FAR))
 
     def epsilon_at(self, delta: float) -> float:
-        """The least epsilon >= 0 with a bound of at most ``delta``: the place by halving, then half-way to rounding."""
+        """Return the least epsilon >= 0 with a bound of at most ``delta``, by bisection."""
         if self.delta(0.0) <= delta:
             return 0.0
         low, high = 0.0, float(max(self.losses[-1], 0.0))
@@ -160,9 +165,9 @@ class _Sums:
 
 
 def _sums(one: LossDistribution, reports: int, tilt: float) -> _Sums:
-    """The n-fold sum of finite losses under a tilt, on a window that holds all but e^`BEYOND` on either side.
+    """Return the n-fold sum of finite losses under a tilt, on a window with all but e^`BEYOND` on either side.
 
-    The transform is circular: what falls outside of the window is folded back into it, so no mass is lost.
+    The transform is circular: sums outside of the window are folded back into it, so no mass is lost.
     """
     at, log_p = one.finite
     tilted, scale = _tilted(one, tilt)
@@ -186,14 +191,14 @@ def _sums(one: LossDistribution, reports: int, tilt: float) -> _Sums:
 
 
 def _cumulant(log_p: FloatArray, at: FloatArray, tilt: float) -> float:
-    """log sum p e^(tilt at)."""
+    """Return log sum p e^(tilt at)."""
     exponent = log_p + tilt * at
     most = float(exponent.max())
     return most + math.log(float(np.sum(np.exp(exponent - most))))
 
 
 def _tilted(one: LossDistribution, tilt: float) -> tuple[FloatArray, float]:
-    """Probabilities in proportion to p e^(tilt loss), and the logarithm of what they are divided by."""
+    """Return probabilities proportional to p e^(tilt loss), and the logarithm of their normalizer."""
     at, log_p = one.finite
     scale = _cumulant(log_p, at, tilt * one.step)
     result: FloatArray = np.exp(log_p + tilt * one.step * at - scale)
@@ -201,7 +206,7 @@ def _tilted(one: LossDistribution, tilt: float) -> tuple[FloatArray, float]:
 
 
 def _tilt(one: LossDistribution, reports: int, at: float | None = None, chance: float = 0.0) -> float:
-    """The tilt whose mean sum is ``at``, or beyond whose mean sums come with a chance of about e^``chance``."""
+    """Return the tilt whose mean sum is ``at``, or is exceeded with probability about e^``chance``."""
 
     def short(tilt: float) -> bool:
         tilted, scale = _tilted(one, tilt)
@@ -217,11 +222,12 @@ def _tilt(one: LossDistribution, reports: int, at: float | None = None, chance: 
     return low
 
 
-def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> LossDistribution:
-    """The worst loss of one report over several changes of the reading, each given by its cells.
+def loss_distribution(changes: Sequence[LossCells], largest: float = math.inf) -> LossDistribution:
+    """Return the worst loss of one report over several changes of the reading.
 
-    One change that is worst at every epsilon stands for all. Otherwise delta(epsilon) is the largest of theirs at each
-    multiple of the step, joined by lines in e^epsilon, which is above all of them and is again of some pair of laws.
+    If one change is worst at every epsilon, it is that one's. Otherwise delta(epsilon) is the largest of theirs at each
+    multiple of the step, and linear in e^epsilon between. That is an upper bound on all of them, and again the delta of
+    some pair of laws.
     """
     changes = [_within_reason(each) for each in changes]
     step = _step(changes, largest)
@@ -241,17 +247,17 @@ def loss_distribution(changes: Sequence[Cells], largest: float = math.inf) -> Lo
     return LossDistribution(step, first, *_joined(worst, step), largest)
 
 
-def _within_reason(one: Cells) -> Cells:
-    """Losses beyond `LARGEST_LOSS` count as infinite, which is never too little, and those below as minus that."""
+def _within_reason(one: LossCells) -> LossCells:
+    """Return the cells with losses above `LARGEST_LOSS` as infinite, and those below its negative as that."""
 
     def held(loss: FloatArray) -> FloatArray:
         return np.where(loss > LARGEST_LOSS, np.inf, np.where(loss > -np.inf, np.maximum(loss, -LARGEST_LOSS), loss))
 
-    return Cells(one.p, held(one.mean), held(one.low), held(one.high), one.certain)
+    return LossCells(one.p, held(one.mean), held(one.low), held(one.high), one.certain)
 
 
-def _step(changes: Sequence[Cells], largest: float) -> float:
-    """A hundredth of the loss's standard deviation, or more where that asks for too many; ``largest`` is a multiple."""
+def _step(changes: Sequence[LossCells], largest: float) -> float:
+    """Return a hundredth of the loss's standard deviation, or more to limit the grid; it divides ``largest``."""
     wanted, reach = 0.0, 0.0
     for one in changes:
         bounds = np.concatenate([one.low, one.high])
@@ -265,8 +271,8 @@ def _step(changes: Sequence[Cells], largest: float) -> float:
     return largest / math.ceil(largest / step) if 0 < largest < LARGEST_LOSS else step
 
 
-def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[FloatArray, float]:
-    """Masses of the multiples of ``step``, and of infinity: each cell's mass goes to the ones around its losses."""
+def _on_grid(one: LossCells, step: float, first: int, size: int) -> tuple[FloatArray, float]:
+    """Return the masses of the multiples of ``step`` and of infinity; cells go to the multiples around their losses."""
     low, high = np.floor(one.low / step), np.ceil(one.high / step)
     share = one.share_high(low * step, high * step)
     masses = np.zeros(size)
@@ -277,9 +283,9 @@ def _on_grid(one: Cells, step: float, first: int, size: int) -> tuple[FloatArray
 
 
 def _deltas(masses: FloatArray, infinite: float, step: float) -> FloatArray:
-    """delta at each multiple of the step: D_k = I + sum_{j>k} m_j (1 - e^((k - j) step)), from the last downwards.
+    """Return delta at each multiple of the step, D_k = I + sum_{j>k} m_j (1 - e^((k - j) step)), last to first.
 
-    The weighed sums are added up as logarithms, since e^(j step) itself may be beyond all floats.
+    The weighted sums are added up as logarithms, because e^(j step) may exceed all floats.
     """
     at = np.arange(len(masses)) * step
     with np.errstate(divide="ignore"):
@@ -289,7 +295,7 @@ def _deltas(masses: FloatArray, infinite: float, step: float) -> FloatArray:
 
 
 def _joined(deltas: FloatArray, step: float) -> tuple[FloatArray, float]:
-    """The masses whose delta is the given one at each multiple of the step and linear in e^epsilon between.
+    """Return the masses whose delta is the given one at each multiple of the step and linear in e^epsilon between.
 
     m_k = (D_(k+1) - D_k - e^step (D_k - D_(k-1))) / (e^step - 1); all losses below the first multiple are raised to it.
     """

@@ -1,4 +1,4 @@
-"""What a setting guarantees, whoever looks at the reports: epsilon, delta(epsilon), one report and many."""
+"""What a setting guarantees against any attacker: epsilon and delta(epsilon), for one report and for many."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,22 @@ from functools import cached_property
 import numpy as np
 
 from halfmask.errors import OptionError
+from halfmask.mechanisms.privacy_loss import LossCells
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.plain import Share, Size
 from halfmask.profiles.bins import edge
 from halfmask.profiles.profile import Profile
 from halfmask.protection.guarantees.composition import LossDistribution, loss_distribution
-from halfmask.protection.guarantees.hockey_stick import MOST_CHANGES, Cells, cells, critical_changes, is_still, reach_of
-from halfmask.protection.guarantees.lattice import (
+from halfmask.protection.guarantees.continuous_noise import (
+    MOST_CHANGES,
+    critical_changes,
+    is_still,
+    loss_cells,
+    reach_of,
+)
+from halfmask.protection.guarantees.lattice_noise import (
     check_step,
-    lattice_cells,
+    lattice_loss_cells,
     lattice_steps,
     points,
     rounded_masses,
@@ -26,29 +33,36 @@ from halfmask.streams import stream
 from halfmask_device.decimals import number_text, upwards
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, math.inf)
-REPORTS = (48, 1440, 17520)  # of half an hour: a day, a month, a year
-CHANGES = 16  # sizes of the change tried first, in the noise's reach, where the largest need not be the worst
+REPORTS = (48, 1440, 17520)
+"""Numbers of half-hourly reports of a day, a month and a year."""
+CHANGES = 16
+"""Sizes of the change tried first per reach of the noise, if the largest need not be the worst."""
 NEAR_OVERLAP = tuple(place * (1 - 2.0**-k) for place in (1, 2) for k in (6, 10, 14))
 """Shares of the reach just below those at which peaks at the noise's ends, or at 0, meet again."""
-MOST_REPORTS = 10**7  # half-hours of 570 years
-MOST_SUMS = 2**22  # values of a lattice times changes
-HALVINGS = 6  # then so often half way from the worst to its neighbours
-DRAWS, SEED = 2**17, 5  # to test a plug-in's stated law by; fixed, so that the same plug-in is always judged alike
-REPEATS = 5  # of equal draws that rounding may give
+HALVINGS = 6
+"""Times that the intervals next to the worst change are halved."""
+MOST_REPORTS = 10**7
+"""Most reports that are composed: half-hours of 570 years."""
+MOST_SUMS = 2**22
+"""Most lattice points times changes."""
+DRAWS, SEED = 2**17, 5
+"""Draws that test a plug-in's stated law; the seed is fixed, so that a plug-in is always judged alike."""
+REPEATS = 5
+"""Equal draws that rounding may give."""
 
 Deltas = Mapping[float, Share]
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What reports under ``setting`` can tell about a change of a reading by up to ``sensitivity``.
+    """What reports under a setting reveal at most about a change of a reading by up to ``sensitivity``.
 
-    ``epsilon``   pure epsilon of one report, None where there is none
+    ``epsilon``   pure epsilon of one report; None if there is none
     ``delta``     epsilon -> an upper bound on delta(epsilon) of one report
     ``composed``  number of reports -> the same, for a change in every one of them
     ``label``     the same in plain words
-    ``step``      of the lattice that the noise is drawn on; None for the continuous law, which no device draws
-    ``unit``      of a reading, for the words
+    ``step``      step of the lattice that the noise is drawn on; None for the continuous law, which no device draws
+    ``unit``      unit of a reading
     """
 
     setting: PrivacySetting
@@ -63,25 +77,29 @@ class Guarantee:
 
     @cached_property
     def losses(self) -> LossDistribution | None:
-        """The loss of one report, None where nothing is promised; a guarantee from a file computes it again."""
+        """The loss of one report; None if nothing is promised. A guarantee from a file computes it again."""
         if self.loss is not None or self.certain >= 1:
             return self.loss
         return guarantee(self.setting, self.sensitivity, (), step=self.step).loss
 
     @property
     def size(self) -> str:
-        """The change in words: exactly as it was computed with, for no promise holds for a larger one."""
+        """The change in words, not rounded, because no promise holds for a larger one."""
         return f"a change of {number_text(self.sensitivity)} {self.unit}".strip()
 
     @property
     def certain(self) -> float:
-        """delta(infinity): the chance of a report that the other reading could not have given."""
+        """delta(infinity): the probability of a report that the other reading cannot give."""
         return self.delta[math.inf]
 
     def epsilon_at(self, delta: float, reports: int = 1) -> float | None:
-        """An epsilon that so many reports keep at ``delta``; None where no finite one does."""
+        """Return an epsilon that this number of reports keeps at ``delta``; None if no finite one does."""
         if not 0 < delta < 1:
-            raise OptionError(f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+            raise OptionError(
+                f"delta is {delta:g}; it is a probability: give one between 0 and 1, like 1e-6",
+                kind="range",
+                field="delta",
+            )
         if self.losses is None:
             return None
         epsilon = self.losses.composed(_count(reports)).epsilon_at(delta)
@@ -96,15 +114,18 @@ def guarantee(
     step: float | None = None,
     unit: str = "",
 ) -> Guarantee:
-    """The guarantee of one setting, for a change of a reading by up to ``sensitivity``, in the readings' unit.
+    """Return the guarantee of one setting for a change of a reading by up to ``sensitivity``, in the readings' unit.
 
     With a ``step`` it is that of the noise which a device draws on this lattice, for a change of ceil(sensitivity/step)
-    steps; without one that of the continuous law. ``clip:lo,hi/inner`` lets no change through that is wider than hi -
-    lo, which is then the default. Where a larger change may be the easier to hide, the bound is the largest over sizes
-    of the change: all of them on a lattice, all that matter for ``tabulated``, and for continuous sine and plug-ins
-    some, then closer and closer ones around the worst. A setting without a law that is known gets delta = 1, the only
-    bound that holds, and a label that says why. Composition takes the noise of every report as independent, and every
-    reading as changed.
+    steps; without one it is that of the continuous law. The default sensitivity of ``clip:lo,hi/inner`` is hi - lo,
+    because no larger change passes.
+
+    If a larger change may be easier to hide, the bound is the largest over several sizes of the change: on a lattice
+    all of them, for ``tabulated`` all critical ones. For continuous sine noise and plug-ins some are tried, then closer
+    and closer ones around the worst.
+
+    A setting without a known law gets delta = 1, the only bound that holds, and a label with the reason. Composition
+    assumes that the noise of every report is independent and that every reading is changed.
     """
     change = _change(setting, sensitivity)
     counts = [_count(number) for number in reports]
@@ -114,7 +135,7 @@ def guarantee(
     lattice = noise.law.lattice(noise.parameters) or step
     moved = change if lattice is None else rounded_up(change, lattice)
     reason = _unprotected(noise)
-    epsilon = pure_epsilon(noise, moved)
+    epsilon = noise.pure_epsilon(moved)
     largest = math.inf if epsilon is None else epsilon
     every = [] if reason else _every_change(noise, moved, largest, lattice)
     if not every:
@@ -131,22 +152,17 @@ def guarantee(
 def drawn_guarantee(
     setting: PrivacySetting, sensitivity: float | None, reports: Sequence[int], step: float | None, unit: str = ""
 ) -> Guarantee:
-    """That of the noise which a device draws on the setting's own lattice where it has one, else on ``step``."""
+    """Return the guarantee of the noise that a device draws, on the setting's own lattice or else on ``step``."""
     own = setting.noise.law.lattice(setting.noise.parameters) if setting.noise.kind == "additive" else None
     return guarantee(setting, sensitivity, reports, step=step if own is None else own, unit=unit)
 
 
-def pure_epsilon(setting: PrivacySetting, change: float) -> float | None:
-    """What `Mechanism.pure_epsilon` says: sup |log p(x)/p(x - d)| over changes d up to ``change``."""
-    return setting.law.pure_epsilon(setting.parameters, change)
-
-
 def default_sensitivity(profile: Profile) -> tuple[float, str]:
-    """The largest change of a reading, and where that comes from.
+    """Return the largest change of a reading, and the source of this figure.
 
-    The policies' bounds, where both are given, are public. Otherwise it is the range of the readings themselves (to
-    the width of a logarithmic bin, 0 included where there are zeros): that is a statement about private data and
-    bounds nobody's next reading.
+    If both bounds of the policies are given, it follows from them, and they are public. Otherwise it is the range of
+    the readings themselves, to the width of a logarithmic bin; 0 is included if there are zeros. That range is a
+    statement about private data, and does not bound anybody's next reading.
     """
     policies = profile.about.get("policies")
     bounds = policies if isinstance(policies, Mapping) else {}  # "mixed" where profiles of several were added
@@ -159,31 +175,45 @@ def default_sensitivity(profile: Profile) -> tuple[float, str]:
         ends.append(0.0)
     width = max(ends) - min(ends)
     if not width:
-        raise OptionError("the profile holds zeros only, so no change can be read from it: give a sensitivity")
+        raise OptionError(
+            "the profile holds zeros only, so no change can be read from it: give a sensitivity",
+            kind="zeros",
+            field="sensitivity",
+        )
     width = float(upwards(width, 4))  # as it is printed
     return width, "the range of the readings themselves, which is not a published bound: give one where there is one"
 
 
 def _change(setting: PrivacySetting, sensitivity: float | None) -> float:
-    """The largest change that reaches the noise."""
+    """Return the largest change that reaches the noise."""
     width = setting.law.width(setting.parameters)
     change = width if sensitivity is None else min(sensitivity, width)
     if not 0 < change < math.inf:
         given = "no sensitivity is given" if change == math.inf else f"the sensitivity is {number_text(change)}"
-        raise OptionError(f"{setting}: {given}; say how far a reading may change, above 0, in the readings' unit")
+        raise OptionError(
+            f"{setting}: {given}; say how far a reading may change, above 0, in the readings' unit",
+            kind="range",
+            field="sensitivity",
+        )
     return change
 
 
 def _count(reports: int) -> int:
     if int(reports) != reports or reports < 1:
-        raise OptionError(f"{reports} reports cannot be composed: give a whole number from 1 on")
+        raise OptionError(
+            f"{reports} reports cannot be composed: give a whole number from 1 on", kind="range", field="reports"
+        )
     if reports > MOST_REPORTS:
-        raise OptionError(f"{reports:,} reports are more than are added up: give {MOST_REPORTS:,} at the most")
+        raise OptionError(
+            f"{reports:,} reports are more than are added up: give {MOST_REPORTS:,} at the most",
+            kind="many",
+            field="reports",
+        )
     return int(reports)
 
 
 def _unprotected(setting: PrivacySetting) -> str | None:
-    """Why no bound but 1 holds, or None where the noise has a law to compute one from."""
+    """Return the reason why only the bound 1 holds, or None if the noise has a law to compute one from."""
     if setting.kind == "relative":
         return "noise in proportion to the reading leaves a reading of 0 as it is"
     if setting.law.deterministic:
@@ -198,60 +228,60 @@ def _unprotected(setting: PrivacySetting) -> str | None:
 
 
 def _contradicted(setting: PrivacySetting) -> str | None:
-    """What a plug-in's own draws say against the law that figures would be computed from; nothing: None.
+    """Return how a plug-in's own draws contradict the law that figures would be computed from, or None.
 
-    That law is symmetric, of the stated cdf, and without atoms but at 0. The three are tested on `DRAWS` draws by the
-    inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, and by counting repeats: a right plug-in fails once in 1e8.
+    That law is symmetric, has the stated cdf, and has atoms at 0 only. The three are tested on `DRAWS` draws, by
+    the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart and by counting repeated values. A correct plug-in fails
+    with probability 1e-8.
     """
-    parameters = np.array(setting.parameters)
-    psi = np.sort(np.asarray(setting.law.sample(parameters, DRAWS, stream(SEED, "guarantees.draws")), np.float64))
+    psi = np.sort(np.asarray(setting.sample(DRAWS, stream(SEED, "guarantees.draws")), np.float64))
     size = np.sort(np.abs(psi))
     below, mirrored = (np.searchsorted(each, psi, side="right") for each in (psi, -psi[::-1]))
     share = np.searchsorted(size, size, side="right") / DRAWS
     slack = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
     if np.abs(below - mirrored).max() > 2 * slack * DRAWS:
         return f"draws of {setting.mechanism} are not symmetric around 0, and figures hold for symmetric noise alone"
-    if np.abs(setting.law.cdf(parameters[None], size)[0] - share).max() > slack + 1 / DRAWS:
+    if np.abs(setting.cdf(size) - share).max() > slack + 1 / DRAWS:
         return f"draws of {setting.mechanism} do not follow the cdf that it states"
     if np.count_nonzero(np.diff(size[size > 0]) == 0) > REPEATS:
         return f"draws of {setting.mechanism} repeat, and figures hold for noise without lattice alone"
     return None
 
 
-def _every_change(setting: PrivacySetting, change: float, largest: float, step: float | None) -> list[Cells]:
-    """Cells of the sizes of the change to look at; none where a table has more than can be looked at."""
+def _every_change(setting: PrivacySetting, change: float, largest: float, step: float | None) -> list[LossCells]:
+    """Return the loss for each size of the change that matters; empty if a table has too many of them."""
     if step is not None:
         found = _every_step(setting, step, lattice_steps(change, step), largest)
         if found:
             return found
     if setting.law.falling:
-        return [cells(setting, change, largest)]
+        return [loss_cells(setting, change, largest)]
     if change >= 2 * reach_of(setting):
-        return [cells(setting, change, largest)]  # no report of one reading can come from the other: nothing is worse
+        return [loss_cells(setting, change, largest)]  # the readings share no possible report: nothing is worse
     sizes = critical_changes(setting, change)
     if sizes is not None:
-        return [cells(setting, size, largest) for size in sizes] if len(sizes) <= MOST_CHANGES else []
+        return [loss_cells(setting, size, largest) for size in sizes] if len(sizes) <= MOST_CHANGES else []
     return _searched(setting, change, largest)
 
 
-def _every_step(setting: PrivacySetting, step: float, steps: int, largest: float) -> list[Cells]:
-    """Cells of all changes up to so many steps that matter; none where the lattice is too fine to sum over."""
+def _every_step(setting: PrivacySetting, step: float, steps: int, largest: float) -> list[LossCells]:
+    """Return the loss for each change up to ``steps`` that matters; empty if the lattice is too fine to sum over."""
     if setting.law.falling:
-        one = lattice_cells(setting, step, steps, largest)
+        one = lattice_loss_cells(setting, step, steps, largest)
         return [] if one is None else [one]
     masses = rounded_masses(setting, step)
     if masses is not None and steps >= len(masses):
-        return [points(masses, len(masses), largest)]  # no report can come from both: nothing is worse
+        return [points(masses, len(masses), largest)]  # the readings share no possible report: nothing is worse
     if masses is None or len(masses) * steps > MOST_SUMS:
         return []
     return [points(masses, apart, largest) for apart in range(1, steps + 1)]
 
 
-def _searched(setting: PrivacySetting, change: float, largest: float) -> list[Cells]:
-    """Cells at fixed shares of the noise's reach up to ``change``, at ``change``, and closer around the worst."""
+def _searched(setting: PrivacySetting, change: float, largest: float) -> list[LossCells]:
+    """Return the loss at fixed shares of the noise's reach up to ``change``, at ``change``, and around the worst."""
     reach = reach_of(setting)
     shares = np.append(np.arange(1, 2 * CHANGES + 1) / CHANGES, NEAR_OVERLAP)
-    found = {size: cells(setting, size, largest) for size in {*(shares * reach)[shares * reach < change], change}}
+    found = {size: loss_cells(setting, size, largest) for size in {*(shares * reach)[shares * reach < change], change}}
     deltas = {size: [one.delta(value) for value in EPSILONS] for size, one in found.items()}
     for _ in range(HALVINGS):
         sizes = sorted(found)
@@ -260,7 +290,7 @@ def _searched(setting: PrivacySetting, change: float, largest: float) -> list[Ce
             (sizes[low] + sizes[low + 1]) / 2 for at in worst for low in (at - 1, at) if 0 <= low < len(sizes) - 1
         }
         for size in around - found.keys():
-            found[size] = cells(setting, size, largest)
+            found[size] = loss_cells(setting, size, largest)
             deltas[size] = [found[size].delta(value) for value in EPSILONS]
     return list(found.values())
 

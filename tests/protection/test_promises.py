@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask.protection.guarantees.units import odds, odds_by_readings, per_unit, promise, times, trade_off
+from halfmask.protection.guarantees.promises import TOLD, odds, per_unit, promise, times, trade_off
 
 LAPLACE, GAUSSIAN, UNIFORM = (PrivacySetting.parse(text) for text in ("laplace:2", "gaussian:4", "uniform:3"))
 
@@ -68,8 +68,7 @@ def test_a_promise_names_change_window_and_delta() -> None:
 
 
 def test_a_value_that_lasts_is_told_again_and_again() -> None:
-    told = odds_by_readings(guarantee(LAPLACE, 1.0, ()))
-    assert list(told) == [1, 2, 4, 8, 16, 48]
+    told = {count: odds(guarantee(LAPLACE, 1.0, ()), count) for count in TOLD}
     assert list(told.values()) == sorted(told.values())
     assert told[48] > 0.9 > told[1]
 

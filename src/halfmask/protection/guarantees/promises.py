@@ -1,12 +1,12 @@
-"""What a guarantee protects, said rightly: the unit (one reading, a window, a day), its epsilon, change and delta.
+"""A guarantee in figures that people can use: epsilon with its readings, change and delta, and the best odds.
 
-An attacker who knows everything but which of two values the readings of a unit have, and gives both the same chance,
-guesses right with probability (1 + delta(0))/2 at the most: the best odds. They follow from the trade-off curve of the
-two kinds of error (f-DP), which `trade_off` gives as far as known deltas prove it.
+Consider an attacker who knows everything except which of two values the readings have, and to whom both are equally
+likely. The attacker guesses right with probability at most (1 + delta(0))/2: the best odds. They follow from the
+trade-off between the two kinds of error (f-DP), which `trade_off` bounds from the known deltas.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.plain import Count, Share, Size
 from halfmask.protection.guarantees.guarantee import Guarantee
-from halfmask.protection.guarantees.lattice import rounded_up
+from halfmask.protection.guarantees.lattice_noise import rounded_up
 from halfmask_device.decimals import number_text, upwards
 
 SMALL_DELTA = 1e-6
@@ -27,10 +27,12 @@ TOLD = (1, 2, 4, 8, 16, 48)
 
 @dataclass(frozen=True)
 class Promise:
-    """What reports of ``readings`` readings, each changed by up to ``change``, promise together.
+    """What reports of several readings promise together, if each reading may change by up to ``change``.
 
-    ``epsilon`` is None where no finite one is kept at ``delta``; ``odds`` is the chance of the best attacker's being
-    right, 1/2 where reports tell nothing. ``unit`` is the change's.
+    ``readings``  number of readings
+    ``change``    largest change of each reading, in ``unit``
+    ``epsilon``   the epsilon that is kept at ``delta``; None if no finite one is
+    ``odds``      probability that the best attacker guesses right; 1/2 if reports reveal nothing
     """
 
     readings: Count
@@ -51,22 +53,22 @@ class Promise:
         return f"a change of {number_text(self.change)} {self.unit}".strip()
 
     def named(self) -> str:
-        """Epsilon with all that it depends on."""
+        """Return epsilon with everything it depends on."""
         kept = "no finite epsilon" if self.epsilon is None else f"epsilon {upwards(self.epsilon, 2)}"
         return f"{kept} for {self.size} in {self.window}, delta {self.delta:g}"
 
     def words(self) -> str:
-        """The best odds, and the epsilon behind them."""
+        """Return a sentence with the best odds and the epsilon behind them."""
         known = "this reading" if self.readings == 1 else f"these {self.readings:,} readings"
         return f"an attacker who knows all but {known} guesses right {times(self.odds)} ({self.named()})"
 
     def derived(self) -> dict[str, str]:
-        """The words of its file."""
+        """Return the words that its file holds for other readers."""
         return {"window": self.window, "words": self.words()}
 
 
 def times(odds: float) -> str:
-    """Odds as people count, rounded up; never all where they are not quite."""
+    """Return odds as people count, rounded up; they never read as certain unless they are."""
     if odds >= 1:
         return "every time"
     of = 100
@@ -76,9 +78,9 @@ def times(odds: float) -> str:
 
 
 def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA) -> Promise:
-    """The promise of a guarantee for that many readings.
+    """Return what a guarantee promises for this number of readings.
 
-    One reading under noise with a pure epsilon: that, at delta 0. Everything else at ``delta``.
+    For one reading and noise with a pure epsilon it is that epsilon, at delta 0. Everything else is at ``delta``.
     """
     pure = readings == 1 and found.epsilon is not None
     epsilon = found.epsilon if pure else found.epsilon_at(delta, readings)
@@ -86,23 +88,18 @@ def promise(found: Guarantee, readings: int = 1, delta: float = SMALL_DELTA) -> 
 
 
 def odds(found: Guarantee, readings: int = 1) -> float:
-    """(1 + delta(0))/2."""
+    """Return (1 + delta(0))/2."""
     if found.losses is None:
         return 1.0
     at_zero = found.delta[0.0] if readings == 1 else found.losses.composed(readings).delta(0.0)
     return (1 + at_zero) / 2
 
 
-def odds_by_readings(found: Guarantee, readings: Iterable[int] = TOLD) -> dict[int, float]:
-    """Best odds where a value lasts k readings: one secret that is told k times."""
-    return {count: odds(found, count) for count in readings}
-
-
 def per_unit(setting: PrivacySetting, step: float | None = None) -> float | None:
-    """Epsilon per unit of the readings, where it grows evenly with the change (metric privacy): 1/b for Laplace.
+    """Return epsilon per unit of the readings (metric privacy), such as 1/b for Laplace noise.
 
-    On a lattice a change of one unit is rounded up to whole steps, as every change is. None where the noise has no pure
-    epsilon, or one that rises in stairs.
+    It is None unless the noise has a pure epsilon that is proportional to the change. On a lattice a change of one unit
+    is rounded up to whole steps, as every change is.
     """
     law, parameters = setting.noise.law, setting.noise.parameters
     if setting.noise.kind != "additive" or law.epsilon_width(parameters) is not None:
@@ -111,16 +108,25 @@ def per_unit(setting: PrivacySetting, step: float | None = None) -> float | None
 
 
 def trade_off(epsilons: Sequence[float], deltas: Sequence[float], alpha: FloatArray) -> FloatArray:
-    """The least share of the second kind of error (missing the change) beside ``alpha`` of the first (a false alarm).
+    """Return the least share of missed changes of an attacker with a share ``alpha`` of false alarms.
 
     f(alpha) = max over the known epsilons of 1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha), and 0
-    (Dong, Roth and Su): no attacker errs less, and with more epsilons the bound only rises.
+    (Dong, Roth and Su). It is a lower bound, which rises with every further epsilon.
     """
     factor, left = np.exp(np.array(epsilons))[:, None], 1 - np.array(deltas)[:, None]
     steep, flat = left - factor * alpha, (left - alpha) / factor
     return np.asarray(np.maximum(np.maximum(steep.max(axis=0), flat.max(axis=0)), 0.0))
 
 
-def all_promises(found: Guarantee, windows: Mapping[str, int], delta: float = SMALL_DELTA) -> dict[str, Promise]:
-    """A promise for each named window."""
-    return {name: promise(found, readings, delta) for name, readings in windows.items()}
+def guarantee_lines(found: Guarantee, readings: Sequence[int]) -> list[str]:
+    """Return a sentence with the best odds for each number of readings; none if nothing is promised."""
+    return [] if found.losses is None else [promise(found, count).words() for count in readings]
+
+
+def guarantee_rows(found: Guarantee) -> list[list[str]]:
+    """Return delta(epsilon) of one report and of many as a table, headings first."""
+    heads = ["inf" if value == math.inf else f"{value:g}" for value in found.delta]
+    every = [("1 report", found.delta), *((f"{count:,} reports", deltas) for count, deltas in found.composed.items())]
+    return [["delta at epsilon", *heads]] + [
+        [name, *(upwards(value) for value in deltas.values())] for name, deltas in every
+    ]
