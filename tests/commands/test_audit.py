@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.commands._output import print_rows
+from halfmask.commands._printing import print_rows
 from halfmask.figures.results_folder import read_inputs
 from halfmask.menus.menu import read_menu, write_menu
 from halfmask.pages.report import page_of

@@ -15,7 +15,7 @@ import pytest
 
 from halfmask import __version__
 from halfmask.commands._app import app
-from halfmask.commands._output import print_rows
+from halfmask.commands._printing import print_rows
 from tests.commands.program import PROGRAM, halfmask, process
 from tests.profiles.oracle import expected_profile
 from tests.profiles.panels import HALF_HOUR, awkward, table

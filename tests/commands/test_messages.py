@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.commands._phrases import exit_code, options, phrase
+from halfmask.commands._spelling import options, phrase
 from halfmask.errors import ColumnError, FileFormatError, OptionError, RunError
 from halfmask_device.errors import OPTION
 from tests.commands.program import refused
@@ -88,7 +88,6 @@ def test_an_error_says_what_where_and_what_next_to_programs_too() -> None:
     assert str(error) == "`omega` 3 is not below 1: lower `omega` or `bins`"
     assert OptionError("it is -1", field="sensitivity").fields == ("sensitivity",)
     assert len({kind.code for kind in (OptionError, ColumnError, FileFormatError, RunError)}) == 4
-    assert (exit_code(error), exit_code(RunError("no disk"))) == (2, 1)
 
 
 def test_the_program_says_it_in_its_own_spelling(tmp_path: Path) -> None:

@@ -122,5 +122,5 @@ def test_a_method_is_analytic_or_direct_and_an_engine_is_duckdb_or_spark() -> No
     assert now.command_line() == NEW
     assert parsed(NEW) == now
     shown = program("evaluate", "--help").stdout
-    (engine,) = [line for line in shown.splitlines() if "--engine" in line and "runs" in line]
+    (engine,) = [line for line in shown.splitlines() if "--engine" in line and "│" in line]
     assert "analytic" not in engine

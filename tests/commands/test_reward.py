@@ -17,6 +17,7 @@ from halfmask.rewards.market import Isoline
 from halfmask.rewards.reward_schedule import bound_told, honesty_told
 from tests.choice.cases import homes, menu
 from tests.commands.program import halfmask as run
+from tests.refusals import refused
 
 MODEL = ChoiceModel(-1.0, 3.0, 0.8)
 
@@ -141,20 +142,25 @@ def test_a_total_within_a_share_is_what_the_mix_of_those_who_take_part_gives(fol
 
 def test_a_bad_table_of_choices_is_refused_with_its_row(tmp_path: Path) -> None:
     bad = tmp_path / "bad.csv"
-    for cells, told in (
-        ("0.1,x,1", "row 3, column reward: 'x'"),
-        ("nan,1,1", "row 3, column privacy: 'nan'"),
-        ("0.1,inf,1", "row 3, column reward: 'inf'"),
-        ("80,1,1", "row 3, column privacy: 80 is no score"),
-        ("0.1,-2,1", "row 3, column reward: -2 is below 0"),
-        ("0.1,2,yes", "row 3, column chosen: 'yes'"),
+    for cells, column in (
+        ("0.1,x,1", "reward"),
+        ("nan,1,1", "privacy"),
+        ("0.1,inf,1", "reward"),
+        ("80,1,1", "privacy"),
+        ("0.1,-2,1", "reward"),
+        ("0.1,2,yes", "chosen"),
     ):
         bad.write_text(f"producer,occasion,setting,privacy,reward,chosen\np,1,B,0.2,1,0\np,1,A,{cells}\n")
-        with pytest.raises(SourceError, match=told):
+        with refused("source.number", column, place=f"{bad}, row 3"):
             halfmask.reward_fit(bad)
     bad.write_text("producer,setting\np,A\n")
-    with pytest.raises(SourceError, match="no column occasion"):
+    with refused("source.column", "occasion", place=str(bad)):
         halfmask.reward_fit(bad)
+    for rows in ("p,1,B,0.2,1,0\np,1,B,0.2,1,0\n", "p,1,B,0.2,1,1\np,1,A,0.2,1,1\n", "p,1,B,0.2,1,0\np,1,A,0.2,1\n"):
+        bad.write_text(f"producer,occasion,setting,privacy,reward,chosen\n{rows}")
+        with pytest.raises(SourceError) as caught:
+            halfmask.reward_fit(bad)
+        assert caught.value.place == f"{bad}, row 3"
 
 
 def test_an_auction_writes_what_each_is_paid(folder: Path, tmp_path: Path) -> None:
@@ -188,10 +194,10 @@ def test_an_auction_writes_what_each_is_paid(folder: Path, tmp_path: Path) -> No
 def test_bids_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
     bids = tmp_path / "bids.csv"
     bids.write_text("producer,cost\np1,1\np2,2\np1,3\n")
-    with pytest.raises(SourceError, match="row 4: producer p1 bids a second time"):
+    with refused("source", place=f"{bids}, row 4"):
         halfmask.auction(bids, budget=3.0)
     bids.write_text("producer,cost\n,1\np2,2\n")
-    with pytest.raises(SourceError, match="row 2: the producer has no name"):
+    with refused("source", place=f"{bids}, row 2"):
         halfmask.auction(bids, budget=3.0)
     bids.write_text("producer," + ",".join(menu().ids) + "\n" + "p1" + ",1" * len(menu().ids) + "\n")
     with pytest.raises(OptionError, match="not asked is no number above 0"):

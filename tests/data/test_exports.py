@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from halfmask.commands._phrases import phrase
+from halfmask.commands._spelling import phrase
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel

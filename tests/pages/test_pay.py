@@ -92,8 +92,8 @@ def test_the_report_shows_it_and_says_how_to_repeat_it(inputs: ResultsFolder) ->
     page = page_of(inputs, all_drawn(drawn))
     assert '<section id="pay"' in page
     assert 'id="figure-pay"' in page
-    command = "halfmask reward demo/menu.json --profile demo/homes.profile --model demo/model.json --budget 3000"
-    assert command in page
+    options = "-o demo/schedule.json --profile demo/homes.profile --model demo/model.json --budget 3000"
+    assert f"halfmask reward demo/menu.json {options}" in page
     without = page_of(replace(inputs, schedule=None), [])
     assert 'id="pay"' not in without
     assert "halfmask reward" not in without

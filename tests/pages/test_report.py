@@ -251,7 +251,7 @@ def test_the_commands_carry_what_the_files_say(folder: Path) -> None:
         "halfmask mix demo/homes.profile demo/menu.json -o demo/mix.parquet --step 0.5 --repeats 2"
     )
     assert inputs.command("card").startswith(
-        "halfmask audit demo/menu.json --profile demo/homes.profile -o demo/card.json"
+        "halfmask audit demo/menu.json -o demo/card.json --profile demo/homes.profile"
     )
     assert not any(str(folder.parent) in inputs.command(part) for part in PARTS)
 

@@ -17,7 +17,7 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
-    cast,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -26,7 +26,7 @@ from typing import (
 
 from cyclopts import Parameter
 
-from halfmask.commands._outputs import has_a_place, is_not_read, meant
+from halfmask.commands._files import is_not_read, is_writable, meant
 from halfmask.extras import naming_extras
 
 if TYPE_CHECKING:
@@ -47,45 +47,52 @@ if TYPE_CHECKING:
     AnyBallots = Sequence[Sequence[str]] | Path | str
     Numbers = Mapping[str, float] | str
     Sizes = Sequence[int | str] | str
-else:  # what the command line gives: in Python, the object in hand does as well
+else:  # the types of the command line; Python also takes the object itself
     AnyPath = AnyProfile = AnyStudy = AnyMenu = AnyTable = AnyBallots = Path
     AnySource = AnyWeights = Numbers = Sizes = str
     AnySettings = tuple[str, ...]
 
-Flag = Annotated[bool, Parameter(negative="")]
-Output = Annotated[AnyPath | None, Parameter(name=["--output", "-o"], required=True)]
-"""A file to write; the command line demands it, Python gives the result in any case."""
-OutputIfAny = Annotated[AnyPath | None, Parameter(name=["--output", "-o"])]
-
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:
-    """A whole number as it is written: 48.5 would be rounded without this."""
+    """Return a whole number as it is written; without this, 48.5 would be rounded."""
     try:
         return int(tokens[0].value)
     except ValueError as error:
         raise ValueError(f"'{tokens[0].value}' is not a whole number") from error
 
 
+Flag = Annotated[bool, Parameter(negative="")]
 Whole = Annotated[int, Parameter(converter=_whole)]
 WholeIfAny = Annotated[int | None, Parameter(converter=_whole)]
+Several = Parameter(negative="", show_default=False)
+"""Marks an option that may be given several times."""
+InPython = Parameter(parse=False, show=False)
+"""Marks a field that is not an option of the command line."""
+Counter = Annotated[Callable[[int], None] | None, InPython]
+"""A callback that receives how many more were done."""
+Progress = Annotated[Callable[[int, int], None] | None, InPython]
+"""A callback that receives ``(done, all)``."""
+Teller = Annotated[Callable[[str], None] | None, InPython]
+"""A callback that receives notes for the user."""
 
-_HIDDEN = Parameter(parse=False, show=False)
-Counter = Annotated[Callable[[int], None] | None, _HIDDEN]
-"""A field of this type hears how many more were done; it is no option of the command line."""
-Progress = Annotated[Callable[[int, int], None] | None, _HIDDEN]
-"""A field of this type hears ``(done, all)``; it is no option of the command line."""
-Teller = Annotated[Callable[[str], None] | None, _HIDDEN]
-"""A field of this type hears notes; it is no option of the command line."""
+SOURCES = ("panel", "readings", "model")
+"""Fields that name readings."""
+READ = ("source", "db", "lake", *SOURCES)
+"""Fields that name what is read, of whatever type: paths, patterns, folders, addresses."""
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Base of every command's options. The class stands in the module of its command.
+    """Base of every command's options; each subclass is a frozen dataclass.
 
-    Fields that are keyword-only are options of the command line, the others its arguments. ``positional`` names the
-    fields that Python takes by position: the arguments and then the output, unless a command says otherwise.
-    ``unrecorded`` names those that do not change the result: where and how fast it is made. ``outputs`` names the files
-    that are written, ``rewritten`` those that are read and may be written over.
+    A field is an option of the command line; a field with ``kw_only=False`` is an argument. The class docstring
+    describes every field under "Parameters". Base classes hold the options that several commands share.
+
+    ``positional``  fields that Python takes by position; by default the arguments, then the output
+    ``unrecorded``  fields that do not change the result: where and how fast it is made
+    ``outputs``     fields that name files to write
+    ``rewritten``   fields that name files which are read and may be overwritten
     """
 
     positional: ClassVar[tuple[str, ...]] = ()
@@ -93,31 +100,60 @@ class Options:
     outputs: ClassVar[tuple[str, ...]] = ("output",)
     rewritten: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        """Make the subclass a dataclass: arguments, output, its own options, those of base classes, in this order."""
+        Parameter(name="*")(dataclasses.dataclass(frozen=True, kw_only=True)(cls))
+        own = inspect.get_annotations(cls)
+
+        def place(named: tuple[str, dataclasses.Field[Any]]) -> tuple[bool, bool, bool]:
+            return named[1].kw_only is True, named[0] != "output", named[0] not in own
+
+        cls.__dataclass_fields__ = dict(sorted(cls.__dataclass_fields__.items(), key=place))
+
+    @classmethod
+    def _fields(cls) -> list[tuple[dataclasses.Field[Any], Any, Parameter]]:
+        """Return each field with its type and with how the command line spells it."""
+        hints = get_type_hints(cls, include_extras=True)
+        return [(each, hints[each.name], _parameter(hints[each.name])) for each in dataclasses.fields(cls)]
+
     @classmethod
     def in_order(cls) -> tuple[str, ...]:
-        """The fields that Python takes by position."""
-        fields = dataclasses.fields(cls)
-        return cls.positional or tuple(each.name for each in fields if not each.kw_only or each.name == "output")
+        """Return the fields that Python takes by position."""
+        fields = [field for field, *_ in cls._fields()]
+        arguments = [field.name for field in fields if not field.kw_only]
+        return cls.positional or (*arguments, *(field.name for field in fields if field.name == "output"))
 
     @classmethod
     def command(cls) -> str:
-        """The command's name."""
+        """Return the command's name, which is that of the module."""
         return cls.__module__.rpartition(".")[2].replace("_", " ")
 
     def check(self) -> None:
-        """Refuse a file that could not be written, or that is read, before the work for it is done."""
-        for name in self.outputs:
-            output = getattr(self, name, None)
-            if output is not None:
-                has_a_place(Path(output))
-                is_not_read(Path(output), self.read_files())
+        """Check the options, before any work: refuse a file that is read or cannot be written."""
+        for path in self.written():
+            is_writable(path)
+            is_not_read(path, self.read_files())
+        self.check_together()
+
+    def check_together(self) -> None:
+        """Refuse options that do not go with each other."""
+
+    def written(self) -> list[Path]:
+        """Return the files that the command writes."""
+        named = (getattr(self, name, None) for name in self.outputs)
+        return [Path(each) for each in named if isinstance(each, str | os.PathLike)]
+
+    def keep(self, made: Any) -> None:
+        """Write the result to the files that are named for it."""
+        if hasattr(made, "write"):
+            for path in self.written():
+                made.write(path)
 
     def read_files(self) -> Iterator[Path]:
-        """The files that the command reads, as far as its options name them."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value, hint = getattr(self, field.name), hints[field.name]
-            named = field.name in READ or Path in (hint, *get_args(hint))
+        """Yield the files that the command reads, as far as its options name them."""
+        for field, hint, _ in self._fields():
+            value = getattr(self, field.name)
+            named = field.name in READ or Path in _types(hint)
             if named and field.name not in (*self.outputs, *self.rewritten) and isinstance(value, str | os.PathLike):
                 yield from meant(os.fspath(value), folders=field.name in READ)
 
@@ -126,126 +162,115 @@ class Options:
         module = type(self).__module__
         return getattr(import_module(module), module.rpartition(".")[2])(self)
 
-    def asked(self) -> dict[str, Any]:
-        """What was asked for beyond the defaults, as plain values: results keep it, so that they can be repeated.
+    def _given(self) -> list[tuple[dataclasses.Field[Any], Any, Any, Parameter]]:
+        """Return the fields that differ from their defaults, with value, type and spelling."""
+        all_of = ((field, getattr(self, field.name), hint, spelling) for field, hint, spelling in self._fields())
+        return [
+            each
+            for each in all_of
+            if each[3].parse is not False and each[1] is not None and not _same(each[1], each[0].default)
+        ]
 
-        Files are left to whoever repeats it, readings are named without their folders.
+    def asked(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, as plain values: results keep them to be repeated.
+
+        Files are left out, because whoever repeats the command names them. Readings are named without their folders.
         """
-        hints, found = get_type_hints(type(self), include_extras=True), {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            skipped = not field.kw_only or field.name in ("output", *self.unrecorded)
-            if skipped or _parameter(hints[field.name]).parse is False or value is None or value == field.default:
-                continue
-            found[field.name] = _plain(value, field.name, hints[field.name])
-        return found
+        return {
+            field.name: _plain(value, field.name, hint)
+            for field, value, hint, _ in self._given()
+            if field.kw_only and field.name not in ("output", *self.unrecorded)
+        }
 
     @classmethod
     def again(cls, asked: Mapping[str, Any], *arguments: Any, **files: Any) -> Self:
-        """The options that asked for a result, with the files of now; what this version does not know is left out."""
-        known = {field.name: field for field in dataclasses.fields(cls)}
+        """Return the options that gave a result, with other files; options unknown to this version are left out."""
         kept = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
-        given = {name: files.get(name, value) for name, value in kept.items() if name in known}
+        known = {field.name for field, *_ in cls._fields()} & kept.keys()
+        given = {name: kept[name] if kept[name] is None else files.get(name, kept[name]) for name in sorted(known)}
         return cls(*arguments, **given, **{name: files[name] for name in ("output",) if name in files})
 
     def command_line(self) -> str:
-        """The command that does the same, ready to paste; what differs from the defaults is written out.
+        """Return the command that does the same, ready to paste, without the options at their defaults.
 
-        An object in hand has no name there: its place is taken by the field's name in capitals.
+        An object has no name on the command line, so the name of its field in capitals stands for it.
         """
-        return shlex.join(["halfmask", *self.command().split(), *self.words()])
-
-    def words(self) -> list[str]:
-        """The arguments and options of the command line."""
-        hints, first, then = get_type_hints(type(self), include_extras=True), [], []
-        for field in dataclasses.fields(self):
-            value, parameter = getattr(self, field.name), _parameter(hints[field.name])
-            if parameter.parse is False or value is None or value == field.default:
-                continue
+        first, then = list[str](), list[str]()
+        for field, value, hint, spelling in self._given():
+            option = _option(spelling, field.name)
             if not field.kw_only:
                 first.append(_spelled(value, field.name))
-                continue
-            option = _option(parameter, field.name)
-            if isinstance(value, bool):
+            elif isinstance(value, bool):
                 then.append(option if value else f"--no-{option.removeprefix('--')}")
-                continue
-            several = (
-                not isinstance(value, str | Mapping) and isinstance(value, Iterable) and _repeats(hints[field.name])
-            )
-            for each in value if several else [value]:
-                word = _spelled(each, field.name)
-                then += [f"{option}={word}"] if word.startswith("-") else [option, word]
-        return [*first, *then]
+            else:
+                for each in value if _several(value, hint) else [value]:
+                    word = _spelled(each, field.name)
+                    then += [f"{option}={word}"] if word.startswith("-") else [option, word]
+        return shlex.join(["halfmask", *self.command().split(), *first, *then])
 
 
-class Readable(Protocol):
-    """A result that has a file."""
-
-    @classmethod
-    def read(cls, path: "Path | str", /) -> Self: ...
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; an array or a frame never is."""
+    return value is default or (isinstance(value, str | int | float | tuple | Path) and bool(value == default))
 
 
-Result = TypeVar("Result", bound=Readable)
-
-
-def held(kind: type[Result], given: "Result | Path | str") -> Result:
-    """The result in hand, or the one in a file."""
-    return given if isinstance(given, kind) else kind.read(cast("Path | str", given))
+def _types(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a field may have."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return (hint, *get_args(hint))
 
 
 def _parameter(hint: Any) -> Parameter:
-    """How a field is spelled on the command line."""
+    """Return how a field is spelled on the command line."""
     given = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((each for each in given if isinstance(each, Parameter)), Parameter())
 
 
 def _option(parameter: Parameter, name: str) -> str:
-    """The short spelling of an output, the first of any other."""
+    """Return the short spelling of an output, and the first spelling of any other option."""
     spelled = [parameter.name] if isinstance(parameter.name, str) else list(parameter.name or [])
     return "-o" if "-o" in spelled else spelled[0] if spelled else f"--{name.replace('_', '-')}"
 
 
-def _repeats(hint: Any) -> bool:
-    """Whether an option may be given several times."""
-    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    return get_origin(hint) in (tuple, list)
-
-
-SOURCES = ("panel", "readings", "model")
-"""Fields that name readings."""
-READ = ("source", "db", "lake", *SOURCES)
-"""Fields that name what is read, of whatever type: paths, patterns, folders, addresses."""
+def _several(value: Any, hint: Any) -> bool:
+    """Whether a value stands for an option that is given several times."""
+    return (
+        get_origin(_types(hint)[0]) in (tuple, list)
+        and isinstance(value, Iterable)
+        and not isinstance(value, str | Mapping | os.PathLike)
+    )
 
 
 def _plain(value: Any, name: str, hint: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     if name in SOURCES:
         return Path(value).name if isinstance(value, str | Path) and "://" not in str(value) else name.upper()
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
         return dict(value)
-    if not isinstance(value, str | os.PathLike) and isinstance(value, Iterable) and _repeats(hint):
+    if _several(value, hint):
         return [_spelled(each, name) for each in value]
     return name.upper() if isinstance(value, os.PathLike) else _spelled(value, name)
 
 
 def _spelled(value: Any, name: str) -> str:
+    """Return a value as it is typed."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={number!r}" for key, number in value.items())
     if isinstance(value, list | tuple):
         return ",".join(_spelled(each, name) for each in value)
-    if isinstance(value, float):
-        return repr(value)
-    ours = type(value).__module__.startswith("halfmask.") and "__str__" in vars(type(value))
-    if isinstance(value, str | int | os.PathLike) or ours:
-        return str(value)
-    return name.upper()
+    ours = type(value).__module__.startswith("halfmask") and any(
+        "__str__" in vars(each) for each in type(value).__mro__[:-1]
+    )
+    return str(value) if isinstance(value, str | int | float | os.PathLike) or ours else name.upper()
 
 
 P = ParamSpec("P")
 O_contra = TypeVar("O_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
+Given = TypeVar("Given", bound=Options)
+R = TypeVar("R")
 
 
 class Command(Protocol[O_contra, P, R_co]):
@@ -257,12 +282,11 @@ class Command(Protocol[O_contra, P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-Given = TypeVar("Given", bound=Options)
-R = TypeVar("R")
+def command(make: Callable[P, Given], *, group: str) -> Callable[[Callable[[Given], R]], Command[Given, P, R]]:
+    """Make a function of an options object callable with that object's arguments, and let it write its result.
 
-
-def command(make: Callable[P, Given]) -> Callable[[Callable[[Given], R]], Command[Given, P, R]]:
-    """Make a function of an options object callable with that object's arguments as well."""
+    ``group`` is the command's place in the list of commands.
+    """
 
     def decorate(run: Callable[[Given], R]) -> Command[Given, P, R]:
         signature = _signature(make, run)  # type: ignore[arg-type]
@@ -275,18 +299,22 @@ def command(make: Callable[P, Given]) -> Callable[[Callable[[Given], R]], Comman
                 options = make(**signature.bind(*args, **kwargs).arguments)  # type: ignore[call-arg]
             with naming_extras():
                 options.check()
-                return run(options)
+                made = run(options)
+                options.keep(made)
+                return made
 
-        called.__signature__ = signature  # type: ignore[attr-defined]
-        fields = inspect.cleandoc(make.__doc__ or "").partition("\n")[2]
-        called.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n{fields}"
+        documented = [inspect.cleandoc(each.__doc__ or "").partition("\n")[2] for each in make.__mro__[:-2]]  # type: ignore[attr-defined]
+        parts = [part.partition("----------\n")[2].strip() for part in documented]
+        parameters = "\n".join(["Parameters", "----------", *filter(None, parts)])
+        called.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\n{parameters}"
+        vars(called).update(__signature__=signature, group=group)
         return called
 
     return decorate
 
 
 def _signature(make: type[Options], run: Callable[..., Any]) -> inspect.Signature:
-    """The fields of the options as arguments: first those by position, then the others by name."""
+    """Return the fields of the options as arguments: first those by position, then the others by name."""
     of, first = inspect.signature(make), make.in_order()
     by_position = [of.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
     needed = max((place for place, each in enumerate(by_position) if each.default is each.empty), default=-1)

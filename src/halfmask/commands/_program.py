@@ -8,8 +8,8 @@ from itertools import pairwise
 from cyclopts import CycloptsError
 
 from halfmask.commands._app import app
-from halfmask.commands._phrases import exit_code, options, phrase
-from halfmask.errors import HalfmaskError
+from halfmask.commands._spelling import options, phrase
+from halfmask.errors import HalfmaskError, InputError
 from halfmask.extras import naming_extras
 
 __all__ = ["app", "main"]
@@ -32,7 +32,7 @@ def main() -> None:
         with naming_extras():
             app(sys.argv[1:], exit_on_error=False, print_error=False)
     except HalfmaskError as error:
-        _fail(phrase(str(error), _command()), exit_code(error))
+        _fail(phrase(str(error), _command()), 2 if isinstance(error, InputError) else 1)
     except CycloptsError as error:
         _fail(f"{error} ({_way_out(str(error))})", 2)
     except KeyboardInterrupt:

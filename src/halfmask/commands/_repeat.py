@@ -19,57 +19,53 @@ if TYPE_CHECKING:
 
 
 def command_of(inputs: "ResultsFolder", part: str) -> str:
-    """The command line that makes a part of the folder again, or for the first time."""
-    return _options(inputs, part).command_line()
-
-
-def _options(inputs: "ResultsFolder", part: str) -> Options:
+    """Return the command line that makes a part of the folder again, or for the first time."""
     at = inputs.folder.resolve().name
-    profile = f"{at}/{inputs.name if inputs.profile else 'data'}.profile"
-    study, menu, mix, card = (f"{at}/{name}" for name in ("study.parquet", "menu.json", "mix.parquet", "card.json"))
-    panel = _source(inputs, at)
-    if part == "profile":
-        return ProfileOptions.again(_of_profile(inputs), panel, output=profile)
-    if part == "study":
-        return Evaluate.again(_of_study(inputs), profile, output=study, panel=panel)
-    if part == "menu":
-        return Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel)
-    if part == "offer":
-        made = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
-        return OfferOptions.again(made, profile, output=f"{at}/offer.json", study=study, panel=panel)
-    if part == "mix":
-        return MixOptions.again(
-            inputs.mix.about.get("asked", _of_mix(inputs.mix.about)) if inputs.mix else {}, profile, menu, output=mix
+    profile, study, menu, offer, schedule = (
+        f"{at}/{name}"
+        for name in (
+            f"{inputs.name if inputs.profile else 'data'}.profile", "study.parquet", "menu.json", "offer.json",
+            "schedule.json",
         )
-    if part in ("card", "offer_card"):
-        audited = inputs.card if part == "card" else inputs.offer_card
-        asked = {"profile": profile, **_of_card(audited, inputs.card)}
-        of = (menu, card) if part == "card" else (f"{at}/offer.json", f"{at}/offer-card.json")
-        return Audit.again(asked, of[0], output=of[1], profile=profile, panel=panel)
-    if part == "schedule":
-        return Reward.again(
-            {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}, f"{at}/{_menu_paid(inputs)}",
-            output=f"{at}/schedule.json", profile=profile,
-        )  # fmt: skip
-    return ReportOptions(at)
+    )  # fmt: skip
+    panel = _source(inputs, at)
+    offered = inputs.offer.provenance.get("asked", {}) if inputs.offer else {"study": study}
+    cards = {
+        name: {"profile": profile, **_of_card(card, inputs.card)}
+        for name, card in (("card", inputs.card), ("offer_card", inputs.offer_card))
+    }
+    rewarded = {"profile": profile, "model": "MODEL", **_of_schedule(inputs)}
+    paid = offer if inputs.offer is not None and inputs.paid is inputs.offer else menu
+    parts: dict[str, Options] = {
+        "profile": ProfileOptions.again(_of_profile(inputs), panel, output=profile),
+        "study": Evaluate.again(_of_study(inputs), profile, output=study, panel=panel),
+        "menu": Optimize.again(_of_menu(inputs), study, output=menu, profile=profile, panel=panel),
+        "offer": OfferOptions.again(offered, profile, output=offer, study=study, panel=panel),
+        "mix": MixOptions.again(_of_mix(inputs), profile, menu, output=f"{at}/mix.parquet"),
+        "card": Audit.again(cards["card"], menu, output=f"{at}/card.json", profile=profile, panel=panel),
+        "offer_card": Audit.again(
+            cards["offer_card"], offer, output=f"{at}/offer-card.json", profile=profile, panel=panel
+        ),
+        "schedule": Reward.again(rewarded, paid, output=schedule, profile=profile),
+    }
+    return parts.get(part, ReportOptions(at)).command_line()
+
+
+def _asked(about: Mapping[str, Any], **values: Any) -> Mapping[str, Any]:
+    """Return what a result was asked for; of a result that no command made, its own values."""
+    asked = about.get("asked")
+    return asked if isinstance(asked, Mapping) else values
 
 
 def _of_schedule(inputs: "ResultsFolder") -> Mapping[str, Any]:
-    asked = inputs.schedule.about.get("asked") if inputs.schedule else None
-    if not isinstance(asked, Mapping):
-        return {}
+    asked = _asked(inputs.schedule.about) if inputs.schedule else {}
     model = str(asked.get("model", "MODEL"))
     near = f"{inputs.folder.resolve().name}/{model}" if (inputs.folder / model).exists() else model
     return {**asked, "model": near}
 
 
-def _menu_paid(inputs: "ResultsFolder") -> str:
-    """The file whose settings the schedule pays for."""
-    return "offer.json" if inputs.offer is not None and inputs.paid is inputs.offer else "menu.json"
-
-
 def _source(inputs: "ResultsFolder", at: str) -> str:
-    """The readings; a file that lies elsewhere is named without its folders."""
+    """Return the name of the readings; without its folders if the file lies elsewhere."""
     from halfmask.data.options import Opening
 
     name = Opening.of(inputs.profile.about).source if inputs.profile else None
@@ -82,54 +78,48 @@ def _of_profile(inputs: "ResultsFolder") -> Mapping[str, Any]:
     if inputs.profile is None:
         return {}
     about = inputs.profile.about
-    if isinstance(about.get("asked"), Mapping):
-        return about["asked"]  # type: ignore[no-any-return]
-    policies = about.get("policies")
-    return {"period": inputs.profile.period.text, **(policies if isinstance(policies, Mapping) else {})}
+    return _asked(about, period=inputs.profile.period.text, **about.get("policies", {}))
 
 
 def _of_study(inputs: "ResultsFolder") -> Mapping[str, Any]:
     if inputs.samples is None:
         return {}
     about = inputs.samples.about
-    if "asked" in about:
-        return about["asked"]  # type: ignore[no-any-return]
-    names = ("grid", "repeats", "seed", "aggregate", "error")
-    sizes = {"sizes": ",".join(map(str, about["sizes"]))} if "sizes" in about else {}
-    asked = {name: about[name] for name in names if name in about} | sizes
-    asked |= {"method": about["engine"]} if "engine" in about else {}
-    if asked.get("grid") == "settings":
-        asked["settings"] = inputs.samples.settings
-        del asked["grid"]
-    if asked.get("method") == "direct":
-        asked["panel"] = "PANEL"
-    return asked | ({"summary": True} if about.get("form") == "summary" else {})
+    named = {name: about.get(name) for name in ("repeats", "seed", "sizes", "aggregate", "error") if name in about}
+    single = about.get("grid") == "settings"
+    return _asked(
+        about, **named,
+        grid=None if single else about.get("grid"),
+        settings=inputs.samples.settings if single else (),
+        method=about.get("engine"),
+        panel="PANEL" if about.get("engine") == "direct" else None,
+        summary=about.get("form") == "summary",
+    )  # fmt: skip
 
 
 def _of_menu(inputs: "ResultsFolder") -> Mapping[str, Any]:
-    """The menu of a page is chosen there and was never asked for by a command: then it tells by its own values."""
+    """Return what a menu was asked for; of one that was chosen on a page, its own values."""
     from halfmask.evaluation.scores import Constraint, Weights
 
     if inputs.menu is None:
         return {}
     menu, made = inputs.menu, inputs.menu.provenance
-    if "asked" in made:
-        return made["asked"]  # type: ignore[no-any-return]
     usual = {"max_mean": Constraint().max_mean, "max_std": Constraint().max_std}
-    asked: dict[str, Any] = {name: value for name, value in menu.constraints.items() if value != usual.get(name)}
-    asked |= {"bins": made["bins"]} if "bins" in made else {}
-    asked |= {"weights": str(menu.weights)} if menu.weights != Weights() else {}
-    asked |= {"refine": True, "profile": "PROFILE"} if "refined" in made else {}
+    kept = {name: value for name, value in menu.constraints.items() if value != usual.get(name)}
     floors = [f"{name}={least:g}" for name, least in made.get("floor", {}).items()]
-    return asked | ({"floor": floors[0]} if floors else {})
+    refined = {"refine": True, "profile": "PROFILE"} if "refined" in made else {}
+    weights = None if menu.weights == Weights() else str(menu.weights)
+    bins = {"bins": made["bins"]} if "bins" in made else {}
+    return _asked(made, **kept, **bins, **refined, weights=weights, floor=floors[0] if floors else None)
 
 
-def _of_mix(about: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: about[name] for name in ("step", "repeats", "seed") if about.get(name) is not None}
+def _of_mix(inputs: "ResultsFolder") -> Mapping[str, Any]:
+    about = inputs.mix.about if inputs.mix else {}
+    return _asked(about, **{name: about[name] for name in ("step", "repeats", "seed") if about.get(name) is not None})
 
 
 def _of_card(card: "ReportCard | None", like: "ReportCard | None") -> Mapping[str, Any]:
-    """What a card was asked for by; where there is none yet, as the other card of the folder."""
+    """Return what a card was asked for; if there is none yet, what the folder's other card was asked for."""
     from halfmask.audits.audit import GIVEN
 
     found = card or like
@@ -138,5 +128,5 @@ def _of_card(card: "ReportCard | None", like: "ReportCard | None") -> Mapping[st
     about, change = found.about, found.about.sensitivity
     if about.asked is not None:
         return about.asked
-    asked = {"seed": about.seed, **({"sensitivity": change.range} if change.origin == GIVEN else {})}
-    return asked | ({"panel": "PANEL"} if about.resolution == "readings" else {})
+    given = change.range if change.origin == GIVEN else None
+    return {"seed": about.seed, "sensitivity": given, "panel": "PANEL" if about.resolution == "readings" else None}

@@ -1,24 +1,19 @@
 """``halfmask aggregate``: cells from a lake of reports, on an engine of one's own."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Flag, Options, OutputIfAny, command
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import AnyPath, Flag, command
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import MayWrite, OnEngine
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.service.lake import LakeCells
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class AggregateOptions(Options):
+class AggregateOptions(MayWrite, OnEngine):
     """Options of `aggregate`.
 
     Parameters
@@ -39,34 +34,30 @@ class AggregateOptions(Options):
         The cells to write (JSON).
     """
 
-    lake: AnyPath
-    _: KW_ONLY
-    engine: Literal["duckdb", "spark"] = "duckdb"
-    master: str | None = None
+    lake: AnyPath = field(kw_only=False)
     stream: Flag = False
     once: Flag = False
     state: AnyPath | None = None
-    output: OutputIfAny = None
 
-    def check(self) -> None:
-        super().check()
+    def keep(self, made: "LakeCells") -> None:
+        from halfmask.files import write_page
+        from halfmask.service.lake import plain
+
+        for path in self.written():
+            write_page(plain(made), path)
+
+    def check_together(self) -> None:
         if self.stream and (self.engine != "spark" or self.state is None):
             raise OptionError("a stream runs on the engine spark and needs a folder for its state")
         if (self.once or self.state is not None) and not self.stream:
             raise OptionError("once and state go with stream")
 
 
-@command(AggregateOptions)
+@command(AggregateOptions, group="Share: service")
 def aggregate(options: AggregateOptions) -> "LakeCells":
     """Reports, producers, sum and sum of squares per campaign, period and setting, exactly as the service counts."""
-    from halfmask.files import write_page
-    from halfmask.service.lake import plain
-
     folder = Path(options.lake)
-    cells = _streamed(options, folder) if options.stream else _counted(options, folder)
-    if options.output is not None:
-        write_page(plain(cells), options.output)
-    return cells
+    return _streamed(options, folder) if options.stream else _counted(options, folder)
 
 
 def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
@@ -122,5 +113,3 @@ def main(options: AggregateOptions) -> None:
         for setting, cell in cells.items():
             rows.append([campaign, period, setting, *(f"{number:,}" for number in cell)])
     print_rows(rows)
-    if options.output is not None:
-        note(f"wrote {options.output}")

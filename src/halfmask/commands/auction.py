@@ -1,12 +1,12 @@
 """``halfmask auction``: buying from producers who state their costs."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyPath, Options, OutputIfAny, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._files import number_in, read_csv, write_csv
+from halfmask.commands._options import AnyMenu, AnyPath, command
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import MayWrite, menu_of
 from halfmask.errors import OptionError, SourceError
 from halfmask_device.decimals import upwards
 
@@ -14,12 +14,8 @@ if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
     from halfmask.rewards.auction import PrivacyPurchase, Purchase
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Auction(Options):
+class Auction(MayWrite):
     """Options of `auction`. Either a bound on the variance or a budget is named.
 
     Parameters
@@ -40,91 +36,69 @@ class Auction(Options):
         draws one of them gets what it stated for that one, and the surplus.
     """
 
-    bids: AnyPath
-    _: KW_ONLY
+    bids: AnyPath = field(kw_only=False)
     menu: AnyMenu | None = None
     variance: float | None = None
     unasked: float | None = None
     budget: float | None = None
-    output: OutputIfAny = None
+
+    def keep(self, made: "tuple[list[str], Purchase | PrivacyPurchase]") -> None:
+        for path in self.written():
+            write_csv(path, paid_rows(self, *made))
 
 
-@command(Auction)
+@command(Auction, group="Share: service")
 def auction(options: Auction) -> "tuple[list[str], Purchase | PrivacyPurchase]":
     """The cheapest purchase under a bound on variance, or the largest within a budget, with truthful payments."""
     import numpy as np
 
-    from halfmask.menus.menu import Menu
     from halfmask.rewards.auction import least_cost, within_budget
 
     if (options.variance is None) == (options.budget is None):
         raise OptionError("name either a bound on the variance or a budget")
     if options.budget is not None:
         people, costs = read_bids(options.bids, ["cost"])
-        bought = within_budget(costs[:, 0], options.budget)
-        _write(options, people, [["yes" if n in bought.bought else "no", bought.payment if n in bought.bought else 0.0]
-                                 for n in range(len(people))], ["bought", "payment"])  # fmt: skip
-        return people, bought
+        return people, within_budget(costs[:, 0], options.budget)
     if options.menu is None:
-        raise OptionError("a bound on the variance needs the menu whose settings are bought")
-    menu = held(Menu, options.menu)
+        raise OptionError("a bound on the variance needs the `menu` whose settings are bought")
+    menu = menu_of(options.menu)
     unknown = [each.id for each in menu.settings if each.noise_std is None]
     if unknown:
         raise OptionError(f"setting {unknown[0]} has no known noise, so its variance is not known: leave it out")
     variances = np.array([each.noise_std or 0.0 for each in menu.settings]) ** 2
     people, costs = read_bids(options.bids, list(menu.ids))
     unasked = float(variances.max()) if options.unasked is None else options.unasked
-    purchase = least_cost(costs, variances, unasked, float(options.variance or 0), people)
-    surplus = purchase.payments - purchase.costs
-    rows: list[list[object]] = [
-        [*map(float, shown), float(paid), float(more)]
-        for shown, paid, more in zip(purchase.lottery, purchase.payments, surplus, strict=True)
-    ]
-    _write(options, people, rows, ["not asked", *menu.ids, "payment", "surplus"])
-    return people, purchase
+    return people, least_cost(costs, variances, unasked, float(options.variance or 0), people)
 
 
 def read_bids(path: "AnyPath", columns: list[str]) -> "tuple[list[str], FloatArray]":
-    """Producers and their stated costs (N, columns)."""
+    """Return the producers and their stated costs (N, columns)."""
     import numpy as np
 
-    from halfmask.choice.requirements import read_rows
-
-    rows = read_rows(path)
-    heads = [cell.strip() for cell in rows[0][1]] if rows else []
-    missing = [name for name in ["producer", *columns] if name not in heads]
-    if missing:
-        raise SourceError(f"{path}: there is no column {missing[0]}; the columns are producer, {', '.join(columns)}")
-    if len(rows) < 2:
-        raise SourceError(f"{path}: there are no bids in it: write one row per producer")
-    people: dict[str, None] = {}  # in their order, each once
-    costs = []
-    for number, row in rows[1:]:
-        if len(row) != len(heads):
-            raise SourceError(f"{path}, row {number}: {len(row)} values instead of {len(heads)}")
-        try:
-            costs.append([float(row[heads.index(name)]) for name in columns])
-        except ValueError as error:
-            raise SourceError(f"{path}, row {number}: a cost is not a number") from error
-        who = row[heads.index("producer")].strip()
-        if not who or who in people:
-            said = f"producer {who} bids a second time" if who else "the producer has no name"
-            raise SourceError(f"{path}, row {number}: {said}; one row per producer, each with a name of its own")
-        people[who] = None
-    return list(people), np.array(costs)
+    costs: dict[str, list[float]] = {}  # by producer, in their order
+    for place, cells in read_csv(path, ["producer", *columns]):
+        name = cells["producer"]
+        if not name or name in costs:
+            said = f"producer {name} bids a second time" if name else "the producer has no name"
+            raise SourceError(f"{place}: {said}; write one row per producer, each with its own name", place=place)
+        costs[name] = [number_in(cells, column, place) for column in columns]
+    if not costs:
+        raise SourceError(f"{path}: there are no bids in it: write one row per producer", place=str(path))
+    return list(costs), np.array(list(costs.values()))
 
 
-def _write(options: Auction, people: list[str], rows: list[list[object]], heads: list[str]) -> None:
-    import csv
+def paid_rows(options: Auction, people: list[str], found: "Purchase | PrivacyPurchase") -> list[list[object]]:
+    """Return what each producer shows and is paid, headings first."""
+    from halfmask.rewards.auction import Purchase
 
-    from halfmask.files import whole_file
-
-    if options.output is None:
-        return
-    with whole_file(options.output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["producer", *heads])
-        writer.writerows([who, *row] for who, row in zip(people, rows, strict=True))
+    if not isinstance(found, Purchase):
+        bought = [n in found.bought for n in range(len(people))]
+        rows = [["yes", found.payment] if each else ["no", 0.0] for each in bought]
+        return [["producer", "bought", "payment"], *([name, *row] for name, row in zip(people, rows, strict=True))]
+    heads = ["producer", "not asked", *menu_of(options.menu or "").ids, "payment", "surplus"]
+    surplus = found.payments - found.costs
+    columns = [people, *found.lottery.T.tolist(), found.payments.tolist(), surplus.tolist()]
+    return [heads, *map(list, zip(*columns, strict=True))]
 
 
 def main(options: Auction) -> None:
@@ -149,5 +123,3 @@ def main(options: Auction) -> None:
             ]
     print_rows([["", ""], *rows])
     print("No bidder gains by stating another cost. Nothing here proves that readings are true, or names people.")
-    if options.output is not None:
-        note(f"wrote {options.output}")

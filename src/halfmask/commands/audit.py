@@ -2,40 +2,30 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cyclopts import Parameter
-
-from halfmask.commands._campaign import from_campaign
+from halfmask.commands._files import from_campaign
 from halfmask.commands._options import (
     AnyMenu,
     AnyPath,
     AnyProfile,
     AnySource,
     Flag,
-    Options,
-    OutputIfAny,
-    Progress,
     WholeIfAny,
     command,
-    held,
 )
-from halfmask.commands._output import bar, note, print_json, print_rows
-from halfmask.commands._panel import reopen
+from halfmask.commands._printing import bar, note, print_json, print_rows
+from halfmask.commands._shared_options import Advances, MayWrite, Seeded, menu_of, profile_of, reopen
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.audits.card import ReportCard
     from halfmask.protection.guarantees.guarantee import Guarantee
 
-GROUP = "Check"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Audit(Options):
+class Audit(Seeded, MayWrite, Advances):
     """Options of `audit`.
 
     Parameters
@@ -83,17 +73,13 @@ class Audit(Options):
         The panel has one column a sensor, beside the time.
     tz
         Zone in which the profile's days were cut.
-    advance
-        Hears of attacks that are done, and of all.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "profile", "panel", "output")
 
-    menu: AnyMenu | None = None
-    _: KW_ONLY
+    menu: AnyMenu | None = field(default=None, kw_only=False)
     profile: AnyProfile | None = None
     panel: AnySource | None = None
-    output: OutputIfAny = None
     setting: str | None = None
     sensitivity: float | None = None
     step: float | None = None
@@ -101,7 +87,6 @@ class Audit(Options):
     campaign: AnyPath | None = None
     window: WholeIfAny = None
     reports: str = "48,1440,17520"
-    seed: int = 7
     other_data: Flag = False
     user: str | None = None
     time: str | None = None
@@ -110,16 +95,14 @@ class Audit(Options):
     table: str | None = None
     wide: Flag = False
     tz: str | None = None
-    advance: Progress = None
 
     def columns(self) -> dict[str, Any]:
         """How the panel is to be read, as far as it was said."""
         named = ("user", "time", "value", "format", "table", "wide", "tz")
         return {name: getattr(self, name) for name in named if getattr(self, name)}
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """One thing to audit, with what that takes."""
-        super().check()
         if self.setting is not None and self.menu is not None:
             raise OptionError("name a menu to audit, or one `setting`, not both")
         if self.setting is None and self.menu is None and self.state is None:
@@ -137,7 +120,7 @@ class Audit(Options):
             raise OptionError("columns are those of the readings: name their source, `panel`")
 
 
-@command(Audit)
+@command(Audit, group="Check")
 def audit(options: Audit) -> "ReportCard | Guarantee":
     """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
 
@@ -148,10 +131,8 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
     if options.menu is None or options.profile is None:
         return _guarantee(options)
     from halfmask.audits.audit import audit_menu
-    from halfmask.menus.menu import Menu
-    from halfmask.profiles.profile import Profile
 
-    menu, people = held(Menu, options.menu), held(Profile, options.profile)
+    menu, people = menu_of(options.menu), profile_of(options.profile)
     card = audit_menu(
         menu,
         people,
@@ -163,10 +144,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
         other_data=options.other_data,
         advance=options.advance,
     )
-    card = replace(card, about=replace(card.about, asked=asked.asked()))
-    if options.output is not None:
-        card.write(options.output)
-    return card
+    return replace(card, about=replace(card.about, asked=asked.asked()))
 
 
 def _on_lattice(options: Audit) -> Audit:
@@ -239,8 +217,6 @@ def main(options: Audit, *, json: Flag = False) -> None:
         _print_guarantee(found)
     else:
         _card(found)
-    if options.output is not None:
-        note(f"wrote {options.output}")
 
 
 def _print_guarantee(found: "Guarantee") -> None:

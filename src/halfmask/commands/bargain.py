@@ -1,23 +1,20 @@
 """``halfmask bargain``: alternating offers between the consumer and the producers' vote."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, Options, command, held
-from halfmask.commands._output import print_rows
+from halfmask.commands._options import AnyMenu, command
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import Seeded, menu_of
 from halfmask.commands.reward import AnyModel, read_model
 
 if TYPE_CHECKING:
     from halfmask.rewards.bargain import Bargain
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class BargainOptions(Options):
+class BargainOptions(Seeded):
     """Options of `bargain`.
 
     Parameters
@@ -46,8 +43,7 @@ class BargainOptions(Options):
         The same seed gives the same producers.
     """
 
-    menu: AnyMenu
-    _: KW_ONLY
+    menu: AnyMenu = field(kw_only=False)
     current: Annotated[str, Parameter(name="--from")]
     model: AnyModel
     delta: float
@@ -57,18 +53,16 @@ class BargainOptions(Options):
     least_c: float = 0.0
     rounds: int = 10
     rule: Literal["plurality", "borda", "approval", "condorcet", "median"] = "median"
-    seed: int = 7
 
 
-@command(BargainOptions)
+@command(BargainOptions, group="Choose")
 def bargain(options: BargainOptions) -> "Bargain":
     """Offers and answers, ending in a setting and a reward, or in what stood between the two sides."""
-    from halfmask.menus.menu import Menu
     from halfmask.rewards.bargain import bargain as negotiate
     from halfmask.streams import stream
 
     return negotiate(
-        held(Menu, options.menu), options.current, read_model(options.model), delta=options.delta, c=options.c,
+        menu_of(options.menu), options.current, read_model(options.model), delta=options.delta, c=options.c,
         reward=options.reward, least_delta=options.least_delta, least_c=options.least_c, rounds=options.rounds,
         rule=options.rule, rng=stream(options.seed, "rewards.bargain"),
     )  # fmt: skip

@@ -1,27 +1,21 @@
 """``halfmask check``: does noise cancel in an aggregate?"""
 
 import math
-from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import Flag, Options, command
-from halfmask.commands._output import print_json, print_rows
+from halfmask.commands._options import Flag, Several, command
+from halfmask.commands._printing import print_json, print_rows
+from halfmask.commands._shared_options import Seeded
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.evaluation.cancellation import Cancellation
 
-GROUP = "Check"
-
 PAIRS = ("laplace", "gaussian", "sine:0.9,0.3,0.6,0.6,0.3", "relative-laplace", "relative-gaussian")
 """The settings of the table of all pairs."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Check(Options):
+class Check(Seeded):
     """Options of `check`.
 
     Parameters
@@ -41,16 +35,14 @@ class Check(Options):
         The same seed gives the same answer.
     """
 
-    _: KW_ONLY
     aggregate: str = "sum"
-    mechanism: Annotated[tuple[str, ...], Parameter(negative="")] = ("laplace",)
+    mechanism: Annotated[tuple[str, ...], Several] = ("laplace",)
     accuracy: float = 0.01
     all: Flag = False
     repeats: int = 60
-    seed: int = 7
 
 
-@command(Check)
+@command(Check, group="Check")
 def check(options: Check) -> "list[Cancellation]":
     """Whether noise cancels in an aggregate: the theorem's conditions tried, and the decay of the error measured.
 

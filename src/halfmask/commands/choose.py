@@ -1,26 +1,23 @@
 """``halfmask choose``: a change of setting by what producers and the consumer ask for."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyMenu, AnyProfile, AnyTable, Options, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import AnyMenu, AnyProfile, AnyTable, command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.choice.requirements import Assignment, Choice
     from halfmask.menus.menu import MenuSetting
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Choose(Options):
+class Choose(Seeded):
     """Options of `choose`.
 
     Parameters
@@ -43,17 +40,15 @@ class Choose(Options):
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "current")
 
-    menu: AnyMenu = Path("menu.json")
-    _: KW_ONLY
+    menu: AnyMenu = field(default=Path("menu.json"), kw_only=False)
     current: Annotated[str, Parameter(name="--from")]
     delta: float = 0.0
     c: float = 0.0
     deltas: AnyTable | None = None
     profile: AnyProfile | None = None
-    seed: int = 7
 
 
-@command(Choose)
+@command(Choose, group="Choose")
 def choose(options: Choose) -> "Choice | Assignment":
     """Change a setting: producers ask for more privacy, the consumer for more utility.
 
@@ -62,16 +57,14 @@ def choose(options: Choose) -> "Choice | Assignment":
     """
     from halfmask.choice.requirements import assign, read_deltas
     from halfmask.choice.requirements import choose as find_setting
-    from halfmask.menus.menu import Menu
-    from halfmask.profiles.profile import Profile
 
-    menu = held(Menu, options.menu)
+    menu = menu_of(options.menu)
     if options.deltas is None:
         return find_setting(menu, options.current, delta=options.delta, c=options.c)
     if options.profile is None:
         raise OptionError("deltas assign a setting to every producer: name their profile")
     deltas = options.deltas if isinstance(options.deltas, Mapping) else read_deltas(options.deltas)
-    return assign(held(Profile, options.profile), menu, options.current, deltas, c=options.c, seed=options.seed)
+    return assign(profile_of(options.profile), menu, options.current, deltas, c=options.c, seed=options.seed)
 
 
 def main(options: Choose) -> None:

@@ -1,25 +1,20 @@
 """``halfmask compare``: two menus or studies on one scale."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, AnyProfile, AnyWeights, Flag, Options, command, held
-from halfmask.commands._output import note, print_json, print_rows
+from halfmask.commands._options import AnyPath, AnyProfile, AnyWeights, Flag, Options, command
+from halfmask.commands._printing import note, print_json, print_rows
+from halfmask.commands._shared_options import profile_of
 
 if TYPE_CHECKING:
     from halfmask.menus.compare import Compared
-
-GROUP = "Choose"
 
 
 SIDES = ("first", "second")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
 class Compare(Options):
     """Options of `compare`.
 
@@ -37,15 +32,14 @@ class Compare(Options):
         Six numbers, as for 'halfmask optimize': how much each error counts; the menus' own if these agree.
     """
 
-    one: AnyPath
-    other: AnyPath
-    _: KW_ONLY
+    one: AnyPath = field(kw_only=False)
+    other: AnyPath = field(kw_only=False)
     profile: AnyProfile | None = None
     bins: int = 5
     weights: AnyWeights | None = None
 
 
-@command(Compare)
+@command(Compare, group="Choose")
 def compare(options: Compare) -> "Compared":
     """Two menus or studies on common normalisers: which has the better setting at each level of privacy.
 
@@ -53,13 +47,12 @@ def compare(options: Compare) -> "Compared":
     """
     from halfmask.evaluation.scores import parse_weights
     from halfmask.menus.compare import compare as measure
-    from halfmask.profiles.profile import Profile
 
     sides: list[Any] = [options.one, options.other]
     names = [Path(each).name if isinstance(each, str | Path) else side for each, side in zip(sides, SIDES, strict=True)]
     if names[0] == names[1]:
         names = [f"{side} {name}" for side, name in zip(SIDES, names, strict=True)]
-    people = None if options.profile is None else held(Profile, options.profile)
+    people = None if options.profile is None else profile_of(options.profile)
     weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
     return measure(*sides, profile=people, bins=options.bins, weights=weights, names=(names[0], names[1]))
 

@@ -1,8 +1,6 @@
 """``halfmask demo``: from readings to a report and a live sharing, on a synthetic panel."""
 
 import os
-from dataclasses import KW_ONLY, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -22,11 +20,7 @@ from halfmask.commands.synth import Synth
 from halfmask.errors import OptionError, RunError
 from halfmask.extras import need
 
-GROUP = "Start here"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
 class Demo(Options):
     """Options of `demo`.
 
@@ -44,7 +38,6 @@ class Demo(Options):
 
     positional: ClassVar[tuple[str, ...]] = ("folder",)
 
-    _: KW_ONLY
     folder: Annotated[AnyPath, Parameter(name=["--folder", "--output", "-o"])] = Path("demo")
     users: int = 1000
     days: int = 120
@@ -74,7 +67,7 @@ class Demo(Options):
             Synth(output=panel, users=self.users, days=self.days, seed=self.seed),
             ProfileOptions(str(panel), output=made, unit="kW"),
             Evaluate(made, output=study),
-            Optimize(study, output=menu, profile=made),
+            Optimize(study, output=menu, profile=made, unit="kW"),
             OfferOptions(made, output=offer, study=study, panel=str(panel)),
             MixOptions(made, menu, output=at / "mix.parquet"),
             Audit(menu, profile=made, panel=str(panel), output=at / "card.json"),
@@ -85,7 +78,7 @@ class Demo(Options):
         ]
 
 
-@command(Demo)
+@command(Demo, group="Start here")
 def demo(options: Demo) -> Path:
     """A synthetic panel, profile, study, menu, offer, mixes, audits, leaflet, sharing and report. Gives its path."""
     for step in options.steps():
@@ -93,14 +86,11 @@ def demo(options: Demo) -> Path:
     return Path(options.folder) / "report.html"
 
 
-WORDS = {"optimize": {"unit": "kW"}}
-
-
 def main(options: Demo) -> None:
     """A synthetic panel through all steps: profile, study, menu, offer, mixes, audits, leaflet, sharing, report."""
-    folder = Path(options.folder)
+    from halfmask.commands import _app
+
     options.check()
     for step in options.steps():
-        name = step.command()
-        import_module(f"halfmask.commands.{name}").main(step, **WORDS.get(name, {}))
-    print(f"open {(folder / 'report.html').resolve()}")
+        getattr(_app, step.command())(step)
+    print(f"open {(Path(options.folder) / 'report.html').resolve()}")

@@ -1,7 +1,7 @@
 """``halfmask evaluate``: privacy settings to a study."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -13,27 +13,19 @@ from halfmask.commands._options import (
     AnySettings,
     AnySource,
     Flag,
-    Options,
-    Output,
-    Progress,
     Sizes,
     command,
-    held,
 )
-from halfmask.commands._output import bar, note
-from halfmask.commands._panel import reopen
+from halfmask.commands._printing import bar, note
+from halfmask.commands._shared_options import Advances, OnEngine, Seeded, Writes, profile_of, reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.evaluation.study import Study
     from halfmask.mechanisms.grid import Grid
 
-GROUP = "Measure"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Evaluate(Options):
+class Evaluate(Seeded, Writes, OnEngine, Advances):
     """Options of `evaluate`. Settings come from a grid, single settings and a file, together.
 
     Parameters
@@ -48,27 +40,23 @@ class Evaluate(Options):
     settings
         A single setting such as laplace:0.5; may be repeated.
     settings_file
-        A file of settings, one a line.
+        A file of settings, one per line.
     sizes
         Users in a subset: default (50, 100, ... all; half and all of fewer than 100), all, or a list such as
         50,100,all.
     repeats
         Subsets drawn of each size.
-    seed
-        The same seed gives the same study, byte for byte.
     aggregate
         auto (the mean of states such as temperatures, else the sum), sum, mean or variance; with --method direct also
         max, min, median, quantile:0.9, trimmed:0.1 or module:function.
     error
-        relative (the paper's), scaled, or auto: scaled where more than 5 % of readings are zero or signs are mixed.
+        relative (the paper's), scaled, or auto: scaled if more than 5 % of readings are zero or if signs are mixed.
     method
         analytic (from the profile alone) or direct (masks every reading of --panel).
     panel
         The readings, for --method direct.
     engine
-        Where --method direct runs: duckdb on one machine, spark beyond it.
-    master
-        Spark's address, for --engine spark.
+        For --method direct: duckdb on one machine, spark beyond it.
     summary
         One row per setting instead of one per sample: for very large grids.
     threads
@@ -76,47 +64,43 @@ class Evaluate(Options):
     checkpoint
         Folder in which --method direct keeps finished samples.
     resume
-        Go on from the checkpoint.
-    advance
-        Hears of settings (analytic) or readings (direct) that are done, and of all.
+        Continue from the checkpoint.
     """
 
     unrecorded: ClassVar[tuple[str, ...]] = ("engine", "master", "threads", "checkpoint", "resume")
 
-    profile: AnyProfile
-    _: KW_ONLY
-    output: Output = None
+    profile: AnyProfile = field(kw_only=False)
     grid: str | None = None
     settings: Annotated[AnySettings, Parameter(name="--setting", negative="", show_default=False)] = ()
     settings_file: Annotated[AnyPath | None, Parameter(name="--settings")] = None
     sizes: Sizes = "default"
     repeats: int = 3
-    seed: int = 7
     aggregate: str = "auto"
     error: Literal["auto", "relative", "scaled"] = "auto"
     method: Literal["analytic", "direct"] = "analytic"
     panel: AnySource | None = None
-    engine: Literal["duckdb", "spark"] = "duckdb"
-    master: str | None = None
     summary: Flag = False
     threads: int | None = None
     checkpoint: AnyPath | None = None
     resume: Flag = False
-    advance: Progress = None
+
+    def keep(self, made: "Study") -> None:
+        from halfmask.evaluation.study import write_summary
+
+        for path in self.written():
+            write_summary(made, path) if self.summary else made.write(path)
 
 
-@command(Evaluate)
+@command(Evaluate, group="Measure")
 def evaluate(options: Evaluate) -> "Study":
     """Six error metrics of every setting on random subsets of users: a study."""
-    from halfmask.profiles import store  # noqa: F401  (so that reading imports nothing of its own)
-    from halfmask.profiles.profile import Profile
+    from halfmask.profiles import store  # noqa: F401  (so that reading imports nothing itself)
 
-    with ThreadPoolExecutor(1) as beside:  # reading hardly takes Python's time, and importing nothing else
-        reading = beside.submit(held, Profile, options.profile)
+    with ThreadPoolExecutor(1) as other:  # reading waits for the disk while importing takes Python's time
+        reading = other.submit(profile_of, options.profile)
         from halfmask.evaluation.error_kind import error_function
         from halfmask.evaluation.evaluate import evaluate_grid
         from halfmask.evaluation.experiment import Experiment
-        from halfmask.evaluation.study import write_summary
 
         made = reading.result()
     wanted, readings = _settings(options), None
@@ -134,14 +118,11 @@ def evaluate(options: Evaluate) -> "Study":
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint), resume=options.resume,
         advance=options.advance,
     )  # fmt: skip
-    study = replace(study, about={**study.about, "asked": options.asked()})
-    if options.output is not None:
-        write_summary(study, options.output) if options.summary else study.write(options.output)
-    return study
+    return replace(study, about={**study.about, "asked": options.asked()})
 
 
 def _settings(options: Evaluate) -> "Grid | str":
-    """The grid asked for, as text; single settings and those of a file are added to it. ``auto`` where none is."""
+    """Return the grid as text, with single settings and those of a file added; ``auto`` if nothing is named."""
     from halfmask.mechanisms.grid import AUTO, Grid, read_settings
     from halfmask.mechanisms.setting import PrivacySetting
 
@@ -165,4 +146,3 @@ def main(options: Evaluate) -> None:
     note(f"{len(study.grid):,} settings on {len(study.users)} subsets of {sizes}")
     for finding in findings(study):
         note(finding)
-    note(f"wrote {options.output}")

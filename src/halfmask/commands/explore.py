@@ -1,23 +1,20 @@
 """``halfmask explore``: a folder's results in the browser."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Options, OutputIfAny, Teller, command
-from halfmask.commands._output import note
-
-GROUP = "Show"
+from halfmask.commands._options import AnyPath, Teller, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OWN_MACHINE, MayWrite
 
 RESULTS = (".profile", ".parquet", ".json", ".csv")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Explore(Options):
+class Explore(MayWrite):
     """Options of `explore`.
 
     Parameters
@@ -36,9 +33,7 @@ class Explore(Options):
         Hears the address once the server listens.
     """
 
-    folder: AnyPath
-    _: KW_ONLY
-    output: OutputIfAny = None
+    folder: AnyPath = field(kw_only=False)
     host: str = "127.0.0.1"
     port: int = 0
     browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True
@@ -49,7 +44,7 @@ class Explore(Options):
         return (path for path in Path(self.folder).glob("*") if path.suffix in RESULTS)
 
 
-@command(Explore)
+@command(Explore, group="Show")
 def explore(options: Explore) -> None:
     """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
     from halfmask.commands._repeat import command_of
@@ -66,12 +61,10 @@ def explore(options: Explore) -> None:
     )
 
 
-OWN = ("127.0.0.1", "localhost", "::1")
-
-
 def main(options: Explore) -> None:
     """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
-    if options.output is None and options.host not in OWN:
+    if options.output is None and options.host not in OWN_MACHINE:
         note(f"listening on {options.host}: whoever reaches this machine sees the results, without a password")
     explore(replace(options, tell=lambda address: print(address, flush=True)))
-    note("stopped" if options.output is None else f"wrote {options.output}")
+    if options.output is None:
+        note("stopped")

@@ -1,12 +1,11 @@
 """``halfmask join``: joining a campaign from a producer's own device."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Options, command
-from halfmask.commands._output import note
+from halfmask.commands._options import command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OfDevice
 from halfmask_device.membership import levels
 from halfmask_device.protocol import CampaignTerms
 from halfmask_device.setting import DeviceSetting
@@ -14,20 +13,14 @@ from halfmask_device.setting import DeviceSetting
 if TYPE_CHECKING:
     from halfmask_device.membership import Membership
 
-GROUP = "Share: device"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Join(Options):
+class Join(OfDevice):
     """Options of `join`.
 
     Parameters
     ----------
     url
         The service's address.
-    state
-        Folder of this device's secret, memory and queue: one for each producer. Keep it, and keep it private.
     campaign
         The campaign's id; not needed where the service has one campaign.
     setting
@@ -36,15 +29,13 @@ class Join(Options):
         An invitation, for campaigns that are not open to all.
     """
 
-    url: str
-    _: KW_ONLY
-    state: AnyPath
+    url: str = field(kw_only=False)
     campaign: str | None = None
     setting: str | None = None
     invitation: str | None = None
 
 
-@command(Join)
+@command(Join, group="Share: device")
 def join(options: Join) -> "Membership":
     """Join a campaign: the device keeps its token, and pins the terms by their hash."""
     from halfmask_device.sharing import Sharer

@@ -1,25 +1,19 @@
 """``halfmask leaflet``: a page for households, from a menu alone."""
 
-from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-
-from halfmask.commands._campaign import from_campaign
-from halfmask.commands._options import AnyMenu, AnyPath, Numbers, Options, Output, command, held
-from halfmask.commands._output import note
+from halfmask.commands._files import from_campaign
+from halfmask.commands._options import AnyMenu, AnyPath, Numbers, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import Writes, menu_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.menu import Menu
 
-GROUP = "Show"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Leaflet(Options):
+class Leaflet(Writes):
     """Options of `leaflet`.
 
     Parameters
@@ -48,9 +42,7 @@ class Leaflet(Options):
         A campaign as it is offered, or as the service shows it (JSON): purpose and what is kept are its own.
     """
 
-    menu: AnyMenu
-    _: KW_ONLY
-    output: Output = None
+    menu: AnyMenu = field(kw_only=False)
     language: Literal["en", "de"] = "en"
     rewards: Numbers | None = None
     currency: str = ""
@@ -61,30 +53,28 @@ class Leaflet(Options):
     contact: str = ""
     campaign: AnyPath | None = None
 
-    def check(self) -> None:
-        super().check()
+    def keep(self, made: str) -> None:
+        from halfmask.files import whole_file
+
+        for path in self.written():
+            with whole_file(path) as temporary:
+                temporary.write_text(made, encoding="utf-8")
+
+    def check_together(self) -> None:
         if self.currency and self.rewards is None:
             raise OptionError("a currency is that of rewards: give `rewards` too")
 
 
-@command(Leaflet)
+@command(Leaflet, group="Show")
 def leaflet(options: Leaflet) -> str:
     """One offline page for households: a day as others see it under each choice. Gives the page's text."""
     from halfmask.commands.recommend import parse_rewards
-    from halfmask.files import whole_file
-    from halfmask.menus.menu import Menu
     from halfmask.pages.leaflet import leaflet as make_page
 
-    menu = held(Menu, options.menu)
+    menu = menu_of(options.menu)
     rewards = parse_rewards(options.rewards) if isinstance(options.rewards, str) else options.rewards
     paid = {id: f"{amount:g} {options.currency}".strip() for id, amount in (rewards or {}).items()}
-    page = make_page(
-        menu, language=options.language, rewards=paid, unit=options.unit, sender=sender(options, menu)
-    )  # fmt: skip
-    if options.output is not None:
-        with whole_file(Path(options.output)) as temporary:
-            temporary.write_text(page, encoding="utf-8")
-    return page
+    return make_page(menu, language=options.language, rewards=paid, unit=options.unit, sender=sender(options, menu))
 
 
 def sender(options: Leaflet, menu: "Menu") -> dict[str, str]:
@@ -125,4 +115,3 @@ def main(options: Leaflet) -> None:
     blank = [name for name in ("recipient", "purpose", "keeps", "contact") if not getattr(options, name)]
     if left := [f"`{name}`" for name in blank if name not in from_campaign]:
         note(f"lines left blank, to be filled in before households get the page: {', '.join(left)}")
-    note(f"wrote {options.output}")

@@ -1,37 +1,27 @@
 """``halfmask leave``: leaving a campaign from a producer's own device."""
 
-from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Options, command
+from halfmask.commands._options import command
+from halfmask.commands._shared_options import OfDevice
 
 if TYPE_CHECKING:
     from halfmask_device.membership import Membership
 
-GROUP = "Share: device"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Leave(Options):
+class Leave(OfDevice):
     """Options of `leave`.
 
     Parameters
     ----------
-    state
-        Folder of this device's secret, memory and queue.
     campaign
         The campaign's id; not needed where the device is in one.
     """
 
-    _: KW_ONLY
-    state: AnyPath
     campaign: str | None = None
 
 
-@command(Leave)
+@command(Leave, group="Share: device")
 def leave(options: Leave) -> "Membership":
     """Leave a campaign: reports of open periods are withdrawn, earned rewards stay, the queue for it is dropped."""
     from halfmask_device.sharing import Sharer

@@ -1,30 +1,23 @@
 """``halfmask ledger``: what a device's reports have told so far."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Flag, Options, command
-from halfmask.commands._output import note
+from halfmask.commands._options import Flag, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.decimals import upwards
 from halfmask_device.device_state import State
 from halfmask_device.privacy_budget import Limit, read_limit, write_limit
 from halfmask_device.privacy_ledger import Entry, Ledger, read_ledger
 
-GROUP = "Share: device"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class LedgerOptions(Options):
+class LedgerOptions(OfDevice):
     """Options of `ledger`.
 
     Parameters
     ----------
-    state
-        Folder of this device's secret, terms and memory.
     change
         The change of a reading that epsilon is for, in the readings' unit.
     delta
@@ -41,8 +34,6 @@ class LedgerOptions(Options):
         Delete the keys of days before this date: their readings can never be masked or unmasked again.
     """
 
-    _: KW_ONLY
-    state: AnyPath
     change: str = "1"
     delta: float = 1e-6
     limit: float | None = None
@@ -51,8 +42,7 @@ class LedgerOptions(Options):
     no_limit: Flag = False
     forget_before: str | None = None
 
-    def check(self) -> None:
-        super().check()
+    def check_together(self) -> None:
         if self.no_limit and self.limit is not None:
             raise OptionError("`limit` sets a limit and `no_limit` takes it away: say one of them")
 
@@ -65,7 +55,7 @@ class Spent:
     limit: Limit | None
 
 
-@command(LedgerOptions)
+@command(LedgerOptions, group="Share: device")
 def ledger(options: LedgerOptions) -> Spent:
     """The privacy ledger of a device over all its campaigns, by day, week and month; sets or takes away its limit."""
     state = State(options.state, create=False)

@@ -1,25 +1,19 @@
 """``halfmask look``: what the reader understands of a source, before anything is made of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
 from halfmask.commands._options import command
-from halfmask.commands._output import print_rows
-from halfmask.commands._readings import ReadingsOptions
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import ReadingsOptions
 
 if TYPE_CHECKING:
     from halfmask.commands.profile import ProfileOptions
     from halfmask.profiles.first_look import FirstLook
 
-GROUP = "Measure"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
 class Look(ReadingsOptions):
     """Options of `look`.
 
@@ -32,7 +26,7 @@ class Look(ReadingsOptions):
     rows: int = 5
 
 
-@command(Look)
+@command(Look, group="Measure")
 def look(options: Look) -> "FirstLook":
     """Look at a source: first rows, every guess with its evidence, what is dropped and why, the command to run."""
     from halfmask.profiles.first_look import first_look
@@ -60,7 +54,7 @@ def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
 
 def main(options: Look) -> None:
     """Look at a source of readings: first rows, every guess with its evidence, what is dropped and why."""
-    from halfmask.commands._phrases import phrase  # it reads the commands, of which this is one
+    from halfmask.commands._spelling import phrase  # it reads the commands, of which this is one
 
     seen = look(options)
     print_rows([seen.names, *seen.rows], "First rows")

@@ -3,27 +3,24 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
-from halfmask.commands._output import note
+from halfmask.commands._options import AnyPath, Flag, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import Tells
 from halfmask.errors import OptionError, ReadingError, SourceError, StoppedError
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
 
-GROUP = "Share: device"
-
 _InPython = Annotated[Any, Parameter(parse=False, show=False)]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Mask(Options):
+class Mask(Tells):
     """Options of `mask`. Step, low and high are texts, so that they are exact.
 
     Parameters
@@ -56,13 +53,10 @@ class Mask(Options):
         Report another value for a time that was reported already: one more look at the true value, which is counted.
     rng
         A numpy.random.Generator, to simulate the masking of an array.
-    tell
-        Receives notes for the user.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("source", "setting")
 
-    _: KW_ONLY
     source: _InPython = None
     output: _InPython = None
     state: Annotated[AnyPath | None, Parameter(required=True)] = None
@@ -77,7 +71,6 @@ class Mask(Options):
     change: Flag = False
     revise: Flag = False
     rng: _InPython = None
-    tell: Teller = None
 
     @property
     def of_array(self) -> bool:
@@ -102,7 +95,7 @@ class Mask(Options):
             raise OptionError(f"leave out {', '.join(unused)}: an array is masked without them", kind="array")
 
 
-@command(Mask)
+@command(Mask, group="Share: device")
 def mask(options: Mask) -> "int | FloatArray":
     """Mask one producer's readings: of a file on the producer's device, or of an array.
 

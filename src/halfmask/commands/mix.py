@@ -1,22 +1,17 @@
 """``halfmask mix``: free choice from a menu."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyProfile, Flag, Numbers, Options, Output, Progress, command, held
-from halfmask.commands._output import bar, note
+from halfmask.commands._options import AnyMenu, AnyProfile, Flag, Numbers, command
+from halfmask.commands._printing import bar, note
+from halfmask.commands._shared_options import Advances, Seeded, Writes, menu_of, profile_of
 
 if TYPE_CHECKING:
     from halfmask.choice.mix import Mix
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class MixOptions(Options):
+class MixOptions(Seeded, Writes, Advances):
     """Options of `mix`.
 
     Parameters
@@ -37,39 +32,28 @@ class MixOptions(Options):
         One mix only: A=0.3,B=0.2,N=0.5.
     other_data
         Take a menu that was made on other data than the profile.
-    advance
-        Hears of repeats that are done, and of all.
     """
 
-    profile: AnyProfile
-    menu: AnyMenu
-    _: KW_ONLY
-    output: Output = None
+    profile: AnyProfile = field(kw_only=False)
+    menu: AnyMenu = field(kw_only=False)
     step: float = 0.125
     repeats: int = 10
-    seed: int = 7
     shares: Numbers | None = None
     other_data: Flag = False
-    advance: Progress = None
 
 
-@command(MixOptions)
+@command(MixOptions, group="Choose")
 def mix(options: MixOptions) -> "Mix":
     """Heterogeneous sharing: privacy and utility when everyone chooses from the menu."""
     from halfmask.choice.mix import mix as mix_settings
     from halfmask.choice.mix import parse_shares
-    from halfmask.menus.menu import Menu
-    from halfmask.profiles.profile import Profile
 
     shares = parse_shares(options.shares) if isinstance(options.shares, str) else options.shares
     made = mix_settings(
-        held(Profile, options.profile), held(Menu, options.menu), step=options.step, repeats=options.repeats,
+        profile_of(options.profile), menu_of(options.menu), step=options.step, repeats=options.repeats,
         seed=options.seed, shares=shares, other_data=options.other_data, advance=options.advance,
     )  # fmt: skip
-    made = replace(made, about={**made.about, "asked": options.asked()})
-    if options.output is not None:
-        made.write(options.output)
-    return made
+    return replace(made, about={**made.about, "asked": options.asked()})
 
 
 def main(options: MixOptions, *, keep: float | None = None) -> None:
@@ -99,4 +83,3 @@ def main(options: MixOptions, *, keep: float | None = None) -> None:
             f"{len(kept.blends):,} of {kept.of:,} mixes keep utility above {keep:g}; {what}: {told} "
             f"(privacy {best.privacy:.2f}, utility {best.utility:.2f})"
         )
-    note(f"wrote {options.output}")

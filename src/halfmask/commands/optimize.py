@@ -1,9 +1,7 @@
 """``halfmask optimize``: a study to a menu."""
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from halfmask.commands._options import (
     AnyProfile,
@@ -11,17 +9,12 @@ from halfmask.commands._options import (
     AnyStudy,
     AnyWeights,
     Flag,
-    Options,
-    Output,
-    Progress,
+    Several,
     Whole,
-    WholeIfAny,
     command,
-    held,
 )
-from halfmask.commands._output import bar, note, print_json, print_rows
-from halfmask.commands._panel import reopen
-from halfmask.commands._question import asked
+from halfmask.commands._printing import bar, note, print_json, print_rows
+from halfmask.commands._shared_options import Advances, OfPromise, Writes, profile_of, reopen
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -33,12 +26,8 @@ if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
     from halfmask.protection.evidence import Evidence
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Optimize(Options):
+class Optimize(Writes, OfPromise, Advances):
     """Options of `optimize`.
 
     Parameters
@@ -78,22 +67,11 @@ class Optimize(Options):
     require
         What every setting must meet: guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
         total of 500 producers); may be repeated. A table says what each costs in utility. --refine and --floor keep it.
-    change
-        What an epsilon is about: a change of a reading by up to this, in its unit; a typical reading's size by default.
-    window
-        In how many readings in a row; those of a day by default.
-    delta
-        At which delta (1e-6).
-    step
-        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise. Where it is named,
-        no setting is chosen that devices refuse on it.
-    advance
-        Hears of bins that are refined, and of all.
     """
 
-    study: AnyStudy
-    _: KW_ONLY
-    output: Output = None
+    unrecorded: ClassVar[tuple[str, ...]] = ("unit",)
+
+    study: AnyStudy = field(kw_only=False)
     profile: AnyProfile | None = None
     bins: Whole = 5
     omega: float = 0.1
@@ -105,16 +83,12 @@ class Optimize(Options):
     colour: float | None = None
     panel: AnySource | None = None
     by: Literal["score", "guess", "epsilon", "recognised"] = "score"
-    require: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    change: float | None = None
-    window: WholeIfAny = None
-    delta: float = 1e-6
-    step: float | None = None
-    advance: Progress = None
+    require: Annotated[tuple[str, ...], Several] = ()
 
-    def check(self) -> None:
-        """Options that need each other."""
-        super().check()
+    def keep(self, made: "Optimum") -> None:
+        super().keep(made.menu)
+
+    def check_together(self) -> None:
         if self.refine and self.profile is None:
             raise OptionError("`refine` evaluates further settings: name the study's `profile`")
         if self.floor and not self.refine:
@@ -127,35 +101,33 @@ class Optimize(Options):
             raise OptionError("`colour` masks readings to see the noise: name `profile`, and leave `refine` out")
 
 
-@command(Optimize)
+@command(Optimize, group="Choose")
 def optimize(options: Optimize) -> "Optimum":
     """A study to a menu: the best setting of each level of privacy.
 
-    The menu stands in the result's ``menu``; ``refined`` is what refining brought, where it was asked for.
+    The result's ``menu`` is the menu; ``refined`` is the gain of ``refine``, if that was asked for.
     """
     from halfmask.evaluation.scores import parse_weights
     from halfmask.menus.device_refusal import anything, takes
     from halfmask.menus.menu_requirements import meeting, parse_demand
     from halfmask.menus.optimize import optimize as find_menu
     from halfmask.menus.optimize import optimum_notes, protected
-    from halfmask.profiles.profile import Profile
 
-    people = None if options.profile is None else held(Profile, options.profile)
-    about = (options.change, options.window, options.delta)
-    question = None if people is None else asked(people, *about, step=options.step)
+    people = None if options.profile is None else profile_of(options.profile)
+    question = None if people is None else options.question(people)
     evidence = _evidence(options, people)
     taken = anything if options.step is None else takes(options.step)
-    weights = parse_weights(options.weights) if isinstance(options.weights, str) else options.weights
+    demands = [parse_demand(each) for each in options.require]
     found = find_menu(
         options.study,
         bins=options.bins,
         omega=options.omega,
-        weights=weights,
-        max_mean=None if options.max_mean is None else float(options.max_mean),
-        max_std=None if options.max_std is None else float(options.max_std),
+        weights=parse_weights(options.weights) if isinstance(options.weights, str) else options.weights,
+        max_mean=options.max_mean,
+        max_std=options.max_std,
         factor=None if options.colour is None or people is None else _colour(options.colour, people, options.panel),
         by=options.by,
-        require=[parse_demand(each) for each in options.require],
+        require=demands,
         profile=people,
         question=question,
         evidence=evidence,
@@ -163,16 +135,11 @@ def optimize(options: Optimize) -> "Optimum":
     )
     if options.refine and people is not None and question is not None:
         scaled = found.menu.provenance.get("error") == "scaled"
-        demands = [parse_demand(each) for each in options.require]
         meets = meeting(demands, people, question, evidence, scaled=scaled)
         found = _refined(found, people, options, meets, taken)
         menu = protected(found.menu, people, question, evidence)
         found = replace(found, menu=menu, notes=optimum_notes(found.scored, menu, found.axis, people))
-    menu = replace(found.menu, provenance={**found.menu.provenance, "asked": options.asked()})
-    found = replace(found, menu=menu)
-    if options.output is not None:
-        found.menu.write(options.output)
-    return found
+    return replace(found, menu=replace(found.menu, provenance={**found.menu.provenance, "asked": options.asked()}))
 
 
 def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
@@ -218,33 +185,29 @@ def _refined(
     return replace(found, menu=raised.menu, refined=raised)
 
 
-def main(options: Optimize, *, unit: str = "", json: Flag = False) -> None:
+def main(options: Optimize, *, json: Flag = False) -> None:
     """A study to a menu: the best setting of each level of privacy.
 
     Parameters
     ----------
-    unit
-        Unit of a reading, for the words (kWh).
     json
         Print the menu as JSON instead of a table.
     """
     from halfmask.menus.menu import menu_json
-    from halfmask.profiles.profile import Profile
 
     options.check()  # while the profile is still a file
-    people = None if options.profile is None else held(Profile, options.profile)
+    people = None if options.profile is None else profile_of(options.profile)
     with bar("choosing settings", options.bins) as advance:
         found = optimize(replace(options, profile=people, advance=advance))
     if json:
         print_json(menu_json(found.menu))
     else:
-        _tables(found, people, options.floor, unit)
+        _tables(found, people, options.floor, options.unit)
     for told in found.notes:
         note(told)
-    note(f"wrote {options.output}")
 
 
-def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str) -> None:
+def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit: str | None) -> None:
     from halfmask.menus.menu import brief
     from halfmask.menus.menu_table import menu_rows
 

@@ -1,15 +1,12 @@
 """``halfmask payout``: what producers have earned."""
 
-import csv
 import sys
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import astuple, dataclass, fields
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import Options, OutputIfAny, command
-from halfmask.commands._output import note
-
-GROUP = "Share: service"
+from halfmask.commands._files import put_csv, write_csv
+from halfmask.commands._options import command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import MayWrite, OfService
 
 
 @dataclass(frozen=True)
@@ -22,51 +19,40 @@ class Owed:
     currency: str
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Payout(Options):
+def table(found: tuple[Owed, ...]) -> list[tuple[object, ...]]:
+    """Return the table of what is owed, headings first."""
+    return [tuple(each.name for each in fields(Owed)), *map(astuple, found)]
+
+
+class Payout(MayWrite, OfService):
     """Options of `payout`.
 
     Parameters
     ----------
     output
         The CSV file to write; printed where none is named.
-    db
-        The service's database, as for 'halfmask serve'.
     campaign
         One campaign alone.
     """
 
-    _: KW_ONLY
-    output: OutputIfAny = None
-    db: str = "sqlite:///halfmask.db"
     campaign: str | None = None
 
+    def keep(self, made: tuple[Owed, ...]) -> None:
+        for path in self.written():
+            write_csv(path, table(made))
 
-@command(Payout)
+
+@command(Payout, group="Share: service")
 def payout(options: Payout) -> tuple[Owed, ...]:
     """What is owed: per campaign and producer the sum of its ledger, reversals included."""
-    import csv
-    from pathlib import Path
-
-    from halfmask.files import whole_file
     from halfmask.service.operator_queries import owed
 
-    found = tuple(Owed(*row) for row in owed(options.db, options.campaign))
-    if options.output is not None:
-        with whole_file(Path(options.output)) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["campaign", "producer", "amount", "currency"])
-            writer.writerows((row.campaign, row.producer, row.amount, row.currency) for row in found)
-    return found
+    return tuple(Owed(*row) for row in owed(options.db, options.campaign))
 
 
 def main(options: Payout) -> None:
     """What producers are owed, as CSV: campaign, producer, amount, currency."""
     found = payout(options)
     if options.output is None:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(["campaign", "producer", "amount", "currency"])
-        writer.writerows((row.campaign, row.producer, row.amount, row.currency) for row in found)
-    else:
-        note(f"wrote {options.output}: {len(found)} producers")
+        put_csv(sys.stdout, table(found))
+    note(f"{len(found)} producers")

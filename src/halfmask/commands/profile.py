@@ -1,86 +1,62 @@
 """``halfmask profile``: readings to a profile."""
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import Counter, Flag, OutputIfAny, Teller, command
-from halfmask.commands._output import counting, note, print_table_of
-from halfmask.commands._readings import ReadingsOptions
+from halfmask.commands._options import Counter, Flag, command
+from halfmask.commands._printing import counting, note, print_table_of
+from halfmask.commands._shared_options import MayWrite, OnEngine, ReadingsOptions, Tells
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
 
-GROUP = "Measure"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class ProfileOptions(ReadingsOptions):
+class ProfileOptions(ReadingsOptions, MayWrite, OnEngine, Tells):
     """Options of `profile`.
 
     Parameters
     ----------
     output
-        The profile to write; with --dry-run nothing is written.
+        The profile to write.
     buckets
         More users than this are hashed into as many buckets; 0 keeps every user apart.
-    engine
-        duckdb on one machine, spark beyond it.
-    master
-        Spark's address: local[2], spark://..., sc://...
+    dry_run
+        Only describe the source, its columns and quality: nothing is written.
     advance
-        Hears how many more rows were read.
-    tell
-        Hears what was guessed.
+        Progress callback: receives how many more rows were read.
     """
 
-    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "master", "db")
+    unrecorded: ClassVar[tuple[str, ...]] = ("engine", "master", "db", "dry_run")
 
-    _: KW_ONLY
-    output: OutputIfAny = None
     buckets: int = 10_000
-    engine: Literal["duckdb", "spark"] = "duckdb"
-    master: str | None = None
+    dry_run: Flag = False
     advance: Counter = None
-    tell: Teller = None
+
+    def written(self) -> list[Path]:
+        return [] if self.dry_run else super().written()
 
 
-@command(ProfileOptions)
+@command(ProfileOptions, group="Measure")
 def profile(options: ProfileOptions) -> "Profile":
-    """Readings to a profile, in one pass: the compact file that every later step works from."""
+    """Readings to a profile, in one pass: the compact file that every later command works from."""
     from halfmask.data.sources import open_panel
     from halfmask.profiles.build import build_profile
 
     panel = open_panel(options.readings, options.read_options())
-    tell = options.tell or (lambda _: None)
-    for told in panel.notes:
-        tell(told)
+    options.say(panel.notes)
     made = build_profile(
         panel, period=options.period, policies=options.policies(), buckets=options.buckets, advance=options.advance
     )
-    for told in made.about["notes"][len(panel.notes) :]:  # what only the readings show, after those of the source
-        tell(told)
-    made = replace(made, about={**made.about, "asked": options.asked()})
-    if options.output is not None:
-        made.write(options.output)
-    return made
+    options.say(made.about["notes"][len(panel.notes) :])  # what only the readings show, after those of the source
+    return replace(made, about={**made.about, "asked": options.asked()})
 
 
-def main(options: ProfileOptions, *, dry_run: Flag = False) -> None:
-    """Readings to a profile: the compact file that every later step works from.
-
-    Parameters
-    ----------
-    dry_run
-        Only describe the source: columns and quality.
-    """
-    if options.output is None and not dry_run:
+def main(options: ProfileOptions) -> None:
+    """Readings to a profile: the compact file that every later command works from."""
+    if options.output is None and not options.dry_run:
         raise OptionError("say where the profile goes: -o NAME.profile (or --dry-run to look at the source only)")
     with counting("reading", "readings") as advance:
-        made = profile(replace(options, output=None if dry_run else options.output, advance=advance, tell=note))
+        made = profile(replace(options, advance=advance, tell=note))
     print_table_of(made)
-    if not dry_run:
-        note(f"wrote {options.output}")

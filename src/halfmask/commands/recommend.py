@@ -1,25 +1,20 @@
 """``halfmask recommend``: advice to one producer."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, Options, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import AnyMenu, AnyProfile, AnySource, Flag, Numbers, command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.choice.held_out import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Recommend(Options):
+class Recommend(Seeded):
     """Options of `recommend`.
 
     Parameters
@@ -48,8 +43,7 @@ class Recommend(Options):
         For what is drawn.
     """
 
-    readings: AnySource | None = None
-    _: KW_ONLY
+    readings: AnySource | None = field(default=None, kw_only=False)
     menu: AnyMenu = Path("menu.json")
     profile: AnyProfile | None = None
     producer: str | None = None
@@ -59,10 +53,9 @@ class Recommend(Options):
     rewards: Numbers | None = None
     trial: Flag = False
     other_data: Flag = False
-    seed: int = 7
 
 
-@command(Recommend)
+@command(Recommend, group="Choose")
 def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
     """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine.
 
@@ -72,11 +65,9 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
     from halfmask.choice.personal import population_prior, public_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
-    from halfmask.menus.menu import Menu
-    from halfmask.profiles.profile import Profile
 
-    menu = held(Menu, options.menu)
-    people = None if options.profile is None else held(Profile, options.profile)
+    menu = menu_of(options.menu)
+    people = None if options.profile is None else profile_of(options.profile)
     if options.trial:
         if people is None:
             raise OptionError("a trial is made on the population's own users: name their `profile`")

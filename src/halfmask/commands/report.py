@@ -1,19 +1,13 @@
 """``halfmask report``: all results of a folder on one page."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Options, command
-from halfmask.commands._output import note
-
-GROUP = "Show"
+from halfmask.commands._options import AnyPath, Options, Several, command
+from halfmask.commands._printing import note
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
 class ReportOptions(Options):
     """Options of `report`.
 
@@ -27,12 +21,11 @@ class ReportOptions(Options):
 
     positional: ClassVar[tuple[str, ...]] = ("folder", "figures")
 
-    folder: AnyPath
-    _: KW_ONLY
-    figures: Annotated[tuple[Literal["png", "svg", "pdf"], ...], Parameter(negative="", show_default=False)] = ()
+    folder: AnyPath = field(kw_only=False)
+    figures: Annotated[tuple[Literal["png", "svg", "pdf"], ...], Several] = ()
 
 
-@command(ReportOptions)
+@command(ReportOptions, group="Show")
 def report(options: ReportOptions) -> Path:
     """All results of a folder on one page that opens offline: folder/report.html. Gives its path."""
     from halfmask.commands._repeat import command_of

@@ -1,12 +1,11 @@
 """``halfmask reward``: what to pay for each setting of a menu."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyPath, AnyProfile, Flag, Options, OutputIfAny, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import AnyMenu, AnyPath, AnyProfile, Flag, command
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import MayWrite, Seeded, menu_of, profile_of
 from halfmask.errors import FileFormatError, OptionError
 
 if TYPE_CHECKING:
@@ -17,12 +16,8 @@ if TYPE_CHECKING:
 else:
     AnyModel = AnyPath
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Reward(Options):
+class Reward(Seeded, MayWrite):
     """Options of `reward`. One end is named: a budget, an error of the total, or a utility.
 
     Parameters
@@ -53,8 +48,7 @@ class Reward(Options):
         Take a menu that was made from other data than the profile.
     """
 
-    menu: AnyMenu
-    _: KW_ONLY
+    menu: AnyMenu = field(kw_only=False)
     profile: AnyProfile
     model: AnyModel
     budget: float | None = None
@@ -63,17 +57,18 @@ class Reward(Options):
     producers: int | None = None
     privacy: float | None = None
     uncertain: Flag = False
-    output: OutputIfAny = None
-    seed: int = 7
     other_data: Flag = False
 
+    def keep(self, made: "Schedule") -> None:
+        from halfmask.files import write_page
 
-@command(Reward)
+        for path in self.written():
+            write_page(made.to_json(), path)
+
+
+@command(Reward, group="Share: service")
 def reward(options: Reward) -> "Schedule":
     """Rewards per report for each setting of a menu, honest and as good as a budget allows."""
-    from halfmask.files import write_page
-    from halfmask.menus.menu import Menu
-    from halfmask.profiles.profile import Profile
     from halfmask.rewards.market import End
     from halfmask.rewards.reward_schedule import schedule
 
@@ -86,14 +81,11 @@ def reward(options: Reward) -> "Schedule":
         raise OptionError(f"{options.producers} producers cannot be asked")
     (end, target), model = ends[0], read_model(options.model)
     found = schedule(
-        held(Menu, options.menu), held(Profile, options.profile), model, end, target,
+        menu_of(options.menu), profile_of(options.profile), model, end, target,
         producers=options.producers, least_privacy=options.privacy, uncertain=options.uncertain, seed=options.seed,
         other_data=options.other_data,
     )  # fmt: skip
-    found = replace(found, about={**found.about, "asked": options.asked()})
-    if options.output is not None:
-        write_page(found.to_json(), options.output)
-    return found
+    return replace(found, about={**found.about, "asked": options.asked()})
 
 
 def share(text: str | float) -> float:
@@ -156,5 +148,3 @@ def main(options: Reward) -> None:
         needed = (f"{each:,}" for each in equal.whole.values())
         lines.append([f"{equal.utility:.3f}", f"{equal.within:.2%}", *needed])
     print_rows(lines, "Lines of equal utility: how many producers reach it, if all of them show that setting")
-    if options.output is not None:
-        note(f"wrote {options.output}")

@@ -1,22 +1,18 @@
 """``halfmask reward design``: rewards drawn at random, so that what they do can be learned."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, Options, OutputIfAny, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._files import write_csv
+from halfmask.commands._options import AnyMenu, command
+from halfmask.commands._printing import print_rows
+from halfmask.commands._shared_options import MayWrite, Seeded, menu_of
 
 if TYPE_CHECKING:
     from halfmask.arrays import FloatArray
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class RewardDesign(Options):
+class RewardDesign(Seeded, MayWrite):
     """Options of `reward_design`.
 
     Parameters
@@ -35,39 +31,33 @@ class RewardDesign(Options):
         The same seed gives the same schedules.
     """
 
-    menu: AnyMenu
-    _: KW_ONLY
+    menu: AnyMenu = field(kw_only=False)
     low: int = 0
     high: int = 10
     groups: int = 12
-    output: OutputIfAny = None
-    seed: int = 7
+
+    def keep(self, made: "tuple[tuple[str, ...], FloatArray]") -> None:
+        for path in self.written():
+            write_csv(path, schedule_rows(*made))
 
 
-@command(RewardDesign)
+@command(RewardDesign, group="Share: service")
 def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]":
     """Schedules of whole rewards from which the worth of privacy and of money can be told apart."""
-    import csv
-
-    from halfmask.files import whole_file
-    from halfmask.menus.menu import Menu
     from halfmask.rewards.reward_design import designed
     from halfmask.streams import stream
 
-    menu = held(Menu, options.menu)
-    drawn = designed(len(menu.ids), options.groups, options.low, options.high, stream(options.seed, "rewards.design"))
-    if options.output is not None:
-        with whole_file(options.output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["group", *menu.ids])
-            writer.writerows([number + 1, *map(int, row)] for number, row in enumerate(drawn))
-    return menu.ids, drawn
+    menu = menu_of(options.menu)
+    rng = stream(options.seed, "rewards.design")
+    return menu.ids, designed(len(menu.ids), options.groups, options.low, options.high, rng)
 
 
 def main(options: RewardDesign) -> None:
     """Rewards drawn at random, so that what they do can be learned from who chooses what."""
     ids, drawn = reward_design(options)
-    rows = [["group", *ids], *([str(number + 1), *(f"{each:.0f}" for each in row)] for number, row in enumerate(drawn))]
-    print_rows(rows, "Rewards per report")
-    if options.output is not None:
-        note(f"wrote {options.output}")
+    print_rows(schedule_rows(ids, drawn), "Rewards per report")
+
+
+def schedule_rows(ids: "tuple[str, ...]", drawn: "FloatArray") -> list[list[str]]:
+    """Return a row for each group: its number, and the reward of each setting."""
+    return [["group", *ids], *([f"{group}", *(f"{each:.0f}" for each in row)] for group, row in enumerate(drawn, 1))]

@@ -1,26 +1,23 @@
 """``halfmask reward fit``: what producers choose at which rewards, from what they chose."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyPath, Flag, Options, OutputIfAny, Teller, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._files import number_in, read_csv
+from halfmask.commands._options import AnyMenu, AnyPath, Flag, command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import MayWrite, Tells, menu_of
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_fit import Choices, Fit
     from halfmask_device.http_client import ServiceClient
 
-GROUP = "Share: service"
-
 COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class RewardFit(Options):
+class RewardFit(MayWrite, Tells):
     """Options of `reward_fit`. Choices come from a table, or from a service's own history.
 
     Parameters
@@ -44,19 +41,21 @@ class RewardFit(Options):
         The model to write (JSON).
     """
 
-    choices: AnyPath | None = None
-    _: KW_ONLY
+    choices: AnyPath | None = field(default=None, kw_only=False)
     service: str | None = None
     token: str | None = None
     campaign: str | None = None
     invited: int | None = None
     menu: AnyMenu | None = None
     mixed: Flag = False
-    output: OutputIfAny = None
-    tell: Teller = None
 
-    def check(self) -> None:
-        super().check()
+    def keep(self, made: "Fit") -> None:
+        from halfmask.files import write_page
+
+        for path in self.written():
+            write_page(made.model.to_json(), path)
+
+    def check_together(self) -> None:
         if (self.choices is None) == (self.service is None):
             raise OptionError("name a table of choices or a `service`, one of the two")
         if self.service is not None and self.invited is None:
@@ -65,17 +64,13 @@ class RewardFit(Options):
             )
 
 
-@command(RewardFit)
+@command(RewardFit, group="Share: service")
 def reward_fit(options: RewardFit) -> "Fit":
     """The model of producers under which their choices are most likely, with standard errors."""
-    from halfmask.files import write_page
     from halfmask.rewards.reward_fit import fit
 
     choices = history(options) if options.choices is None else read_choices(options.choices)
-    found = fit(choices, mixed=options.mixed)
-    if options.output is not None:
-        write_page(found.model.to_json(), options.output)
-    return found
+    return fit(choices, mixed=options.mixed)
 
 
 def history(options: RewardFit) -> "Choices":
@@ -94,8 +89,8 @@ def history(options: RewardFit) -> "Choices":
     privacy = _privacy(options, offer)
     told = service.ask("GET", f"/v1/campaigns/{offer['campaign']}/periods", token)["periods"]
     shown = [each for each in told if each["state"] == "closed" and each["settings"] is not None]
-    if options.tell and len(shown) < len(told):
-        options.tell(f"{len(told) - len(shown)} of {len(told)} periods are open or withheld, and left out")
+    if len(shown) < len(told):
+        options.say([f"{len(told) - len(shown)} of {len(told)} periods are open or withheld, and left out"])
     if len(shown) < 2:
         raise SourceError(f"{len(shown)} closed period(s) with counts cannot show what rewards do: 2 are needed")
     ids, paid = list(privacy), [_paid(offer, each["period"]) for each in shown]
@@ -116,11 +111,10 @@ def _campaign(service: "ServiceClient", name: str | None) -> dict[str, Any]:
 
 def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
     """The median privacy of each setting of the campaign, from the menu in hand or the campaign's own."""
-    from halfmask.menus.menu import Menu
 
     settings = offer["menu"]["settings"]
     if options.menu is not None:
-        menu = held(Menu, options.menu)
+        menu = menu_of(options.menu)
         other = [each["id"] for each in settings if each["id"] not in menu.ids]
         other += [e["id"] for e in settings if e["id"] in menu.ids and str(menu[e["id"]].setting) != e["setting"]]
         if other:
@@ -141,27 +135,21 @@ def _paid(offer: dict[str, Any], period: str) -> dict[str, int]:
 
 
 def read_choices(path: "AnyPath") -> "Choices":
-    """Choices of a CSV; what cannot be read is a SourceError that names the row."""
+    """Return the choices of a CSV; an error names the row that cannot be read."""
     import numpy as np
 
-    from halfmask.choice.requirements import read_rows
     from halfmask.rewards.reward_fit import OUT, Choices
 
-    rows = read_rows(path)
-    heads = [cell.strip().lower() for cell in rows[0][1]] if rows else []
-    missing = [name for name in COLUMNS if name not in heads]
-    if missing:
-        raise SourceError(f"{path}: there is no column {missing[0]}; the columns are {', '.join(COLUMNS)}")
-    place = {name: heads.index(name) for name in COLUMNS}
     occasions: dict[tuple[str, str], dict[str, tuple[float, float, bool]]] = {}
-    for number, row in rows[1:]:
-        key, setting, offered = _offered(path, number, row, place)
-        offers = occasions.setdefault(key, {})
-        if setting in offers:
-            raise SourceError(f"{path}, row {number}: setting {setting} stands twice on one occasion of a producer")
-        offers[setting] = offered
+    for place, cells in read_csv(path, COLUMNS):
+        offers = occasions.setdefault((cells["producer"], cells["occasion"]), {})
+        if (setting := cells["setting"]) in offers:
+            raise SourceError(f"{place}: a producer is offered setting {setting} twice on one occasion", place=place)
+        offers[setting] = _offered(place, cells)
+        if sum(taken for *_, taken in offers.values()) > 1:
+            raise SourceError(f"{place}: producer {cells['producer']} chose two settings on an occasion", place=place)
     settings = sorted({setting for offers in occasions.values() for setting in offers})
-    producers = {who: number for number, who in enumerate(sorted({who for who, _ in occasions}))}
+    producers = {name: number for number, name in enumerate(sorted({name for name, _ in occasions}))}
     shape = (len(occasions), len(settings))
     held, privacy, reward = np.zeros(shape, bool), np.zeros(shape), np.zeros(shape)
     chosen = np.full(len(occasions), OUT)
@@ -169,38 +157,23 @@ def read_choices(path: "AnyPath") -> "Choices":
         for setting, (q, r, taken) in offers.items():
             column = settings.index(setting)
             held[line, column], privacy[line, column], reward[line, column] = True, q, r
-            if taken and chosen[line] != OUT:
-                who, occasion = list(occasions)[line]
-                raise SourceError(f"{path}: producer {who} chose two settings on occasion {occasion}")
             chosen[line] = column if taken else chosen[line]
-    people = np.array([producers[key[0]] for key in occasions], dtype=np.int64)
+    people = np.array([producers[name] for name, _ in occasions], dtype=np.int64)
     return Choices(people, chosen, held, privacy, reward)
 
 
-def _offered(path: Any, number: int, row: list[str], place: dict[str, int]) -> Any:
-    if len(row) <= max(place.values()):
-        raise SourceError(f"{path}, row {number}: {len(row)} values are too few")
-    cell = {name: row[column].strip() for name, column in place.items()}
-    q, r = (_number(path, number, name, cell[name]) for name in ("privacy", "reward"))
-    if not 0 <= q <= 1:
-        raise SourceError(f"{path}, row {number}, column privacy: {q:g} is no score from 0 to 1")
-    if r < 0:
-        raise SourceError(f"{path}, row {number}, column reward: {r:g} is below 0, and nobody pays to report")
-    if cell["chosen"] not in ("0", "1"):
-        raise SourceError(f"{path}, row {number}, column chosen: '{cell['chosen']}' is neither 0 nor 1")
-    return (cell["producer"], cell["occasion"]), cell["setting"], (q, r, cell["chosen"] == "1")
-
-
-def _number(path: Any, number: int, name: str, text: str) -> float:
-    import math
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise SourceError(f"{path}, row {number}, column {name}: '{text}' is not a finite number")
-    return value
+def _offered(place: str, cells: Mapping[str, str]) -> tuple[float, float, bool]:
+    """Return privacy and reward of a setting that was offered, and whether it was chosen."""
+    privacy, reward = (number_in(cells, name, place) for name in ("privacy", "reward"))
+    wrong = {
+        "privacy": "is not a score from 0 to 1" if not 0 <= privacy <= 1 else "",
+        "reward": "is below 0, and nobody pays to report" if reward < 0 else "",
+        "chosen": "is neither 0 nor 1" if cells["chosen"] not in ("0", "1") else "",
+    }
+    for name in (name for name, why in wrong.items() if why):
+        text = f"{place}, column {name}: '{cells[name]}' {wrong[name]}"
+        raise SourceError(text, kind="number", field=name, place=place)
+    return privacy, reward, cells["chosen"] == "1"
 
 
 def main(options: RewardFit) -> None:
@@ -217,8 +190,6 @@ def main(options: RewardFit) -> None:
     if found.spread_range is not None:
         print(_differ(model.spread, *found.spread_range))
     print(f"What a unit of privacy is worth in money: {model.price_told()}.")
-    if options.output is not None:
-        note(f"wrote {options.output}")
 
 
 def _differ(spread: float, low: float, high: float) -> str:

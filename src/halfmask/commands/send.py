@@ -5,14 +5,15 @@ import time as clock
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
-from halfmask.commands._output import note
+from halfmask.commands._options import Flag, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OfDevice, Tells
 from halfmask.errors import OptionError, RunError, SourceError
 from halfmask_device.decimals import money
 
@@ -20,23 +21,17 @@ if TYPE_CHECKING:
     from halfmask_device.csv_stream import ByteSource
     from halfmask_device.sharing import Sharer
 
-GROUP = "Share: device"
-
 WAIT = 1.0
 """Seconds between two looks at a growing file."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Send(Options):
+class Send(OfDevice, Tells):
     """Options of `send`.
 
     Parameters
     ----------
     source
         A CSV of readings with a header, or - for standard input; without it, what is queued is sent.
-    state
-        Folder of this device's secret, memory and queue: one for each producer. Keep it, and keep it private.
     time
         The column with the times, each with its date and, best, its offset.
     value
@@ -45,21 +40,15 @@ class Send(Options):
         Go on as the file grows, until Ctrl-C.
     mqtt
         Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
-    tell
-        Hears what should be known.
     """
 
     source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
-    _: KW_ONLY
-    state: AnyPath
     time: str = "time"
     value: str = "value"
     follow: Flag = False
     mqtt: str | None = None
-    tell: Teller = None
 
-    def check(self) -> None:
-        super().check()
+    def check_together(self) -> None:
         if self.follow and self.source in (None, "-"):
             raise OptionError("`follow` needs a file that grows: name it")
 
@@ -76,7 +65,7 @@ class Shared:
     waiting: int = 0
 
 
-@command(Send)
+@command(Send, group="Share: device")
 def send(options: Send) -> Shared:
     """Mask readings for every campaign joined, queue the reports on disk, and send until each has its receipt."""
 

@@ -2,21 +2,16 @@
 
 import json
 import os
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Flag, Options, Teller, command
-from halfmask.commands._output import note
+from halfmask.commands._options import AnyPath, Flag, Several, command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OWN_MACHINE, OfService, Tells
 from halfmask.errors import OptionError
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Serve(Options):
+class Serve(OfService, Tells):
     """Options of `serve`.
 
     Parameters
@@ -25,8 +20,6 @@ class Serve(Options):
         Make the tables, or bring them up to date, print the operator's token once, and end.
     rotate
         With --init: revoke the operator's token and print a new one.
-    db
-        The database: sqlite:///FILE, postgresql://..., mysql://... or mariadb://....
     host
         The address to listen on; the default is heard by this machine alone.
     port
@@ -55,10 +48,8 @@ class Serve(Options):
         With --init: print one line of JSON, {"token": "..."}.
     """
 
-    _: KW_ONLY
     init: Flag = False
     rotate: Flag = False
-    db: str = "sqlite:///halfmask.db"
     host: str = "127.0.0.1"
     port: int = 8080
     workers: int = 1
@@ -67,15 +58,13 @@ class Serve(Options):
     lake: AnyPath | None = None
     upstream: str | None = None
     upstream_token: str | None = None
-    peer: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    peer: Annotated[tuple[str, ...], Several] = ()
     peer_token: str | None = None
     mqtt: str | None = None
     mqtt_acl: Flag = False
     json: Flag = False
-    tell: Teller = None
 
-    def check(self) -> None:
-        super().check()
+    def check_together(self) -> None:
         if (self.rotate or self.json) and not self.init:
             raise OptionError(f"--{'rotate' if self.rotate else 'json'} goes with --init")
         if not 0 <= self.port < 65536:
@@ -90,7 +79,7 @@ class Serve(Options):
             raise OptionError("--upstream and --peer exclude each other: two peers would send the same cells up")
 
 
-@command(Serve)
+@command(Serve, group="Share: service")
 def serve(options: Serve) -> str | None:
     """Run the service until SIGTERM or Ctrl-C; with ``init`` make its database and give the operator's token.
 
@@ -137,7 +126,7 @@ def main(options: Serve) -> None:
     if options.init:
         _say_token(serve(options), options)
         return
-    if options.host not in ("127.0.0.1", "localhost", "::1"):
+    if options.host not in OWN_MACHINE:
         note(f"listening on {options.host} without encryption: put a proxy that speaks TLS before it")
     serve(replace(options, tell=_say_address))
     note("stopped; what was accepted is on disk")

@@ -1,22 +1,18 @@
 """``halfmask show``: a look at a profile."""
 
-from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, AnyProfile, Flag, Options, command, held
-from halfmask.commands._output import note, print_json, print_table_of
+from halfmask.commands._options import AnyPath, AnyProfile, Flag, Options, command
+from halfmask.commands._printing import print_json, print_table_of
+from halfmask.commands._shared_options import profile_of
 
 if TYPE_CHECKING:
     from halfmask.profiles.profile import Profile
 
-GROUP = "Measure"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
 class Show(Options):
     """Options of `show`.
 
@@ -32,22 +28,21 @@ class Show(Options):
 
     outputs: ClassVar[tuple[str, ...]] = ("picture",)
 
-    profile: AnyProfile
-    _: KW_ONLY
+    profile: AnyProfile = field(kw_only=False)
     picture: Annotated[AnyPath | None, Parameter(name="--png")] = None
     aggregate: Literal["auto", "sum", "mean"] = "auto"
 
+    def keep(self, made: "Profile") -> None:
+        from halfmask.profiles.show import draw_profile
 
-@command(Show)
+        for path in self.written():
+            draw_profile(made, path, self.aggregate)
+
+
+@command(Show, group="Measure")
 def show(options: Show) -> "Profile":
     """Look at a profile: quality of the data, how large readings are, totals or means over time. Gives the profile."""
-    from halfmask.profiles.profile import Profile
-    from halfmask.profiles.show import draw_profile
-
-    loaded = held(Profile, options.profile)
-    if options.picture is not None:
-        draw_profile(loaded, Path(options.picture), options.aggregate)
-    return loaded
+    return profile_of(options.profile)
 
 
 def main(options: Show, *, json: Flag = False) -> None:
@@ -65,5 +60,3 @@ def main(options: Show, *, json: Flag = False) -> None:
         print_json({**quality(profile), "fingerprint": profile.fingerprint()})
     else:
         print_table_of(profile, options.aggregate)
-    if options.picture is not None:
-        note(f"drew {options.picture}")

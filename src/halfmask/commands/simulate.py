@@ -1,24 +1,16 @@
 """``halfmask simulate``: a population of agents against a live service."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import (
-    AnyMenu,
-    AnyPath,
-    AnySource,
-    Options,
-    OutputIfAny,
-    Teller,
-    command,
-    held,
-)
-from halfmask.commands._output import live_rows, note, print_rows
+from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
+from halfmask.commands._printing import live_rows, note, print_rows
+from halfmask.commands._shared_options import MayWrite, Seeded, Tells, menu_of
 from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -34,16 +26,12 @@ if TYPE_CHECKING:
 else:
     Row = Any  # the callback is not an option of the command line
 
-GROUP = "Share: service"
-
 STEP, HIGH = "0.001", "100"
 MIXES = 39
 """Draws of `mix`: one more of the same kind lies between the least and the largest of them 38 times of 40."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Simulate(Options):
+class Simulate(Seeded, MayWrite, Tells):
     """Options of `simulate`.
 
     Parameters
@@ -94,7 +82,6 @@ class Simulate(Options):
 
     outputs: ClassVar[tuple[str, ...]] = ("output", "figure")
 
-    _: KW_ONLY
     producers: int = 1000
     days: int = 30
     panel: AnySource | None = None
@@ -112,14 +99,10 @@ class Simulate(Options):
     service: str | None = None
     operator: str | None = None
     folder: AnyPath | None = None
-    output: OutputIfAny = None
     figure: AnyPath | None = None
-    seed: int = 7
     watch: Annotated[Callable[[Row], None] | None, Parameter(parse=False, show=False)] = None
-    tell: Teller = None
 
-    def check(self) -> None:
-        super().check()
+    def check_together(self) -> None:
         if self.producers < 1 or self.days < 2:
             raise OptionError("a simulation needs a producer and two days or more")
         for name in ("leaves", "offline", "loses", "liars"):
@@ -151,7 +134,7 @@ class Simulated:
         return frozenset(name for name, under in self.result.liars.items() if not under & self.proof.keys())
 
 
-@command(Simulate)
+@command(Simulate, group="Share: service")
 def simulate(options: Simulate) -> Simulated:
     """Agents with their own data and wishes join, choose, mask, send and react; the consumer learns what to pay."""
     from contextlib import ExitStack
@@ -268,7 +251,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
     from halfmask.menus.menu import Menu
 
     if options.menu is not None:
-        return held(Menu, options.menu)
+        return menu_of(options.menu)
     study = halfmask.evaluate(profile, grid="laplace:b=0.02..20/0.02", sizes="all", repeats=3)
     made: Menu = halfmask.offer(profile, study=study).menu
     return made

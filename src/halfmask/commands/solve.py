@@ -1,24 +1,18 @@
 """``halfmask solve``: noise for a promise, and a promise for an error."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyMenu, AnyProfile, Options, WholeIfAny, command, held
-from halfmask.commands._output import note, print_rows
-from halfmask.commands._question import asked
+from halfmask.commands._options import AnyMenu, AnyProfile, WholeIfAny, command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import OfPromise, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.menus.solve import Solved
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Solve(Options):
+class Solve(OfPromise):
     """Options of `solve`. Ask for a promise (--epsilon) or for an error (--within and --producers).
 
     Parameters
@@ -31,35 +25,18 @@ class Solve(Options):
         The error: the strongest promise with a total of so many --producers within this, such as 1%.
     producers
         Of how many producers.
-    change
-        The promise is about a change of a reading by up to this, in its unit; a typical reading's size by default.
-    window
-        In how many readings in a row; those of a day by default.
-    delta
-        At which delta.
-    step
-        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
     menu
         A menu of the same data: its scale gives the paper's scores.
-    unit
-        Unit of a reading, for the words; the profile's by default.
     """
 
-    profile: AnyProfile | None = None
-    _: KW_ONLY
+    profile: AnyProfile | None = field(default=None, kw_only=False)
     epsilon: float | None = None
     within: str | None = None
     producers: WholeIfAny = None
-    change: float | None = None
-    window: WholeIfAny = None
-    delta: float = 1e-6
-    step: float | None = None
     menu: AnyMenu | None = None
-    unit: str | None = None
 
-    def check(self) -> None:
+    def check_together(self) -> None:
         """One question at a time."""
-        super().check()
         if (self.epsilon is None) == (self.within is None):
             raise OptionError("ask for a promise, `epsilon`, or for an error, `within` with `producers`")
         if (self.within is None) != (self.producers is None):
@@ -68,17 +45,15 @@ class Solve(Options):
             raise OptionError("errors of totals and scores are those of some data: name its profile")
 
 
-@command(Solve)
+@command(Solve, group="Choose")
 def solve(options: Solve) -> "Solved":
     """The least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
-    from halfmask.menus.menu import Menu
     from halfmask.menus.menu_requirements import parse_share
     from halfmask.menus.solve import least_noise, strongest
-    from halfmask.profiles.profile import Profile
 
-    people = None if options.profile is None else held(Profile, options.profile)
-    menu = None if options.menu is None else held(Menu, options.menu)
-    question = asked(people, options.change, options.window, options.delta, options.unit, options.step)
+    people = None if options.profile is None else profile_of(options.profile)
+    menu = None if options.menu is None else menu_of(options.menu)
+    question = options.question(people)
     if options.epsilon is not None:
         return least_noise(options.epsilon, question, profile=people, menu=menu)
     if people is None or options.within is None or options.producers is None:

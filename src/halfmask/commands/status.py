@@ -1,34 +1,24 @@
 """``halfmask status``: how a device stands with its campaigns."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyPath, Options, command
-from halfmask.commands._output import note
+from halfmask.commands._options import command
+from halfmask.commands._printing import note
+from halfmask.commands._shared_options import OfDevice
 from halfmask.commands.send import counted
 from halfmask_device.decimals import money
 
 if TYPE_CHECKING:
     from halfmask_device.membership import Membership
 
-GROUP = "Share: device"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Status(Options):
+class Status(OfDevice):
     """Options of `status`.
 
     Parameters
     ----------
-    state
-        Folder of this device's secret, memory and queue.
     """
-
-    _: KW_ONLY
-    state: AnyPath
 
 
 @dataclass(frozen=True)
@@ -42,7 +32,7 @@ class CampaignStanding:
     counts: dict[str, tuple[int, int]]
 
 
-@command(Status)
+@command(Status, group="Share: device")
 def status(options: Status) -> list[CampaignStanding]:
     """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
     from halfmask_device.sharing import Sharer

@@ -1,47 +1,37 @@
 """``halfmask suspects``: reports that do not look like what their setting claims."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import Options, command
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import OfService
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
     from halfmask.service.suspects import Suspicions
 
-GROUP = "Share: service"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Suspects(Options):
+class Suspects(OfService):
     """Options of `suspects`.
 
     Parameters
     ----------
     campaign
         The campaign whose reports are looked at; only those that are still kept can be.
-    db
-        The service's database, as for 'halfmask serve'.
     false_alarm
         The chance that a run over honest producers flags any of them with proof.
     """
 
-    campaign: str
-    _: KW_ONLY
-    db: str = "sqlite:///halfmask.db"
+    campaign: str = field(kw_only=False)
     false_alarm: float = 1e-3
 
-    def check(self) -> None:
-        super().check()
+    def check_together(self) -> None:
         if not 0 < self.false_alarm < 1:
             raise OptionError(f"a false-alarm rate of {self.false_alarm} is none: name one between 0 and 1")
 
 
-@command(Suspects)
+@command(Suspects, group="Share: service")
 def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
     """Who is flagged and why, with the chance of it for an honest producer; and the producers' names by key."""
     from halfmask.service.operator_queries import suspicions

@@ -1,20 +1,17 @@
 """``halfmask synth``: a synthetic panel."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from halfmask.commands._options import AnyPath, Options, Progress, command
-from halfmask.commands._output import bar, note
+from halfmask.commands._options import AnyPath, command
+from halfmask.commands._printing import bar, note
+from halfmask.commands._shared_options import Advances
 
-GROUP = "Start here"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Synth(Options):
+class Synth(Advances):
     """Options of `synth`.
 
     Parameters
@@ -29,26 +26,24 @@ class Synth(Options):
         The same seed gives the same file, byte for byte.
     """
 
-    _: KW_ONLY
     output: Annotated[AnyPath, Parameter(name=["--output", "-o"])]
     users: int = 6435
     days: int = 536
     seed: int = 1
-    progress: Progress = None
 
 
-@command(Synth)
+@command(Synth, group="Start here")
 def synth(options: Synth) -> Path:
     """Write a synthetic panel that behaves like the Irish smart meter trial, and give its path."""
     from halfmask.data.synth import synth as write_panel
 
     target = Path(options.output)
-    write_panel(target, users=options.users, days=options.days, seed=options.seed, progress=options.progress)
+    write_panel(target, users=options.users, days=options.days, seed=options.seed, progress=options.advance)
     return target
 
 
 def main(options: Synth) -> None:
     """Write a synthetic panel that behaves like the Irish smart meter trial."""
-    with bar("drawing users", options.users) as progress:
-        written = synth(replace(options, progress=progress))
-    note(f"wrote {written}: {options.users * options.days * 48:,} rows")
+    with bar("drawing users", options.users) as advance:
+        synth(replace(options, advance=advance))
+    note(f"{options.users * options.days * 48:,} rows")

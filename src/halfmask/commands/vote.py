@@ -1,22 +1,17 @@
 """``halfmask vote``: one setting for all, by vote."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cyclopts import Parameter
-
-from halfmask.commands._options import AnyBallots, AnyMenu, Options, command, held
-from halfmask.commands._output import note, print_rows
+from halfmask.commands._options import AnyBallots, AnyMenu, Options, command
+from halfmask.commands._printing import note, print_rows
+from halfmask.commands._shared_options import menu_of
 
 if TYPE_CHECKING:
     from halfmask.choice.vote import Election
 
-GROUP = "Choose"
 
-
-@Parameter(name="*")
-@dataclass(frozen=True)
 class Vote(Options):
     """Options of `vote`.
 
@@ -32,20 +27,18 @@ class Vote(Options):
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "preferences", "rule")
 
-    menu: AnyMenu = Path("menu.json")
-    _: KW_ONLY
+    menu: AnyMenu = field(default=Path("menu.json"), kw_only=False)
     preferences: AnyBallots
     rule: Literal["plurality", "borda", "approval", "condorcet", "median"] = "plurality"
 
 
-@command(Vote)
+@command(Vote, group="Choose")
 def vote(options: Vote) -> "Election":
     """Choose one setting for all by vote; Python also takes the ballots themselves, as lists of ids."""
     from halfmask.choice.vote import read_preferences
     from halfmask.choice.vote import vote as count_votes
-    from halfmask.menus.menu import Menu
 
-    menu, given = held(Menu, options.menu), options.preferences
+    menu, given = menu_of(options.menu), options.preferences
     ballots = read_preferences(given, menu) if isinstance(given, str | Path) else given
     return count_votes(menu, ballots, options.rule)
 

@@ -1,4 +1,4 @@
-"""What the core says, in the words of the command line."""
+"""Options in messages, as they are typed on the command line."""
 
 import re
 from functools import cache, reduce
@@ -7,14 +7,13 @@ from cyclopts import App
 
 from halfmask.commands import names
 from halfmask.commands._app import app
-from halfmask.errors import HalfmaskError, InputError
 from halfmask_device.errors import OPTION
 
 
 def phrase(message: str, command: str | None = None) -> str:
-    """A message with options as they are typed: `max_mean` is --max-mean, `error=scaled` is --error scaled.
+    """Return a message with options as they are typed: `max_mean` is --max-mean, `error=scaled` is --error scaled.
 
-    The spelling is that of the command that runs; where it has no such option, that of the first command that has.
+    The spelling is that of the command that runs. If it has no such option, it is that of the first command that has.
     """
 
     def typed(found: re.Match[str]) -> str:
@@ -28,7 +27,7 @@ def phrase(message: str, command: str | None = None) -> str:
 
 
 def spelled(name: str, command: str | None) -> str:
-    """The option of that name in Python as the command line has it; the name itself where no command does."""
+    """Return how the command line spells an option of Python; the name itself if no command has it."""
     known = options()
     for each in (command, *known):
         if name in known.get(each or "", {}):
@@ -38,7 +37,7 @@ def spelled(name: str, command: str | None) -> str:
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """Of each command, every option by its name in Python."""
+    """Return for each command its options: from the name in Python to the spelling."""
     return {name.replace("_", " "): _of(reduce(lambda at, word: at[word], name.split("_"), app)) for name in names()}
 
 
@@ -49,8 +48,3 @@ def _of(command: App) -> dict[str, str]:
             long = [name for name in argument.names if name.startswith("--")]
             found[argument.field_info.names[0]] = long[0] if long else argument.names[0]
     return found
-
-
-def exit_code(error: HalfmaskError) -> int:
-    """2 where the caller can mend it, 1 where the machine could not do it."""
-    return 2 if isinstance(error, InputError) else 1

@@ -1,0 +1,312 @@
+"""Options that several commands share, each declared once, and what commands make of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, cast
+
+from cyclopts import Parameter
+
+from halfmask.commands._options import (
+    AnyMenu,
+    AnyPath,
+    AnyProfile,
+    AnySource,
+    Flag,
+    Options,
+    Progress,
+    Teller,
+    WholeIfAny,
+)
+from halfmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from halfmask.data.options import ReadOptions
+    from halfmask.data.panel import Panel
+    from halfmask.menus.menu import Menu
+    from halfmask.menus.setting_protection import Question
+    from halfmask.profiles.build import Policies
+    from halfmask.profiles.profile import Profile
+
+OUTPUT = ["--output", "-o"]
+PROMISE = ("change", "window", "delta", "step", "unit")
+OWN_MACHINE = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only this machine reaches."""
+
+
+class Writes(Options):
+    """Options of commands whose result is a file.
+
+    Parameters
+    ----------
+    output
+        The file to write.
+    """
+
+    output: Annotated[AnyPath | None, Parameter(name=OUTPUT, required=True)] = None
+
+
+class MayWrite(Options):
+    """Options of commands that write a file if one is named.
+
+    Parameters
+    ----------
+    output
+        The file to write, if any.
+    """
+
+    output: Annotated[AnyPath | None, Parameter(name=OUTPUT)] = None
+
+
+class Seeded(Options):
+    """Options of commands that draw random numbers.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same result.
+    """
+
+    seed: int = 7
+
+
+class Tells(Options):
+    """Options of commands that have something to say before the result.
+
+    Parameters
+    ----------
+    tell
+        Callback that receives notes for the user.
+    """
+
+    tell: Teller = None
+
+    def say(self, notes: Iterable[str]) -> None:
+        """Pass notes on, if anybody listens."""
+        for each in notes:
+            (self.tell or str)(each)
+
+
+class Advances(Options):
+    """Options of commands that show their progress.
+
+    Parameters
+    ----------
+    advance
+        Progress callback: receives how much is done, and of how much.
+    """
+
+    advance: Progress = None
+
+
+class OnEngine(Options):
+    """Options of commands that may run beyond one machine.
+
+    Parameters
+    ----------
+    engine
+        duckdb on one machine, spark beyond it.
+    master
+        Spark's address: local[2], spark://..., sc://...
+    """
+
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    master: str | None = None
+
+
+class OfDevice(Options):
+    """Options of commands on a producer's own device.
+
+    Parameters
+    ----------
+    state
+        Folder of this device's secret, terms, memory and queue: one for each producer. Keep it, and keep it private.
+    """
+
+    state: AnyPath
+
+
+class OfService(Options):
+    """Options of commands on a service's database.
+
+    Parameters
+    ----------
+    db
+        The service's database: sqlite:///FILE, postgresql://..., mysql://... or mariadb://...
+    """
+
+    db: str = "sqlite:///halfmask.db"
+
+
+class OfPromise(Options):
+    """What an epsilon is about.
+
+    Parameters
+    ----------
+    change
+        The change of a reading that is hidden, in its unit; by default the size of a typical reading.
+    window
+        In how many readings in a row; by default in those of a day.
+    delta
+        The delta of the epsilon.
+    step
+        The step of the lattice that devices draw their noise on (0.001): epsilons are of that noise.
+    unit
+        Unit of a reading, for the words; by default the profile's.
+    """
+
+    change: float | None = None
+    window: WholeIfAny = None
+    delta: float = 1e-6
+    step: float | None = None
+    unit: str | None = None
+
+    def question(self, people: "Profile | None") -> "Question":
+        """Return what the epsilon is about; the profile gives what is not named."""
+        from halfmask.menus.setting_protection import Question, default_question
+
+        named = {name: getattr(self, name) for name in PROMISE if getattr(self, name) is not None}
+        if people is not None:
+            return replace(default_question(people), **named)
+        if self.change is None or self.window is None:
+            raise OptionError("say what the promise is about: `change` and `window`, or a profile to take them from")
+        return Question(**named)
+
+
+class ReadingsOptions(Options):
+    """Options of commands on readings.
+
+    Parameters
+    ----------
+    source
+        File, folder, glob, address or database: CSV, Parquet, JSON, Excel, OpenDocument, Arrow, Avro, zip, DuckDB,
+        SQLite, postgresql://, mysql://, s3://, https://
+    db
+        The database that --sql asks; the same as SOURCE. :memory: for a query over files.
+    sql
+        A query: "select meter, time, kwh from r where ..." of a database; any other SOURCE is the table readings.
+    user
+        The column that tells users apart, or @file or @folder where the id is in the name; guessed where not named.
+    time
+        The column with the times, or with the clock where --date names the day; guessed where not named.
+    date
+        The column with the day, where --time is the clock alone.
+    value
+        The column with the readings; guessed where not named.
+    unit
+        Unit of the values (kWh), or from which to which (Wh:kWh); taken from the source where it says one.
+    decimal
+        Decimal sign of numbers in text: . or ,
+    date_format
+        How dates are written, as for strptime: '%d/%m/%Y %H:%M'.
+    encoding
+        Encoding of text files: cp1252, latin-1, utf-16.
+    skip
+        Lines before the header.
+    sheet
+        The sheet of an Excel or OpenDocument file.
+    register
+        Values are states of a meter's register: take differences. --no-register: they are readings.
+    period
+        What an aggregate covers: hour, day, week, month, year, or a length such as 30m or 6h.
+    tz
+        Zone in which days are cut, for times that carry one (Europe/Dublin).
+    format
+        auto, csv, parquet, json, sheet, arrow, avro, zip, duckdb, sqlite, or cer (files of the Irish trial).
+    table
+        The table, where the source is a database.
+    wide
+        One column a sensor, beside the time.
+    duplicates
+        Which of several readings of a user at the same time counts; auto is the first, and stops above 1 %.
+    nonfinite
+        What becomes of null, NaN and infinite values.
+    low
+        Smaller values are implausible and dropped.
+    high
+        Larger values are implausible and dropped; inf keeps all.
+    """
+
+    source: AnySource | None = field(default=None, kw_only=False)
+    db: str | None = None
+    sql: str | None = None
+    user: str | None = None
+    time: str | None = None
+    date: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    decimal: str | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    skip: int | None = None
+    sheet: str | None = None
+    register: bool | None = None
+    period: str = "day"
+    tz: str | None = None
+    format: str = "auto"
+    table: str | None = None
+    wide: Flag = False
+    duplicates: Literal["auto", "first", "last", "mean", "error"] = "auto"
+    nonfinite: Literal["drop", "error"] = "drop"
+    low: Annotated[float | None, Parameter(name="--min")] = None
+    high: Annotated[float | None, Parameter(name="--max")] = None
+
+    def check_together(self) -> None:
+        """Check that there is one source."""
+        if (self.source is None) == (self.db is None):
+            raise OptionError("name one source: SOURCE, or a database with --db")
+
+    @property
+    def readings(self) -> Any:
+        """The source, by either name."""
+        return self.db if self.source is None else self.source
+
+    def read_options(self) -> "ReadOptions":
+        """Return the options that say how the source is read."""
+        from halfmask.data.options import ReadOptions
+
+        named = {field.name for field in fields(self)}
+        return ReadOptions(**{f.name: getattr(self, f.name) for f in fields(ReadOptions) if f.name in named})
+
+    def policies(self) -> "Policies":
+        """Return the options that say what becomes of odd readings."""
+        from halfmask.profiles.build import Policies
+
+        return Policies(self.duplicates, self.nonfinite, self.low, self.high)
+
+
+class Readable(Protocol):
+    """A result that has a file."""
+
+    @classmethod
+    def read(cls, path: "Path | str", /) -> Self: ...
+
+
+Result = TypeVar("Result", bound=Readable)
+
+
+def held(kind: type[Result], given: "Result | Path | str") -> Result:
+    """Return the result itself, or read it from its file."""
+    return given if isinstance(given, kind) else kind.read(cast("Path | str", given))
+
+
+def menu_of(given: AnyMenu) -> "Menu":
+    """Return the menu itself, or read it from its file."""
+    from halfmask.menus.menu import Menu
+
+    return held(Menu, given)
+
+
+def profile_of(given: AnyProfile) -> "Profile":
+    """Return the profile itself, or read it from its file."""
+    from halfmask.profiles.profile import Profile
+
+    return held(Profile, given)
+
+
+def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":
+    """Open a source of readings as those of the profile were opened, except for what is named."""
+    from halfmask.data.options import Opening
+
+    return Opening.of(profile.about).panel(source, **(named or {}), **engine)
