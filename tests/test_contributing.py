@@ -9,7 +9,7 @@ import pytest
 from halfmask.commands import names
 
 ROOT = Path(__file__).parents[1]
-KINDS = ("a mechanism", "an attack", "an aggregate", "a figure", "a command")
+KINDS = ("a mechanism", "an attack", "an aggregate", "a figure", "a command", "a file format")
 MOST = 2
 
 

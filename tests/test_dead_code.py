@@ -14,8 +14,13 @@ from vulture import Vulture
 SOURCE = Path(__file__).parents[1] / "src"
 REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 """What uses the package besides itself."""
-FOUND_BY_FILE = ("halfmask/mechanisms/ours/*", "halfmask/commands/*", "halfmask_device/laws/*")
-"""A mechanism is registered, and a command is found, by the file it stands in."""
+FOUND_BY_FILE = (
+    "halfmask/mechanisms/ours/*",
+    "halfmask/commands/*",
+    "halfmask/data/formats/*",
+    "halfmask_device/laws/*",
+)
+"""A mechanism, a command, a format and a law of the device are found by the file that defines them."""
 CALLED = {
     "__getattr__": "Python, for names of the package that load what they need",
     "__dir__": "Python, for the same names",

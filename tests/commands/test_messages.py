@@ -93,5 +93,5 @@ def test_an_error_says_what_where_and_what_next_to_programs_too() -> None:
 def test_the_program_says_it_in_its_own_spelling(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("user,time,kwh\na,2020-01-01,1\na,2020-01-02,1\n")
     told = refused("profile", "x.csv", "-o", "x.profile", "--format", "paper", cwd=tmp_path)
-    assert "--format 'paper' is none of" in told
+    assert "--format 'paper' is not one of" in told
     assert "`" not in told

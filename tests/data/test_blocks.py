@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.formats import blocks, parquet
+from halfmask.data import arrow_blocks as blocks
+from halfmask.data.formats import parquet
 from halfmask.data.panel import Panel
 from halfmask.data.sources import open_panel
 from halfmask.data.zones import second_passings, wall_clock, wall_clocks

@@ -279,7 +279,7 @@ def test_several_formats_in_a_folder(tmp_path: Path) -> None:
         ({"engine": "ray"}, "`engine` 'ray'"),
         ({"threads": 0}, "`threads` 0"),
         ({"memory_limit": "lots"}, "`memory_limit` 'lots'"),
-        ({"table": "t"}, "`table` 't' is for databases"),
+        ({"table": "t"}, "`table` is for the formats"),
         ({"tz": "Mars/Olympus"}, "`tz` 'Mars/Olympus'"),
     ],
 )

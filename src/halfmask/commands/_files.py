@@ -40,9 +40,9 @@ def meant(source: str, *, folders: bool) -> Iterator[Path]:
     """Yield the files that a path, a pattern or the address of a file means; of a folder, its files of readings."""
     path = Path(source.removeprefix("sqlite:///"))
     if folders and path.is_dir():
-        from halfmask.data.places import by_name
+        from halfmask.data.formats import by_extension
 
-        yield from (file for file in path.rglob("*") if by_name(str(file)))
+        yield from (file for file in path.rglob("*") if by_extension(str(file)))
     elif glob.has_magic(source) and not path.exists():
         yield from map(Path, glob.glob(source, recursive=True))
     else:

@@ -17,6 +17,7 @@ from halfmask.commands._options import (
     Teller,
     WholeIfAny,
 )
+from halfmask.data.formats import AUTO, names
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -212,8 +213,6 @@ class ReadingsOptions(Options):
         What an aggregate covers: hour, day, week, month, year, or a length such as 30m or 6h.
     tz
         Zone in which days are cut, for times that carry one (Europe/Dublin).
-    format
-        auto, csv, parquet, json, sheet, arrow, avro, zip, duckdb, sqlite, or cer (files of the Irish trial).
     table
         The table, where the source is a database.
     wide
@@ -244,7 +243,7 @@ class ReadingsOptions(Options):
     register: bool | None = None
     period: str = "day"
     tz: str | None = None
-    format: str = "auto"
+    format: Annotated[str, Parameter(help=f"{AUTO}, or one of {', '.join(names())}.")] = AUTO
     table: str | None = None
     wide: Flag = False
     duplicates: Literal["auto", "first", "last", "mean", "error"] = "auto"

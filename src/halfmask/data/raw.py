@@ -9,10 +9,11 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.arrow_blocks import ArrowCells
 from halfmask.data.engines.sql import quote
-from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.panel import Engine, Guess, Quick
 from halfmask.data.queries import READINGS
+from halfmask.data.rules import Rule
 from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 
@@ -54,7 +55,7 @@ class Raw(ABC):
     ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
     that a row under the header names. ``workplace`` is a temporary folder that lives with the table. ``by_blocks``
     gives what reads three columns by Arrow, and fails on what is not written as they say; None where nothing does.
-    ``origin`` is what a query of a caller has behind FROM.
+    ``origin`` is what a query of a caller has behind FROM. ``rules``: how the columns are read, if the format fixes it.
     """
 
     engine: Engine
@@ -68,6 +69,7 @@ class Raw(ABC):
     files: tuple[str, ...] = ()
     workplace: Any = None
     origin: str = READINGS
+    rules: Sequence[Rule] = ()
     by_blocks: Callable[[Sequence[str], Sequence[ArrowCells]], Quick | None] | None = None
 
     @abstractmethod

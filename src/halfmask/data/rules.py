@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfmask.data.arrow_blocks import ArrowCells
 from halfmask.data.engines.sql import extract, literal, matches, quote
-from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
 from halfmask.data.numbers import NumberFormat, undecided
 from halfmask.data.times import TimeRule

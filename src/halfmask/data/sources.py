@@ -1,6 +1,5 @@
 """Any source of readings, opened as a panel."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +13,15 @@ from halfmask.data.columns import role_of, words
 from halfmask.data.dates import ORDER, DateFormat, check_format, date_format, start_of
 from halfmask.data.diagnosis import guard
 from halfmask.data.engines.sql import extract, file_part, literal, matches, quote, to_instant
-from halfmask.data.formats import cer
 from halfmask.data.kinds import ABSENT, CLOCK_SPAN, NUMBERS, TEXTS, Kind, is_iso, kinds, texts
 from halfmask.data.numbers import NumberFormat, number_format, unit_behind
 from halfmask.data.offsets import own_clock
+from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
 from halfmask.data.quantities import state_of
 from halfmask.data.queries import Queries, text_of
 from halfmask.data.raw import Raw, RowTimes
-from halfmask.data.reach import open_raw
 from halfmask.data.registers import differences
 from halfmask.data.rules import Rule, operand, time_column, user_rule, value_rule
 from halfmask.data.times import TimeRule, clock_sql, time_rule
@@ -42,11 +40,11 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     chosen = options or ReadOptions(**said)
     if chosen.date_format is not None:
         check_format(chosen.date_format)
-    raw = open_raw(source, chosen)
+    raw = open_table(source, chosen)
     if raw.sample.num_rows == 0:
         raise SourceError(f"{raw.source}: there are no readings in it")
-    if raw_format(source, chosen.format) == "cer":
-        return _cer_panel(raw, chosen)
+    if raw.rules:
+        return _fixed(raw, chosen)
     found = kinds(raw.sample)
     named = (chosen.user, chosen.time, chosen.value, chosen.date)
     numbers = [name for name in bystanders.row_numbers(raw.sample, found) if name not in named]
@@ -75,16 +73,14 @@ def _measured(shape: shapes.Long | shapes.Sensors | shapes.Days | shapes.Moments
     return shape.sensors if isinstance(shape, shapes.Sensors) else []
 
 
-def raw_format(source: Any, format: str) -> str:
-    """The format asked for; a frame has none."""
-    return format if isinstance(source, str | os.PathLike) else "frame"
-
-
-def _cer_panel(raw: Raw, options: ReadOptions) -> Panel:
-    if options.wide or options.user or options.time or options.value or options.date:
-        raise OptionError("`format=cer` fixes the columns; leave `user`, `time`, `value` and `wide` out")
-    unit = Wanted.parse(options.unit).source
-    return _panel(raw, cer.rules(raw.sample), None, ("meter, code and value as in the trial's files",), (), unit)
+def _fixed(raw: Raw, options: ReadOptions) -> Panel:
+    """A table of a format that fixes the columns."""
+    for name in ("wide", "user", "time", "value", "date"):
+        if getattr(options, name):
+            raise OptionError(f"`{name}` cannot be chosen: the format fixes the columns", kind="format", field=name)
+    columns = ", ".join(rule.column for rule in raw.rules)
+    note = f"the format fixes the columns: {columns}"
+    return _panel(raw, list(raw.rules), None, (note,), (), Wanted.parse(options.unit).source)
 
 
 def _panel(

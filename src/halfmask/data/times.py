@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from halfmask.data.arrow_blocks import ArrowCells
 from halfmask.data.dates import SPAN, DateFormat
 from halfmask.data.engines.sql import extract, literal, matches, parsed
-from halfmask.data.formats.blocks import ArrowCells
 from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
 from halfmask.errors import ColumnError

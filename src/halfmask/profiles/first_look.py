@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess
 from halfmask.data.queries import asked
-from halfmask.data.reach import open_raw
 from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
 from halfmask.profiles.build import Policies, build_profile
@@ -60,7 +60,7 @@ def first_look(
     source: Any, options: ReadOptions, policies: Policies, *, period: str = "day", rows: int = 5
 ) -> FirstLook:
     """Open a source, read all of it once, and say what came of it; a source that is in doubt is no error here."""
-    raw = open_raw(source, options)
+    raw = open_table(source, options)
     shown = raw.sample.slice(0, rows)
     more = shown.num_columns > WIDEST
     names = (*shown.column_names[:WIDEST], *(["..."] if more else []))

@@ -15,11 +15,15 @@ from urllib.parse import unquote
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data import frames
 from halfmask.data.engines.duckdb import BATCH_ROWS, MISREAD, connect, headline
 from halfmask.data.engines.sql import quote
-from halfmask.data.formats import frames, parquet, text
+from halfmask.data.formats import Format
+from halfmask.data.formats.csv import Csv
+from halfmask.data.formats.parquet import Parquet, check
+from halfmask.data.locate import SourceFiles
+from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Engine
-from halfmask.data.places import FILE_FORMATS, Place
 from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
@@ -156,32 +160,35 @@ class _Query:
             yield from connection.sql(self.sql).to_arrow_reader(BATCH_ROWS)
 
 
-def open_spark_files(place: Place, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
-    """CSV, Parquet or CER files, read by Spark under the layout that the look at the first file found."""
-    if place.format not in FILE_FORMATS:
-        raise OptionError(f"`engine=spark` reads files, not {place.format} databases; use `engine=duckdb`")
-    differ = place.format == "parquet" and parquet.check(place).differ
+def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+    """CSV, Parquet or CER files, read by Spark under the layout of the first file."""
     layout = None
-    if place.format in ("cer", "csv"):
-        found = text.cer_layout(place) if place.format == "cer" else text.layouts(place)[0]
-        layout = found[0][0]
-        differ = len(found) > 1
+    if isinstance(form, Csv):
+        (layout, _), *others = form.layouts(found, None)[0]
         if not layout.plain:
             raise SourceError(
-                f"{place.source}: lines around the table, or comments; Spark cannot skip them, use `engine=duckdb`"
+                f"{found.source}: lines around the table, or comments; Spark cannot skip them, use `engine=duckdb`"
             )
+        differ = bool(others)
+    elif isinstance(form, Parquet):
+        differ = check(found).differ
+    else:
+        raise OptionError(
+            f"`engine=spark` reads CSV and Parquet files, not {form.kind}; use `engine=duckdb`", kind="engine"
+        )
     if differ:
         raise SourceError(
-            f"{place.source}: the files' columns differ in order or type; use `engine=duckdb`, which aligns them"
+            f"{found.source}: the files' columns differ in order or type; use `engine=duckdb`, which aligns them",
+            kind="differ",
         )
-    spark = session(master, threads, memory_limit)
-    reader = spark.read.option("basePath", place.root) if place.partitions else spark.read
-    paths = [re.sub(r"([*?\[\]{}\\])", r"\\\1", file) for file in place.files]
+    spark = session(options.master, options.threads, options.memory_limit)
+    reader = spark.read.option("basePath", found.root) if found.partitions else spark.read
+    paths = [re.sub(r"([*?\[\]{}\\])", r"\\\1", file) for file in found.files]
     if layout is None:
-        return SparkRaw(spark, place.source, lambda: reader.parquet(*paths), place)
-    options = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
+        return SparkRaw(spark, found.source, lambda: reader.parquet(*paths), found)
+    said = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
     schema = ", ".join(f"{_name(name)} STRING" for name in layout.names)
-    return SparkRaw(spark, place.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **options), place)
+    return SparkRaw(spark, found.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **said), found)
 
 
 def open_spark_frame(frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
@@ -201,7 +208,7 @@ class SparkRaw(Raw):
     The readers' expressions are DuckDB's SQL here too: Spark's workers run them on one partition after another.
     """
 
-    def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: Place | None) -> None:
+    def __init__(self, spark: Any, source: str, read: Callable[[], Any], place: SourceFiles | None) -> None:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 

@@ -50,3 +50,9 @@ def to_local(instant: str, tz: str) -> str:
 def to_instant(local: str, tz: str) -> str:
     """Microseconds UTC, from microseconds of the wall clock in ``tz``."""
     return f"epoch_us(timezone({literal(tz)}, make_timestamp({local})))"
+
+
+def file_list(files: Sequence[str]) -> str:
+    """A list of files for DuckDB's readers, in which no character of a name is a pattern."""
+    escaped = ("".join(f"[{letter}]" if letter in "*?[" else letter for letter in file) for file in files)
+    return f"[{', '.join(map(literal, escaped))}]"

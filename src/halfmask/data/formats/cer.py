@@ -8,14 +8,18 @@ passing of 01:00 and 01:30, 50 is 23:30. The second passing is placed a quarter 
 Day 452 (the last Sunday of March 2010) lacks half-hours 2 and 3; the others stay where their codes put them, so the gap
 is where the file has it.
 
-Values are left as they are: the manifest says kWh per half-hour, their size fits mean kW.
+Values are not changed: the manifest says kWh per half-hour, their size fits mean kW.
 """
 
 import pyarrow as pa
 
+from halfmask.data.encodings import compression
 from halfmask.data.engines.sql import quote
+from halfmask.data.formats.csv import Csv
 from halfmask.data.kinds import Kind
+from halfmask.data.locate import SourceFiles
 from halfmask.data.rules import Rule, value_rule
+from halfmask.data.text_layout import Layout, Layouts
 
 NAMES = ("meter", "code", "value")
 LONG_DAYS = (298, 669)
@@ -23,6 +27,39 @@ _DAY_ZERO = 14_244
 """Days from 1970-01-01 to 2008-12-31, the day before day 1."""
 _DAY = 86_400_000_000
 _MINUTE = 60_000_000
+
+
+class Cer(Csv):
+    """The trial's files. Their layout and their columns are fixed."""
+
+    kind = "files of the Irish smart meter trial"
+    options = frozenset({"encoding"})
+    asked_only = True
+
+    def layouts(self, found: SourceFiles, skip: int | None) -> tuple[Layouts, tuple[str, ...]]:  # noqa: ARG002
+        return ((Layout(" ", 0, "", False, NAMES, compression(found.files[0])), found.files),), ()
+
+    def rules(self, sample: pa.Table) -> list[Rule]:
+        """Return rules under which a code that no day has is an error, and a meter that is not a number."""
+        meter, code = (quote(name) for name in NAMES[:2])
+        number = f"TRY_CAST({code} AS BIGINT)"
+        last = f"CASE WHEN ({number} // 100) IN {LONG_DAYS} THEN 50 ELSE 48 END"
+        valid = f"coalesce({number} BETWEEN 101 AND 99950 AND {number} % 100 BETWEEN 1 AND {last}, false)"
+        # Zero for a valid code, and a failure for another: the arithmetic itself stays free of conditions.
+        check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS BIGINT)"
+        user = f"CAST({meter} AS BIGINT)"
+        bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS BIGINT) IS NULL"
+        return [
+            Rule("user", "meter", user, bad_user, "a meter's number, such as 1392"),
+            Rule(
+                "time",
+                "code",
+                f"({micros(number)} + {check})",
+                f"{code} IS NOT NULL AND NOT {valid}",
+                "a code of day and half-hour, such as 19503",
+            ),
+            value_rule("value", Kind.TEXT_NUMBER, sample.column("value")),
+        ]
 
 
 def micros(code: str) -> str:
@@ -36,26 +73,3 @@ def micros(code: str) -> str:
         f"ELSE ({slot} - 1) * 30 END"
     )
     return f"((({day}) + {_DAY_ZERO}) * {_DAY} + ({minutes}) * {_MINUTE})"
-
-
-def rules(sample: pa.Table) -> list[Rule]:
-    """The three columns by the trial's own rules; a code that no day has, or a meter that is no number, is an error."""
-    meter, code = (quote(name) for name in NAMES[:2])
-    number = f"TRY_CAST({code} AS BIGINT)"
-    last = f"CASE WHEN ({number} // 100) IN {LONG_DAYS} THEN 50 ELSE 48 END"
-    valid = f"coalesce({number} BETWEEN 101 AND 99950 AND {number} % 100 BETWEEN 1 AND {last}, false)"
-    # Zero for a code that is one, and a failure for another: the arithmetic itself stays free of conditions.
-    check = f"CAST(CASE WHEN {valid} THEN '0' WHEN {code} IS NOT NULL THEN 'no code' END AS BIGINT)"
-    user = f"CAST({meter} AS BIGINT)"
-    bad_user = f"{meter} IS NOT NULL AND TRY_CAST({meter} AS BIGINT) IS NULL"
-    return [
-        Rule("user", "meter", user, bad_user, "a meter's number, such as 1392"),
-        Rule(
-            "time",
-            "code",
-            f"({micros(number)} + {check})",
-            f"{code} IS NOT NULL AND NOT {valid}",
-            "a code of day and half-hour, such as 19503",
-        ),
-        value_rule("value", Kind.TEXT_NUMBER, sample.column("value")),
-    ]

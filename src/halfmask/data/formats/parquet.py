@@ -10,15 +10,40 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from halfmask.data.engines.sql import literal
-from halfmask.data.formats.blocks import ArrowCells, panel_batch, side_by_side
-from halfmask.data.formats.text import glob_free
+from halfmask.data.arrow_blocks import ArrowCells, panel_batch, side_by_side
+from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.sql import file_list
+from halfmask.data.formats import Format, OpenRequest
+from halfmask.data.locate import SourceFiles
 from halfmask.data.panel import Quick
-from halfmask.data.places import Place
 from halfmask.errors import SourceError
 
 GROUP_ROWS = 1 << 20
 """A group of more rows, which would have to be held whole, is left to the query."""
+_ORDER = "file_index * 1099511627776 + file_row_number"
+"""Grows along the files without a count over all rows; a file may hold 2^40 rows."""
+
+
+class Parquet(Format):
+    """Read by Arrow if the columns are plain, else by DuckDB."""
+
+    kind = "Parquet"
+    extensions = (".parquet", ".pq")
+
+    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
+        return head.startswith(b"PAR1")
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        found = asked.found
+        footers = check(found)
+        hive = f"hive_partitioning = {bool(found.partitions)}, hive_types_autocast = false"
+
+        def read(files: Sequence[str]) -> str:
+            return f"read_parquet({file_list(files)}, {hive}, union_by_name = {footers.differ})"
+
+        raw = DuckDBRaw(asked.connection, found.source, read, found.files, _ORDER)
+        raw.by_blocks = partial(by_groups, found.files, footers, asked.options.threads)
+        return raw
 
 
 @dataclass(frozen=True)
@@ -33,14 +58,14 @@ class Footers:
     differ: bool
 
 
-def check(place: Place) -> Footers:
+def check(found: SourceFiles) -> Footers:
     """Read every footer.
 
     DuckDB casts later files to the types of the first, so a first file of whole numbers would round the others.
     """
     first: pa.Schema | None = None
     rows, largest, differ = 0, 0, False
-    for file in place.files:
+    for file in found.files:
         schema, metadata = _footer(file)
         rows += metadata.num_rows
         largest = max(largest, *(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), 0)
@@ -48,11 +73,11 @@ def check(place: Place) -> Footers:
         if set(schema.names) != set(first.names):
             odd = ", ".join(repr(name) for name in sorted(set(schema.names) ^ set(first.names)))
             raise SourceError(
-                f"{file}: its columns differ from those of {place.files[0]} ({odd}); give files with the same columns"
+                f"{file}: its columns differ from those of {found.files[0]} ({odd}); give files with the same columns"
             )
         differ = differ or not schema.equals(first)
     if first is None or rows == 0:
-        raise SourceError(f"{place.source}: there are no readings in it")
+        raise SourceError(f"{found.source}: there are no readings in it")
     return Footers(first, largest, differ)
 
 
@@ -64,19 +89,8 @@ def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
         raise SourceError(f"{file}: not a Parquet file, or cut short; replace the file or leave it out") from error
 
 
-def table(place: Place, differ: bool, files: Sequence[str]) -> str:
-    """The FROM clause that reads the files; types are reconciled over all of them where they differ."""
-    paths = ", ".join(literal(glob_free(file)) for file in files)
-    hive = f"hive_partitioning = {bool(place.partitions)}, hive_types_autocast = false"
-    return f"read_parquet([{paths}], {hive}, union_by_name = {differ})"
-
-
-ORDER = "file_index * 1099511627776 + file_row_number"
-"""Grows along the files without a count over all rows; a file may hold 2^40 rows."""
-
-
 def by_groups(
-    place: Place, footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
+    files: Sequence[str], footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Quick | None:
     """What reads the columns by Arrow, group after group; None where they are not stored as ``cells`` says.
 
@@ -91,7 +105,7 @@ def by_groups(
     )
     if not stored or footers.differ or footers.largest > GROUP_ROWS:
         return None
-    return partial(_batches, place.files, threads, names, cells)
+    return partial(_batches, files, threads, names, cells)
 
 
 def _batches(

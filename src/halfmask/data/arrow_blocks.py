@@ -14,8 +14,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from halfmask.data.formats.text import Layout, Layouts
 from halfmask.data.kinds import ABSENT
+from halfmask.data.text_layout import Layout, Layouts
 
 BLOCK = 1 << 21
 _LINE = 1 << 16

@@ -6,14 +6,13 @@ Every cell is text until a rule reads it.
 import csv
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from halfmask.data.engines.sql import literal, quote
-from halfmask.data.formats.encodings import HEAD_BYTES, unpacked
+from halfmask.data.encodings import HEAD_BYTES, compression, unpacked
 from halfmask.data.kinds import ABSENT, is_clock, is_number, is_time
-from halfmask.data.places import Place, compression
+from halfmask.data.locate import SourceFiles
 from halfmask.data.units import canonical, is_unit
 from halfmask.errors import SourceError
 
@@ -65,32 +64,29 @@ Layouts = tuple[tuple[Layout, tuple[str, ...]], ...]
 """Files by their layout."""
 
 
-def cer_layout(place: Place) -> Layouts:
-    """The fixed layout of the trial's files."""
-    return ((Layout(" ", 0, "", False, ("meter", "code", "value"), compression(place.files[0])), place.files),)
+def layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
+    """Return the files by layout, and the files of a folder that are left out: they have other columns and no numbers.
 
-
-def layouts(place: Place, skip: int | None = None) -> tuple[Layouts, tuple[str, ...]]:
-    """The files by layout, and those of a folder that are left out: they hold no table of the others' columns.
-
-    A file that was named by the caller must have the columns of the others.
+    A file that the caller named must have the columns of the others.
     """
-    looks = {file: look(file, skip) for file in place.files}
-    reference_file = next((file for file, found in looks.items() if found.typed), place.files[0])
-    reference = looks[reference_file]
+    looks = {file: look(file, skip) for file in found.files}
+    usual = next((file for file, layout in looks.items() if layout.typed), found.files[0])
+    reference = looks[usual]
     groups: dict[Layout, list[str]] = {}
     left_out = []
-    for file, found in looks.items():
-        same = found.header == reference.header or bool(found.units) != bool(reference.units)
-        if not same or set(found.names) != set(reference.names):
-            if not place.named and not found.typed:
-                left_out.append(file)
-                continue
-            odd = ", ".join(map(repr, sorted(set(found.names) ^ set(reference.names)))) or "a header in one alone"
+    for file, layout in looks.items():
+        same = layout.header == reference.header or bool(layout.units) != bool(reference.units)
+        if same and set(layout.names) == set(reference.names):
+            groups.setdefault(replace(layout, typed=True), []).append(file)
+        elif found.named or layout.typed:
+            odd = ", ".join(map(repr, sorted(set(layout.names) ^ set(reference.names)))) or "a header in one alone"
             raise SourceError(
-                f"{file}: its columns differ from those of {reference_file} ({odd}); give files with the same columns"
+                f"{file}: its columns differ from those of {usual} ({odd}); give files with the same columns",
+                kind="differ",
+                place=file,
             )
-        groups.setdefault(replace(found, typed=True), []).append(file)
+        else:
+            left_out.append(file)
     return tuple((layout, tuple(files)) for layout, files in groups.items()), tuple(left_out)
 
 
@@ -293,48 +289,3 @@ def _distinct(file: str, names: Sequence[str]) -> tuple[str, ...]:
         if again and result[i].casefold() in {other.casefold() for other in result[:i]}:
             raise SourceError(f"{file}: the header has the column {name!r} more than once; give each its own name")
     return tuple(result)
-
-
-def glob_free(path: str) -> str:
-    """A path as a DuckDB pattern that means this one file."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
-
-
-def table(found: Layouts, place: Place, files: Sequence[str]) -> str:
-    """The FROM clause that reads files of these layouts with every cell as text."""
-    wanted = set(files)
-    parts = [
-        (layout, [file for file in of_layout if file in wanted])
-        for layout, of_layout in found
-        if not wanted.isdisjoint(of_layout)
-    ]
-    if len(parts) == 1 and not parts[0][0].footer:
-        return _read(parts[0][0], place, parts[0][1])
-    selects = [f"SELECT {_cells(layout)}, filename FROM {_read(layout, place, part)}" for layout, part in parts]
-    return f"({' UNION ALL BY NAME '.join(selects)})"
-
-
-def _cells(layout: Layout) -> str:
-    """All columns; of a line with one cell alone, which is no row of the table, not even that."""
-    names = [quote(name) for name in layout.names]
-    if not layout.footer:
-        return "*"
-    alone = " AND ".join(f"{name} IS NULL" for name in names[1:])
-    return f"* REPLACE (CASE WHEN NOT ({alone}) THEN {names[0]} END AS {names[0]})"
-
-
-def _read(layout: Layout, place: Place, files: Sequence[str]) -> str:
-    paths = ", ".join(literal(glob_free(file)) for file in files)
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
-    texts: Mapping[str, str] = {"delim": layout.delimiter, "quote": '"', "escape": '"', "comment": layout.comment}
-    written = [f"{name} = {literal(value)}" for name, value in texts.items()]
-    written += [
-        f"compression = '{layout.compression}'",
-        f"header = {layout.header}",
-        f"skip = {layout.skip_rows}",
-        f"auto_detect = false, columns = {{{columns}}}",
-        f"null_padding = {bool(layout.footer)}",
-        f"hive_partitioning = {bool(place.partitions)}",
-        "hive_types_autocast = false",
-    ]
-    return f"read_csv([{paths}], {', '.join(written)})"

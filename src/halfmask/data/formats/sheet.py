@@ -1,16 +1,47 @@
-"""Excel and OpenDocument sheets: written out as text, so that the same look finds their header, units and footer."""
+"""Excel and OpenDocument sheets: written out as text, in which header, units and footer are found as in any text."""
 
 import csv
+import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.formats import Format, OpenRequest
+from halfmask.data.formats._text import Copies, open_text
+from halfmask.data.text_layout import layouts
 from halfmask.errors import OptionError, SourceError
 
 
+class Sheet(Format):
+    """Workbooks, of which one sheet is read."""
+
+    kind = "Excel and OpenDocument"
+    extensions = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+    options = frozenset({"sheet", "skip"})
+
+    def sniff(self, file: str, head: bytes) -> bool:
+        return head.startswith(b"\xd0\xcf\x11\xe0") or (head.startswith(b"PK\x03\x04") and self._is_workbook(file))
+
+    def _is_workbook(self, file: str) -> bool:
+        """Whether a zip is a workbook; of a damaged one the name counts."""
+        try:
+            with zipfile.ZipFile(file) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, OSError):
+            return file.lower().endswith(self.extensions)
+        return "[Content_Types].xml" in names or {"mimetype", "content.xml"} <= set(names)
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        copies = Copies()
+        for file in asked.found.files:
+            copies.notes += copy_as_csv(file, asked.options.sheet, copies.target(file))
+        return open_text(asked, copies, lambda read: layouts(read, asked.options.skip))
+
+
 def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
-    """Write one sheet as CSV; the notes say which."""
+    """Write one sheet as CSV. Return notes, which name the sheet if it was chosen among several."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
@@ -19,7 +50,6 @@ def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
         rows = book.get_sheet_by_name(chosen).to_python(skip_empty_area=True)
     except (CalamineError, OSError) as error:
         raise SourceError(f"{file}: not a sheet that can be read ({error}); save it as .xlsx or .csv") from error
-    target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("w", encoding="utf-8", newline="") as written:
         writer = csv.writer(written, lineterminator="\n")
         writer.writerows([_text(cell) for cell in _trimmed(row)] for row in rows)

@@ -1,4 +1,4 @@
-"""Text that is not UTF-8: recognised by its first bytes, and copied into UTF-8 a piece at a time."""
+"""Encodings and compression of text files, found by their first bytes; what DuckDB cannot read is copied into UTF-8."""
 
 import codecs
 import io
@@ -10,16 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfmask.data.places import compression
 from halfmask.errors import OptionError, SourceError
 
 HEAD_BYTES = 1 << 20
 _PIECE = 1 << 22
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-
-
 STREAMED = ("none", "gzip", "zstd")
 """Compressions that DuckDB reads as they are."""
+_PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
+
+
+def compression(file: str) -> str:
+    """How a text file is compressed, by its first bytes; "none" if it is not."""
+    with open(file, "rb") as opened:
+        head = opened.read(6)
+    return next((name for magic, name in _PACKED if head.startswith(magic)), "none")
 
 
 @contextmanager

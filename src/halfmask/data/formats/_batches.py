@@ -1,0 +1,39 @@
+"""Files that a library reads as Arrow batches, one file after another, read again for every query."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from halfmask.data.engines.duckdb import StreamRaw
+from halfmask.data.engines.streams import Stream
+from halfmask.data.formats import OpenRequest
+from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.errors import SourceError
+
+ReadFile = Callable[[str], Iterator[pa.RecordBatch]]
+
+
+def open_batches(asked: OpenRequest, read: ReadFile) -> StreamRaw:
+    """Return the batches of all files as one table; its column ``filename`` is for ids that are in names of files."""
+    found = asked.found
+    first = next(read(found.files[0]), None)
+    if first is None or not first.num_rows:
+        raise SourceError(f"{found.source}: there are no readings in it", kind="empty", place=found.source)
+    sample = pa.Table.from_batches([first]).slice(0, SAMPLE_ROWS)
+
+    def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for file in found.files:
+            for batch in read(file):
+                odd = ", ".join(map(repr, sorted(set(batch.schema.names) ^ set(sample.column_names))))
+                if odd:
+                    message = f"{file}: its columns differ from those of {found.files[0]} ({odd})"
+                    raise SourceError(message, kind="differ", place=file)
+                name = pa.array([file] * batch.num_rows, pa.string())
+                part = pa.Table.from_batches([batch]).append_column("filename", name)
+                yield from part.select(schema.names).cast(schema).to_batches()
+
+    def open_stream(kept: Sequence[str]) -> Stream:
+        schema = pa.schema([*(sample.schema.field(name) for name in kept), pa.field("filename", pa.string())])
+        return Stream(schema, lambda: batches(schema))
+
+    return StreamRaw(asked.connection, found.source, open_stream, sample)

@@ -1,0 +1,130 @@
+"""Databases whose drivers give rows as Python objects (DB-API 2.0): the rows become Arrow batches, some at a time."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.streams import Stream
+from halfmask.data.formats import OpenRequest
+from halfmask.data.formats._tables import Tables
+from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.errors import ReadingError, SourceError
+
+_FETCH = 50_000
+Row = tuple[Any, ...]
+
+
+class RowDatabase(Tables):
+    """A database behind such a driver. ``names`` is the query for the names of its tables."""
+
+    names: str
+    remedy: str
+
+    @abstractmethod
+    def driver(self) -> Any:
+        """Return the driver's module."""
+
+    @abstractmethod
+    def connect(self, source: str) -> Any:
+        """Return a connection of the driver."""
+
+    @abstractmethod
+    def quote(self, name: str) -> str:
+        """Return a name as an identifier."""
+
+    def fractions(self, source: str, origin: str) -> frozenset[str]:  # noqa: ARG002
+        """Return the columns that are declared to hold fractions, if the driver's values do not show it."""
+        return frozenset()
+
+    def tables(self, asked: OpenRequest) -> Mapping[str, str]:
+        names = (row[0] for _, rows in self._fetched(asked.found.source, self.names) for row in rows)
+        return {name: self.quote(name) for name in names}
+
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
+        source = asked.found.source
+        names, rows = next(self._fetched(source, f"SELECT * FROM {origin} AS asked LIMIT {SAMPLE_ROWS}"))
+        cells = zip(*rows, strict=True) if rows else ((),) * len(names)
+        fractions = self.fractions(source, origin)
+        types = {name: _type(column, name in fractions) for name, column in zip(names, cells, strict=True)}
+
+        def batches(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+            query, done = f"SELECT {', '.join(map(self.quote, schema.names))} FROM {origin} AS asked", 0
+            for _, some in self._fetched(source, query):
+                yield _batch(some, schema, place, done)
+                done += len(some)
+
+        def open_stream(kept: Sequence[str]) -> Stream:
+            schema = pa.schema([(name, types[name]) for name in kept])
+            return Stream(schema, lambda: batches(schema))
+
+        sample = pa.Table.from_batches([_batch(rows, pa.schema(list(types.items())), place, 0)])
+        return StreamRaw(asked.connection, place, open_stream, sample)
+
+    def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
+        """The names of the columns and some rows at a time; the names come once even if there are no rows."""
+        failures = (self.driver().Error, OSError)
+        try:
+            with closing(self.connect(source)) as database, closing(database.cursor()) as cursor:
+                cursor.execute(query)
+                names = [column[0] for column in cursor.description]
+                rows = cursor.fetchmany(_FETCH)
+                yield names, rows
+                while rows := cursor.fetchmany(_FETCH):
+                    yield names, rows
+        except failures as error:
+            message = f"{self.shown(source)}: {headline(str(error))}; {self.remedy}"
+            raise SourceError(message, kind="database", place=self.shown(source)) from error
+
+
+def _type(column: Sequence[Any], fractions: bool) -> pa.DataType:
+    """The Arrow type of a column, by what its first rows hold."""
+    held = {type(cell) for cell in column if cell is not None}
+    if held == {int} and not fractions:
+        return pa.int64()
+    if held and held <= {int, float, Decimal}:
+        return pa.float64()
+    if held == {datetime}:
+        return pa.timestamp("us")
+    return pa.date32() if held == {date} else pa.string()
+
+
+def _batch(rows: Sequence[Row], schema: pa.Schema, place: str, done: int) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    return pa.record_batch(
+        [_array(cells, each, place, done) for cells, each in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def _array(cells: Sequence[Any], field: pa.Field, place: str, done: int) -> pa.Array:
+    if pa.types.is_string(field.type):
+        cells = [cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells]
+    elif any(isinstance(cell, Decimal) for cell in cells):
+        cells = [float(cell) if isinstance(cell, Decimal) else cell for cell in cells]
+    try:
+        return pa.array(cells, field.type)
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        at = next(i for i, cell in enumerate(cells) if not _fits(cell, field.type))
+        wanted = "a whole number" if pa.types.is_integer(field.type) else "a number"
+        where = f"{place}, row {done + at + 1}, column {field.name!r}"
+        shown = repr(str(cells[at])[:40])
+        raise ReadingError(
+            f"{where}: {shown} is not {wanted} as the rows before it are", kind="type", place=where
+        ) from None
+
+
+def _text(cell: Any) -> str:
+    return str(cell).rjust(8, "0") if isinstance(cell, timedelta) else str(cell)
+
+
+def _fits(cell: Any, t: pa.DataType) -> bool:
+    try:
+        pa.array([cell], t)
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,48 @@
+"""DuckDB's files, attached for reading only; and ``:memory:``, a database without a file, whose queries read files."""
+
+from collections.abc import Mapping
+
+import duckdb
+
+from halfmask.data.engines.duckdb import DuckDBRaw, headline
+from halfmask.data.engines.sql import literal, quote
+from halfmask.data.formats import OpenRequest
+from halfmask.data.formats._tables import Tables
+from halfmask.errors import OptionError, SourceError
+
+MEMORY = ":memory:"
+_TABLES = """SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'attached' UNION ALL
+    SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'attached' AND NOT internal ORDER BY ALL"""
+
+
+class DuckDBFile(Tables):
+    """A table, a view or a query."""
+
+    kind = "DuckDB"
+    extensions = (".duckdb", ".ddb")
+    addresses = (MEMORY,)
+
+    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
+        return head[8:12] == b"DUCK"
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        for file in asked.found.files:
+            try:
+                asked.connection.execute(f"ATTACH {literal(file)} AS attached (READ_ONLY); USE attached")
+            except duckdb.Error as error:
+                message = f"{file}: {headline(str(error))}; check that it is a DuckDB file nobody writes to"
+                raise SourceError(message, kind="database", place=file) from error
+        return super().open(asked)
+
+    def tables(self, asked: OpenRequest) -> Mapping[str, str]:
+        if not asked.found.files:
+            message = f"`db={MEMORY}` holds no tables: say with `sql` what to read, such as select * from 'x.csv'"
+            raise OptionError(message, kind="needed", field="sql")
+        names = asked.connection.execute(_TABLES).fetchall()
+        return {
+            (name if schema == "main" else f"{schema}.{name}"): f"{quote(schema)}.{quote(name)}"
+            for schema, name in names
+        }
+
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
+        return DuckDBRaw(asked.connection, place, lambda _: origin)

@@ -1,0 +1,108 @@
+"""JSON: lines or one array of objects or lists, within each other however deep, as long as one list leads on."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.sql import file_list, quote
+from halfmask.data.formats import Format, OpenRequest, by_extension
+from halfmask.data.kinds import is_time
+from halfmask.data.times import counts_from_1970
+
+From = Callable[[Sequence[str]], str]
+"""The FROM clause of some files."""
+ROW = "json"
+"""What an object or a list is called that stands for a row; DuckDB calls those of the outermost list so."""
+PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset", "statement_id"))
+"""What stands beside a list of readings in a page of an interface, and is about the page."""
+
+
+class Json(Format):
+    """Read by DuckDB. No text is taken for a time here: `dates` does that, and says so."""
+
+    kind = "JSON"
+    extensions = (".json", ".jsonl", ".ndjson")
+
+    def sniff(self, file: str, head: bytes) -> bool:
+        return head.lstrip()[:1] in (b"{", b"[") and by_extension(file) is None
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        found = asked.found
+        never = "timestampformat = 'time %Y', dateformat = 'date %Y'"
+
+        def read(files: Sequence[str]) -> str:
+            return f"read_json({file_list(files)}, union_by_name = true, {never}, maximum_object_size = 1073741824)"
+
+        raw = DuckDBRaw(asked.connection, found.source, read, found.files)
+        table: From = read
+        notes: tuple[str, ...] = ()
+        while inner := _inner(raw):
+            selected, note = inner
+            # The first table has the file's name only if it is asked for; later ones hold it.
+            held = table is not read and selected.startswith("*")
+            table = _within(selected if held else f"{selected}, filename", table)
+            raw = DuckDBRaw(asked.connection, found.source, table, found.files)
+            raw.sample = raw.sample.drop_columns(["filename"])
+            notes += (note,) if note else ()
+        raw.notes = notes
+        return raw
+
+
+def _within(selected: str, table: From) -> From:
+    return lambda files: f"(SELECT {selected} FROM {table(files)})"
+
+
+def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
+    """What to select to come one object or one list nearer to the readings, and what to say of it; None: they are here.
+
+    Objects give their fields. The only list of objects, or of lists, gives a row for each; what stands beside it, such
+    as a meter's name, stands beside each of these rows.
+    """
+    fields = [field for field in raw.sample.schema if field.name != "filename"]
+    objects = [field.name for field in fields if pa.types.is_struct(field.type)]
+    lists = [field for field in fields if _is_list(field.type) and _is_many(field.type.value_type)]
+    cells = [field for field in fields if _is_list(field.type) and field not in lists]
+    rows = [field for field in cells if field.name == ROW or _is_number(field.type.value_type)]
+    if objects:
+        one = quote(objects[0])
+        return f"* EXCLUDE ({one}), unnest({one})" if len(fields) > 1 else f"unnest({one})", ""
+    if len(lists) == 1:
+        page = [field.name for field in fields if field.name in PAGE]
+        left_out = ", ".join(map(quote, [lists[0].name, *page, *(each.name for each in cells)]))
+        rest = "" if len(fields) == 1 + len(page) + len(cells) else f"* EXCLUDE ({left_out}), "
+        return f"{rest}unnest({quote(lists[0].name)}) AS {ROW}", f"readings are in the list {lists[0].name}"
+    if not lists and len(rows) == 1 and (names := _cell_names(raw.sample.column(rows[0].name))):
+        column = quote(rows[0].name)
+        # Cells of several types come as they stand in the file, with the quotes around texts.
+        cell = "{}[{}]" if _is_number(rows[0].type.value_type) else "trim(CAST({}[{}] AS VARCHAR), '\"')"
+        each = [f"{cell.format(column, i + 1)} AS {quote(name)}" for i, name in enumerate(names)]
+        rest = f"* EXCLUDE ({column}), " if len(fields) > 1 else ""
+        return rest + ", ".join(each), ""
+    return None
+
+
+def _cell_names(column: pa.ChunkedArray) -> list[str]:
+    """Names for the cells of a list that is a row, [time, value]; none where lists are of several lengths."""
+    rows = [cells for cells in column.to_pylist() if cells is not None]
+    width = len(rows[0]) if rows else 0
+    if any(len(cells) != width for cells in rows):
+        return []
+    texts = [[str(cells[i]).strip('"') for cells in rows] for i in range(width)]
+    times = [i for i in range(width) if all(map(is_time, texts[i])) or counts_from_1970(pa.chunked_array([texts[i]]))]
+    if width == 2 and len(times) == 1:
+        return ["time", "value"] if times[0] == 0 else ["value", "time"]
+    return [str(i) for i in range(width)]
+
+
+def _is_list(t: pa.DataType) -> bool:
+    return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
+
+
+def _is_many(t: pa.DataType) -> bool:
+    """Whether each of a list is an object or a list itself."""
+    return bool(pa.types.is_struct(t) or _is_list(t))
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(t) or pa.types.is_integer(t))

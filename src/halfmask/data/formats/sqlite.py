@@ -1,0 +1,41 @@
+"""SQLite files, through the standard library. A column may hold any type in any row: what does not fit is an error."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from halfmask.data.engines.sql import quote
+from halfmask.data.formats._rows import RowDatabase
+
+_FRACTIONS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL")
+
+
+class SqliteFile(RowDatabase):
+    """A table, a view or a query."""
+
+    kind = "SQLite"
+    extensions = (".sqlite", ".sqlite3", ".db")
+    names = r"""SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+        ORDER BY name"""
+    remedy = "check that it is a SQLite file, and the query"
+
+    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
+        return head.startswith(b"SQLite format 3\0")
+
+    def driver(self) -> Any:
+        return sqlite3
+
+    def connect(self, source: str) -> sqlite3.Connection:
+        """Connect for reading only; DuckDB pulls rows from its own threads, one at a time."""
+        return sqlite3.connect(f"{Path(source).absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+    def quote(self, name: str) -> str:
+        return quote(name)
+
+    def fractions(self, source: str, origin: str) -> frozenset[str]:
+        if origin.startswith("("):  # a query declares nothing
+            return frozenset()
+        with closing(self.connect(source)) as database:
+            declared = database.execute(f"PRAGMA table_info({origin})").fetchall()
+        return frozenset(row[1] for row in declared if any(word in row[2].upper() for word in _FRACTIONS))

@@ -1,0 +1,56 @@
+"""Archives: zip and tar. Their files are unpacked into a temporary folder, and read like any others."""
+
+import os
+import tarfile
+import zipfile
+from dataclasses import replace
+
+from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.formats import AUTO, Format, OpenRequest
+from halfmask.data.locate import Workplace, locate
+from halfmask.data.sniff import sniff
+from halfmask.errors import SourceError
+
+
+class Zip(Format):
+    """Archives that hold files of one other format, which takes the options."""
+
+    kind = "zip and tar"
+    extensions = (".zip", ".tar", ".tgz")
+    options = frozenset({"table", "sql", "sheet", "encoding", "skip"})
+
+    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
+        # A workbook is a zip too: the format `sheet` is asked before this one.
+        return head.startswith(b"PK\x03\x04")
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        found, workplace = asked.found, Workplace()
+        for number, file in enumerate(found.files):
+            _unpack(file, str(workplace.path / (str(number) if len(found.files) > 1 else "")))
+        form, inside = sniff(locate(str(workplace.path)), AUTO)
+        if isinstance(form, Zip):
+            raise SourceError(
+                f"{found.source}: archives within an archive; unpack it, and give the folder", kind="archive"
+            )
+        # A file that was packed alone counts as named by the caller.
+        inside = replace(inside, source=found.source, named=len(inside.files) == 1, workplace=workplace)
+        raw = form.table(replace(asked, found=inside))
+        copies = dict(raw.originals)
+        for file in raw.files:
+            known = copies.get(file, file)
+            copies[file] = f"{found.source}, {os.path.relpath(known, workplace.path)}"
+        raw.originals = copies
+        return raw
+
+
+def _unpack(file: str, folder: str) -> None:
+    try:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                archive.extractall(folder)
+        else:
+            with tarfile.open(file) as packed:
+                packed.extractall(folder, filter="data")
+    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, NotImplementedError, OSError) as error:
+        message = f"{file}: cannot be unpacked ({error}); unpack it, and give the folder"
+        raise SourceError(message, kind="archive", place=file) from error

@@ -1,0 +1,146 @@
+"""Locate the files that a path, a folder, a glob or an address means. Files at an address are fetched first.
+
+``http://`` and ``https://`` are fetched through the standard library, ``s3://`` through Arrow, which searches for
+credentials in the places that Amazon's own tools search. ``s3://bucket/folder?endpoint_override=host:port&scheme=http``
+is a folder in another store.
+"""
+
+import glob
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import weakref
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from halfmask.errors import SourceError
+
+_WEB, _STORES = ("http", "https"), ("s3",)
+_TIMEOUT = 60
+_LISTED = 5
+
+
+class Workplace:
+    """A temporary folder that is deleted when nothing refers to it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="halfmask-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """Files in the order in which they are read.
+
+    ``source`` is what messages call them. ``named``: the caller named each file, not a folder that they are in.
+    ``left_out`` are files of the folder whose names say that they hold no readings.
+    """
+
+    source: str
+    files: tuple[str, ...] = ()
+    named: bool = True
+    left_out: tuple[str, ...] = ()
+    workplace: Workplace | None = None
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The columns in the folders' names, such as ``day=2026-01-31``."""
+        parts = (part for file in self.files[:1] for part in Path(file).parts[:-1])
+        return frozenset(part.partition("=")[0] for part in parts if "=" in part)
+
+    @property
+    def root(self) -> str:
+        """The folder above all folders that are named ``key=value``."""
+        parts = Path(self.files[0]).parts[:-1]
+        depth = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+        return str(Path(*parts[:depth])) if depth else "."
+
+    def notes(self) -> tuple[str, ...]:
+        """Name the files that are left out."""
+        names = [Path(file).name for file in self.left_out]
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return (f"left out, no readings in it: {', '.join(names[:_LISTED])}{more}",) if names else ()
+
+
+def locate(source: str) -> SourceFiles:
+    """Return the files that a source means; a folder is searched with all folders in it."""
+    scheme = source.partition("://")[0].lower() if "://" in source else ""
+    if scheme not in (*_WEB, *_STORES):
+        return _on_disk(source)
+    workplace = Workplace()
+    fetched = (_from_web if scheme in _WEB else _from_store)(source, workplace.path)
+    return replace(_on_disk(str(fetched)), source=_shown(source), workplace=workplace)
+
+
+def _on_disk(source: str) -> SourceFiles:
+    path = Path(source)
+    try:
+        if path.is_dir():
+            found = sorted(str(file) for file in path.rglob("*") if _visible(file, path))
+            return SourceFiles(source, tuple(found), named=False)
+        if path.is_file():
+            return SourceFiles(source, (source,))
+        if glob.has_magic(source):
+            matches = glob.glob(source, recursive=True)
+            return SourceFiles(source, tuple(sorted(str(Path(each)) for each in matches if Path(each).is_file())))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{source!r}: {error}; give a file, a folder or a glob", kind="path") from error
+    if "://" in source:
+        raise SourceError(f"{source}: addresses of this kind are not read; fetch the files first", kind="address")
+    raise SourceError(f"{source}: no such file or folder; check the path", kind="missing")
+
+
+def _visible(file: Path, folder: Path) -> bool:
+    """Whether a file in a folder may hold readings: not a hidden file, nor a marker that a writer left behind."""
+    inside = file.relative_to(folder).parts
+    return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
+
+
+def _shown(source: str) -> str:
+    """An address without the name, password and query that it may contain."""
+    parts = urlsplit(source)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+
+
+def _from_web(source: str, folder: Path) -> Path:
+    name = PurePosixPath(unquote(urlsplit(source).path)).name or "readings"
+    target = folder / name
+    try:
+        with urllib.request.urlopen(source, timeout=_TIMEOUT) as answer, target.open("wb") as written:
+            shutil.copyfileobj(answer, written)
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        why = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        raise SourceError(f"{_shown(source)}: {why}; check the address", kind="fetch", place=_shown(source)) from error
+    return target
+
+
+def _from_store(source: str, folder: Path) -> Path:
+    """Copy a file of a store, or all files of a folder."""
+    try:
+        store, path = fs.FileSystem.from_uri(source)
+        if store.get_file_info(path).type == fs.FileType.File:
+            return _copied(store, path, folder / PurePosixPath(path).name)
+        found = store.get_file_info(fs.FileSelector(path, recursive=True))
+        files = [one for one in found if one.type == fs.FileType.File]
+        for one in files:
+            _copied(store, one.path, folder / PurePosixPath(one.path).relative_to(path))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = f"{str(error).splitlines()[0]}; check address, region and credentials"
+        raise SourceError(f"{_shown(source)}: {why}", kind="fetch", place=_shown(source)) from error
+    if not files:
+        raise SourceError(f"{_shown(source)}: there are no files here; check the address", kind="fetch")
+    return folder
+
+
+def _copied(store: fs.FileSystem, path: str, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with store.open_input_stream(path) as opened, target.open("wb") as written:
+        shutil.copyfileobj(opened, written)
+    return target

@@ -1,0 +1,51 @@
+"""From what a caller gave to a table that an engine reaches, with any columns: locate, sniff, open."""
+
+import os
+from typing import Any
+
+from halfmask.data import frames
+from halfmask.data.engines.duckdb import connect
+from halfmask.data.formats import Format, OpenRequest, by_address
+from halfmask.data.locate import SourceFiles, locate
+from halfmask.data.options import ReadOptions
+from halfmask.data.raw import Raw
+from halfmask.data.sniff import sniff
+from halfmask.errors import OptionError
+
+
+def open_table(source: Any, options: ReadOptions) -> Raw:
+    """Return a path, glob, folder, address, database or frame as a table."""
+    frame = None if isinstance(source, str | os.PathLike) else frames.as_frame(source)
+    on_spark = options.engine == "spark" or (frame is not None and frame.implementation in frames.SPARK)
+    if options.sql is not None and on_spark:
+        raise OptionError("`sql` over readings needs `engine=duckdb`", kind="engine", field="sql")
+    if frame is not None:
+        return _of_frame(frame, options, on_spark)
+    written = os.fspath(source)
+    form, found = by_address(written), SourceFiles(written)
+    if form is None:
+        form, found = sniff(locate(written), options.format)
+    raw = _on_spark(found, form, options) if on_spark else _on_duckdb(found, form, options)
+    raw.rules = form.rules(raw.sample)
+    return raw
+
+
+def _on_spark(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+    from halfmask.data.engines.spark import open_spark_files
+
+    return open_spark_files(found, form, options)
+
+
+def _on_duckdb(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+    return form.table(OpenRequest(connect(options.threads, options.memory_limit), found, options))
+
+
+def _of_frame(frame: frames.Frame, options: ReadOptions, on_spark: bool) -> Raw:
+    if on_spark:
+        from halfmask.data.engines.spark import open_spark_frame
+
+        return open_spark_frame(frame, options.master, options.threads, options.memory_limit)
+    raw = frames.open_frame(connect(options.threads, options.memory_limit), frame)
+    if options.sql is not None:
+        raw.ask(options.sql)
+    return raw
