@@ -1,0 +1,42 @@
+"""Avro files, some records at a time."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import pyarrow as pa
+
+from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.formats import Format, OpenRequest
+from halfmask.data.formats._batches import open_batches
+from halfmask.errors import SourceError
+
+_ROWS = 50_000
+
+
+class Avro(Format):
+    """Files of records with a schema."""
+
+    kind = "Avro"
+    extensions = (".avro",)
+
+    def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
+        return head.startswith(b"Obj\x01")
+
+    def open(self, asked: OpenRequest) -> DuckDBRaw:
+        return open_batches(asked, _batches)
+
+
+def _batches(file: str) -> Iterator[pa.RecordBatch]:
+    import fastavro
+
+    try:
+        with open(file, "rb") as opened:
+            records = fastavro.reader(opened)
+            schema: pa.Schema | None = None
+            while rows := list(islice(records, _ROWS)):
+                batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+                schema = schema or batch.schema
+                yield batch
+    except (ValueError, EOFError, OSError, pa.ArrowException) as error:
+        message = f"{file}: not an Avro file, or cut short; replace the file or leave it out"
+        raise SourceError(message, kind="damaged", place=file) from error
