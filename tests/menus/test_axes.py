@@ -16,8 +16,8 @@ from halfmask.menus.setting_protection import protection_of
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.study_scores import score
 from halfmask.menus.total_error import total_error
+from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
-from halfmask.protection.guess import guess_error
 from tests.menus.cases import QUESTION, street, studied
 
 SETTINGS = "laplace:b=0.02|0.05|0.1|0.2|0.4|0.8|1.6;gaussian:sigma=0.1|0.5;sine:k=2,values=0.1|0.6"

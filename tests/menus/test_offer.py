@@ -35,8 +35,8 @@ from halfmask.pages.first_page import danger, offer_section
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
+from halfmask.protection.best_guess import guess_error, guess_errors
 from halfmask.protection.evidence import population_of
-from halfmask.protection.guess import guess_error, guess_errors
 from halfmask_device import law_of
 from halfmask_device.setting import MOST_UNMASKED
 from tests.audits.cards import few_attacks

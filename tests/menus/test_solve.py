@@ -15,10 +15,10 @@ from halfmask.menus.optimize import optimize
 from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import Solved, least_noise, promising, strongest
 from halfmask.menus.total_error import total_error
+from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import population_of
 from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guarantees.lattice_noise import lattice_steps
-from halfmask.protection.guess import guess_error
 from halfmask_device import law_of
 from halfmask_device.decimals import number_text
 from tests.menus.cases import street, studied

@@ -19,9 +19,9 @@ from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
 from halfmask.pages.first_page import LARGE, danger, offer_section, percent
 from halfmask.profiles.profile import Profile
+from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import SLACK, upwards
 from tests.audits.cards import card, two_settings
 from tests.menus.cases import QUESTION, street, studied

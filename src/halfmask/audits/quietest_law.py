@@ -21,9 +21,9 @@ from halfmask.menus.attack_floor import Floor
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.reconstruction import share_left
+from halfmask.protection.best_guess import check_varies
 from halfmask.protection.best_law import inside, newton
 from halfmask.protection.evidence import Population, population_of
-from halfmask.protection.guess import check_varies
 
 FINENESS = 24  # lattice steps in the smaller of the noise's deviation and a typical reading,
 MOST_STEPS = 4096  # or as many as there may be

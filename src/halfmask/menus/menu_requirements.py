@@ -17,8 +17,8 @@ from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_protection import StudyProtection
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
+from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import Evidence, population_of
-from halfmask.protection.guess import guess_error
 
 Kind = Literal["guarantee", "guess", "epsilon", "recognised", "error"]
 FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"

@@ -29,8 +29,8 @@ from halfmask.menus.setting_protection import NO_PROMISE, Question, default_ques
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_errors, uneven, usual_error
 from halfmask.profiles.profile import Profile
+from halfmask.protection.best_guess import check_varies, guess_error
 from halfmask.protection.evidence import Evidence, Population, population_of
-from halfmask.protection.guess import check_varies, guess_error
 from halfmask_device.decimals import number_text, upwards
 
 NAMES: Mapping[int, tuple[str, ...]] = {

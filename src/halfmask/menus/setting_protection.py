@@ -10,10 +10,10 @@ from halfmask.menus.device_refusal import refusal
 from halfmask.profiles.periods import DAY
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
+from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import Population
 from halfmask.protection.guarantees.guarantee import REPORTS, Guarantee, drawn_guarantee
 from halfmask.protection.guarantees.promises import per_unit
-from halfmask.protection.guess import guess_error
 from halfmask_device.decimals import number_text
 from halfmask_device.setting import unmasked_warning
 from halfmask_device.terms import STEP

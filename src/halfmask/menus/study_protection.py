@@ -2,8 +2,8 @@
 
 Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
 parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
-within a few hundredths and on no lattice (`protection.guess`). Those that would win are then settled: worked out for
-themselves, as devices draw them.
+within a few hundredths and on no lattice (`protection.best_guess`). Those that would win are then settled: worked out
+for themselves, as devices draw them.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,8 +20,8 @@ from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_scores import StudyScores
 from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
+from halfmask.protection.best_guess import check_varies, guess_error, guess_errors
 from halfmask.protection.evidence import Evidence, Population, population_of
-from halfmask.protection.guess import check_varies, guess_error, guess_errors
 
 NODES = 24
 

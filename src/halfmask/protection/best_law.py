@@ -1,16 +1,16 @@
-"""The noise law with the most privacy among all of one variance: a concave problem, solved with a certificate.
+"""The noise law with the most privacy among all laws of one variance: a concave problem, solved with a certificate.
 
-A law is the masses p of |psi| on pieces between logarithmic points, uniform on each. With w = 1/z the score is
+A law is the masses p of |psi| on pieces between logarithmic points, uniform on each piece. With w = 1/z the score is
 
     q(p) = a1 w1 m'p + a2 sqrt(w2 s'p - (w1 m'p)^2) + a3 [log2 n - sum_j P_j phi(n P_j / h_j)],    P = A p
 
 with m, s the mean and mean square of |psi| on each piece, w1, w2 the means of w and w^2, and A the cross-correlation
 of the noise's law with that of z (`evaluation.log_grid`). The first term is linear in p. The second is concave: its
 hypograph is t^2 + (w1 m'p)^2 <= w2 s'p. The third is the expected entropy of a Poisson number of readings (less than
-1/n bits from that of n of them), and lambda phi(lambda) = E K log2 K is convex in lambda. So q is concave, and for
-every p its tangent bounds what any other law of the variance can reach: that bound is the certificate.
+1/n bits from that of n readings), and lambda phi(lambda) = E K log2 K is convex in lambda. So q is concave, and for
+every p its tangent is an upper bound for every other law of the variance: that bound is the certificate.
 
-It breaks for noise that is not independent of the value, and bounds laws that are smooth on the scale of a piece.
+It assumes that the noise is independent of the value, and that laws are smooth on the scale of a piece.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from halfmask.arrays import FloatArray
 FIRST_BARRIER, LAST_BARRIER, SHRINK = 1e-3, 1e-12, 0.3
 MOST_STEPS = 200
 TOLERANCE = 3e-8
-"""Of the score. At 3e-6 pieces that the best law leaves empty still held some 1e-5, by which its bound was seen."""
+"""Relative tolerance of the score. At 3e-6, pieces that are empty in the best law still had a mass of 1e-5."""
 
 
 class Product(Protocol):
-    """A matrix that may be known by its products alone, where it is large."""
+    """A matrix that may be known only by its products, if it is large."""
 
     def __matmul__(self, right: FloatArray, /) -> FloatArray: ...
 
@@ -38,10 +38,13 @@ class Product(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PrivacyScore:
-    """q as a function of the masses p of K pieces, in the words of the module's formula.
+    """q as a function of the masses p of K pieces; the module's docstring has the formula.
 
-    ``cells`` (M, K) is A, ``holds`` (M,) the entropy bins in each cell; ``mean`` and ``square`` (K,) are m and s;
-    ``weights`` are a1, a2, a3, each already divided by its normaliser.
+    ``cells``    (M, K) the matrix A
+    ``holds``    (M,) the entropy bins in each cell
+    ``mean``, ``square``  (K,) m and s
+    ``inverse``  w1 and w2
+    ``weights``  a1, a2, a3, each already divided by its normaliser
     """
 
     cells: FloatArray | Product
@@ -53,7 +56,7 @@ class PrivacyScore:
     weights: tuple[float, float, float]
 
     def parts(self, p: FloatArray) -> tuple[float, float, float]:
-        """Mean, standard deviation and entropy of the local error."""
+        """Return mean, standard deviation and entropy of the local error."""
         from halfmask.evaluation.analytic.expected_entropy import (  # here, because numba takes long to import
             PHI,
             lookup,
@@ -66,15 +69,15 @@ class PrivacyScore:
         return mean, float(np.sqrt(max(w2 * float(self.square @ p) - mean**2, 1e-300))), max(float(entropy), 0.0)
 
     def value(self, p: FloatArray) -> float:
-        """q(p)."""
+        """Return q(p)."""
         return float(np.dot(self.weights, self.parts(p)))
 
     def slope(self, p: FloatArray) -> FloatArray:
-        """The gradient of q."""
+        """Return the gradient of q."""
         return self._slope(p)[0]
 
     def slope_and_bend(self, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient of q, and minus its Hessian (positive semidefinite)."""
+        """Return the gradient of q, and minus its Hessian (positive semidefinite)."""
         from halfmask.evaluation.analytic.expected_entropy import BEND, lookup
 
         (_, a2, a3), w1 = self.weights, self.inverse[0]
@@ -96,14 +99,14 @@ class PrivacyScore:
         return slope, of_std, std, share, lam
 
     def bound(self, p: FloatArray, variance: float) -> float:
-        """What no law of the variance on these pieces exceeds: q is concave, so it lies below its tangent at ``p``."""
+        """Return an upper bound for all laws of the variance on these pieces: the tangent of the concave q at ``p``."""
         slope = self.slope(p)
         return self.value(p) + max(_most(slope, self.square / variance) - float(slope @ p), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class BestLaw:
-    """The masses found, their privacy, and what no law of the variance on these pieces exceeds."""
+    """The masses found, their privacy, and an upper bound for all laws of the variance on these pieces."""
 
     masses: FloatArray
     privacy: float
@@ -111,15 +114,15 @@ class BestLaw:
 
     @property
     def gap(self) -> float:
-        """Never below 0."""
+        """The upper bound minus the privacy, 0 or above."""
         return self.upper_bound - self.privacy
 
 
 def best_law(score: PrivacyScore, variance: float, tolerance: float = TOLERANCE) -> BestLaw:
-    """Maximise q over the laws with E psi^2 = variance, until the certificate is within ``tolerance``, a share of q.
+    """Maximise q over the laws with E psi^2 = variance, until the certificate is within ``tolerance``, relative to q.
 
-    A primal-dual interior-point method: Newton's steps towards masses p and prices r >= 0 of p >= 0 with p r = mu, for
-    ever smaller mu. Wherever they lead, the certificate holds.
+    It is a primal-dual interior-point method: Newton steps towards masses p and prices r >= 0 of p >= 0 with p r = mu,
+    for decreasing mu. The certificate holds at every step.
     """
     square = score.square / variance
     p = _spread_out(square)
@@ -145,11 +148,14 @@ def best_law(score: PrivacyScore, variance: float, tolerance: float = TOLERANCE)
 def newton(
     p: FloatArray, slope: FloatArray, bend: FloatArray, rim: FloatArray, mu: float, pull: FloatArray | float
 ) -> tuple[FloatArray, float]:
-    """The step dp towards the top of a concave function + mu sum log p, with rim dp = 0, and its decrement.
+    """Return the step dp towards the maximum of a concave function + mu sum log p, with rim dp = 0, and its decrement.
 
-    ``slope`` is the function's gradient and ``bend`` minus its Hessian; ``pull`` is what the barrier bends by, in units
-    of p: mu itself, or p times the prices of p >= 0. The decrement is twice the gain that the quadratic model promises.
-    In units x = dp / p the system is well scaled however small a mass gets.
+    ``slope``  gradient of the function
+    ``bend``   minus its Hessian
+    ``pull``   curvature of the barrier in units of p: mu itself, or p times the prices of p >= 0
+
+    The decrement is twice the gain that the quadratic model predicts. In units x = dp / p the system is well scaled for
+    any size of mass.
     """
     count, sides = len(p), len(rim)
     system = np.zeros((count + sides, count + sides))
@@ -163,13 +169,13 @@ def newton(
 
 
 def inside(p: FloatArray, step: FloatArray) -> float:
-    """How much of the step leaves every number positive, at most all of it."""
+    """Return the largest share of the step, at most 1, that leaves every number positive."""
     shrinking = float((step / p).min())
     return min(1.0, 0.95 / -shrinking) if shrinking < 0 else 1.0
 
 
 def _spread_out(square: FloatArray) -> FloatArray:
-    """Masses in proportion to exp(-tilt s), all positive, with the tilt that gives the variance."""
+    """Return masses proportional to exp(-tilt s), all positive, with the tilt that gives the variance."""
     from scipy.optimize import brentq  # here, because SciPy takes long to import
 
     def masses(tilt: float) -> FloatArray:
@@ -180,7 +186,10 @@ def _spread_out(square: FloatArray) -> FloatArray:
 
 
 def _most(slope: FloatArray, square: FloatArray) -> float:
-    """max slope'q over laws q of the variance: a linear programme in two equalities, so two pieces share the mass."""
+    """Return max slope'q over laws q of the variance.
+
+    It is a linear programme with two equality constraints, so two pieces share the mass.
+    """
     low, high = np.flatnonzero(square <= 1), np.flatnonzero(square > 1)
     share = (1 - square[low][:, None]) / (square[high] - square[low][:, None])
     return float(((1 - share) * slope[low][:, None] + share * slope[high]).max())

@@ -1,7 +1,7 @@
-"""What an attacker has to go by: the population's distribution of readings, and series of some users over time.
+"""What an attacker knows: the population's distribution of readings, and series of some users over time.
 
-A profile gives both: the histogram of readings, and each user's totals by period. A panel gives the series at the
-resolution of the readings themselves, of a bounded sample of users over a bounded stretch of time.
+A profile gives both: the histogram of readings, and each user's totals by period. A panel gives series of single
+readings, for a limited sample of users and a limited stretch of time.
 """
 
 from collections.abc import Callable
@@ -29,15 +29,19 @@ MOST_USERS = 500
 MOST_TIMES = 4096
 SECONDS = 1_000_000
 SAME = 1e-6
-"""Sums that differ by less are one sum, added up in another order."""
+"""Sums that differ by less are equal, except for the order of addition."""
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The distribution of one reading: uniform within pieces ``low`` to ``high`` (ascending, apart), and zeros.
+    """The distribution of one reading: uniform within pieces, and zeros.
 
-    The pieces are the profile's bins, 1.1 % wide, negative ones first; within a bin nothing finer is known. ``unit`` is
-    that of a reading, for the words.
+    ``low``, ``high``  ends of the pieces, ascending and disjoint
+    ``share``          probability of each piece
+    ``zero``           probability of a zero
+    ``unit``           unit of a reading
+
+    The pieces are the profile's bins, 1.1 % wide, negative ones first. Nothing finer is known within a bin.
     """
 
     low: FloatArray
@@ -55,7 +59,7 @@ class Population:
         return np.asarray(smooth + np.where(x >= 0, self.zero, 0.0))
 
     def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Values of rising probability, by the cumulated shares with the zeros in their place."""
+        """Return the values at ascending probabilities."""
         place = int(np.searchsorted(self.low, 0.0))
         low, high, share = (
             np.insert(column, place, value)
@@ -69,7 +73,7 @@ class Population:
 
     @property
     def varies(self) -> bool:
-        """Whether readings are seen to differ. If all are in one piece, the best guess without a report is exact."""
+        """Whether readings differ. If all are in one piece, the best guess without a report is exact."""
         return len(self.share) + (self.zero > 0) > 1
 
     @property
@@ -83,13 +87,13 @@ class Population:
 
     @cached_property
     def prior_absolute(self) -> float:
-        """E|s - median|: the mean error of the best guess of a reading by somebody who has no report of it."""
+        """E|s - median|: the mean error of the best guess of a reading without a report of it."""
         middle = self.quantiles((np.arange(2**18) + 0.5) / 2**18)
         return float(np.mean(np.abs(middle - np.median(middle))))
 
     @property
     def typical(self) -> float:
-        """The median |s| of non-zero readings, to within a bin."""
+        """The median |s| of readings other than 0, to within a bin."""
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         order = np.argsort(size)
         below = np.cumsum(self.share[order])
@@ -100,13 +104,13 @@ class Population:
 class Evidence:
     """What attacks see.
 
-    ``series``      (users, times) the true numbers that are reported masked; NaN where there is none
-    ``counts``      (users, times) readings behind each number: 1 of readings, n of totals
+    ``series``      (users, times) the true numbers that are reported masked; NaN if missing
+    ``counts``      (users, times) readings in each number: 1 for readings, n for totals
     ``squares``     (users, times) the sum of their s^2
-    ``times``       start of each column, microseconds of local time; columns are ``step`` apart
-    ``resolution``  "readings", or "totals" of a period where only a profile is known
-    ``single``      whether a row is one user; rows of a bucketed profile are not
-    ``lattice``     step of the lattice that devices report on; None where that is not known
+    ``times``       start of each column in microseconds of local time; columns are ``step`` apart
+    ``resolution``  "readings", or "totals" of a period if only a profile is known
+    ``single``      whether a row is one user; rows of a bucketed profile are several
+    ``lattice``     step of the lattice of the devices; None if unknown
     """
 
     population: Population
@@ -122,7 +126,7 @@ class Evidence:
     _one_at_a_time: Any = field(default_factory=RLock, init=False, repr=False)
 
     def once(self, found: "Callable[[Evidence], T]") -> T:
-        """What an attack finds in the evidence alone, whatever the setting: worked out for the first that asks."""
+        """Return what an attack derives from the evidence alone, computed on first use only."""
         with self._one_at_a_time:
             if found not in self._known:
                 self._known[found] = found(self)
@@ -131,23 +135,23 @@ class Evidence:
 
     @property
     def what(self) -> str:
-        """What the series hold, for a sentence."""
+        """What the series contain, for a sentence."""
         if self.resolution == "readings":
             return f"readings every {_length(self.step)}"
         return "daily totals" if self.step == DAY else f"totals of every {_length(self.step)}"
 
     def complete(self, share: float) -> IntArray:
-        """Rows of which at least that share of the columns is present."""
+        """Return the rows in which at least this share of the columns is present."""
         return np.flatnonzero(np.isfinite(self.series).mean(axis=1) >= share)
 
 
 def population_of(profile: Profile) -> Population:
-    """All readings of a profile, by bin and sign."""
+    """Return the distribution of all readings of a profile."""
     index, counts, negatives = profile.bin_index, profile.bin_counts, profile.bin_negatives
     zeros = float(profile.rows["zeros"].sum())
     total = float(counts.sum()) + zeros
     if not counts.sum():
-        raise OptionError("every reading of the profile is zero: there is nothing to attack")
+        raise OptionError("every reading of the profile is zero: there is nothing to attack", kind="zeros")
     order = np.argsort(index)
     low, high = edge(index[order]), edge(index[order] + 1)
     minus, plus = negatives[order] / total, (counts - negatives)[order] / total
@@ -158,9 +162,9 @@ def population_of(profile: Profile) -> Population:
 
 
 def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence:
-    """Totals by period of at most ``users`` users, evenly spaced in the profile's order.
+    """Return totals by period of at most ``users`` users, evenly spaced in the profile's order.
 
-    Periods in which nobody has a reading are not in a profile: where there are such, columns are further apart.
+    A profile does not contain periods without any reading, so columns around them are further apart.
     """
     rows = _spread(np.flatnonzero(profile.rows["readings"] > 0), users)
     periods = slice(max(len(profile.periods) - MOST_TIMES, 0), None)
@@ -180,13 +184,13 @@ def evidence_from_profile(profile: Profile, users: int = MOST_USERS) -> Evidence
 
 
 def evidence_from_panel(panel: "Panel", profile: Profile, users: int = MOST_USERS) -> Evidence:
-    """Readings of at most ``users`` users over the last `MOST_TIMES` steps up to the median user's end.
+    """Return readings of at most ``users`` users over the last `MOST_TIMES` steps until the median user's end.
 
-    The profile says which readings are usable; the panel must be the one it was made of. A source without a regular
-    step has no matrix of users and times.
+    The profile decides which readings are usable; it must be the profile of this panel. A source without a regular step
+    cannot be arranged in a matrix of users and times.
     """
     if profile.step is None:
-        raise OptionError("the readings have no regular step: attack their totals, without `panel`")
+        raise OptionError("the readings have no regular step: attack their totals, without `panel`", kind="step")
     table = _read(panel, profile, users)
     users_of = table["user"].combine_chunks().dictionary_encode()
     names = np.asarray(users_of.dictionary.to_pylist())
@@ -209,7 +213,7 @@ def evidence_from_panel(panel: "Panel", profile: Profile, users: int = MOST_USER
 
 
 def _read(panel: "Panel", profile: Profile, users: int) -> "pa.Table":
-    """User, time and value of the sampled users within the stretch of time."""
+    """Return user, time and value of the sampled users within the stretch of time."""
     import narwhals as nw
 
     from halfmask.evaluation.direct.readings import usable_frame  # here, because numba takes long to import
@@ -226,30 +230,33 @@ def _read(panel: "Panel", profile: Profile, users: int) -> "pa.Table":
     within = (nw.col("time") > last - MOST_TIMES * step) & (nw.col("time") <= last)
     table = panel.collect(frame.filter(nw.col("user").is_in(names) & within))
     if not table.num_rows:
-        raise SourceError(f"{panel.source}: it holds no reading of the profile's users: give the source it was made of")
+        raise SourceError(
+            f"{panel.source}: it holds no reading of the profile's users: give the source it was made of", kind="users"
+        )
     return table
 
 
 def _check_same(panel: "Panel", found: "pa.Table", profile: Profile) -> None:
-    """Refuse readings that are not the profile's, by their number and sum: users' names alone may agree by chance."""
+    """Raise a SourceError unless number and sum of the readings are the profile's: equal user names prove nothing."""
     n, total = int(found["n"][0].as_py()), float(found["sum"][0].as_py() or 0.0)
     cells = profile.cells.sum(axis=(0, 1))
     if n != profile.readings or abs(total - cells[1]) > SAME * max(abs(total), float(np.sqrt(n * cells[2]))):
         raise SourceError(
             f"{panel.source}: its readings ({n:,} usable, sum {total:.6g}) are not the profile's "
-            f"({profile.readings:,}, sum {cells[1]:.6g}): give the source and the columns that the profile was made of"
+            f"({profile.readings:,}, sum {cells[1]:.6g}): give the source and the columns that the profile was made of",
+            kind="other",
         )
 
 
 def _spread(rows: IntArray, most: int) -> IntArray:
-    """At most so many of the rows, evenly spaced."""
+    """Return at most ``most`` of the rows, evenly spaced."""
     if most < 2:
-        raise OptionError(f"{most} users are too few to attack: take 2 or more")
+        raise OptionError(f"{most} users are too few to attack: take 2 or more", kind="few", field="users")
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.int64))]
 
 
 def _length(step: int) -> str:
-    """A length of time in words."""
+    """Return a length of time in words."""
     for unit, size in (("day", DAY), ("hour", 3600 * SECONDS), ("minute", 60 * SECONDS), ("second", SECONDS)):
         if step % size == 0:
             return unit if step == size else f"{step // size} {unit}s"

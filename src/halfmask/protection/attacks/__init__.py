@@ -1,6 +1,6 @@
-"""What an attacker can still learn from masked readings, one file an attack.
+"""What an attacker can still learn from masked readings, one file per attack.
 
-`attack` runs them all on one setting; each gives a `Finding`: a number, what to hold it against, and a sentence.
+`attack` runs all of them on one setting. Each returns a `Finding`: a number, its baseline and a sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from halfmask.protection.attacks.presence import presence
 from halfmask.protection.attacks.reconstruction import reconstruction
 from halfmask.protection.attacks.reidentification import reidentification
 from halfmask.protection.attacks.seeds import guessable_seed
-from halfmask.protection.attacks.smoothing import smoothing
+from halfmask.protection.attacks.wiener_smoother import smoothing
 from halfmask.protection.evidence import Evidence
 from halfmask.streams import ATTACK, stream
 
@@ -45,9 +45,10 @@ def attack(
     advance: Callable[[int, int], None] | None = None,
     attacks: Sequence[Attack] = ATTACKS,
 ) -> list[Finding]:
-    """Attacks on one setting, in a fixed order; each has a stream of its own, so that none depends on the others.
+    """Run attacks on one setting, in a fixed order, and return their findings.
 
-    ``advance`` hears how many attacks are done, of how many.
+    Each attack has its own random stream, so its result does not depend on the others. ``advance`` is a progress
+    callback: it gets the number of finished attacks and their total.
     """
     findings = []
     for number, each in enumerate(attacks):

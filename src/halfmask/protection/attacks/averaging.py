@@ -1,9 +1,9 @@
-"""Averaging: a quantity that does not change is reported again and again, each time with noise of its own.
+"""Averaging: a value that does not change is reported again and again, each time with independent noise.
 
-The mean of n reports is off by sigma/sqrt(n). Where the noise is peaked the median does better: under Laplace noise it
-is off by b/sqrt(n) = sigma/sqrt(2n), and needs half the reports. Where the noise is bounded the midrange, (largest +
-smallest)/2, does better still: its error shrinks as fast as the feasible interval does (see `intersection`). The
-attacker knows the law, so the best of the three counts.
+The mean of n reports has an error of sigma/sqrt(n). If the noise is peaked the median is better: under Laplace noise
+its error is b/sqrt(n) = sigma/sqrt(2n), so it needs half as many reports. If the noise is bounded the midrange,
+(largest + smallest)/2, is better still: its error falls as fast as the feasible interval narrows (see `intersection`).
+The attacker knows the law, so the best of the three counts.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure
-from halfmask.protection.attacks.masked import mask_rows, noise_part, noise_std, noise_support
+from halfmask.protection.attacks.masked_series import mask_rows, noise_part
 from halfmask.protection.evidence import Evidence
 
 REPORTS = (1, 10, 48, 336, 17520)
@@ -24,11 +24,11 @@ METRIC = "error of a value reported 336 times (a week of half-hours), as a share
 
 
 def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Root mean square error of the mean of n reports of one value, over a typical reading.
+    """Return the error of the best of three estimates from n reports of one value, over a typical reading.
 
-    Simulated for `REPEATS` values from the middle half of all readings, each reported 17,520 times by the setting
-    itself, and computed as sigma/sqrt(n) where the noise has a law. Noise that is kept and sent again with the same
-    value would break the attack; so would a value that moves.
+    It is a root mean square over `REPEATS` values from the middle half of all readings, each reported 17,520 times by
+    the setting itself. If the noise has a law, the error of the mean is computed as sigma/sqrt(n). The attack fails if
+    the value changes, or if a device sends the same report for the same value again.
     """
     size = evidence.population.typical
     truth = evidence.population.quantiles(np.linspace(0.25, 0.75, REPEATS))
@@ -37,7 +37,7 @@ def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
     mean, median, midrange = (error / size for error in simulated_errors(reports))
     law = law_errors(setting, truth, size)
     noise = noise_part(setting)
-    bounded = noise is not None and 0 < noise_support(noise) < np.inf
+    bounded = noise is not None and 0 < noise.support < np.inf
     ways = {"the average": mean if law is None else law, "the median": median}
     if bounded:
         ways["the middle between the largest and the smallest"] = midrange
@@ -58,7 +58,10 @@ def averaging(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
 
 
 def simulated_errors(reports: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Root mean square errors of mean, median and midrange of so many reports; ``reports`` (R, 17520) are errors."""
+    """Return root mean square errors of mean, median and midrange, for each number in `REPORTS`.
+
+    ``reports`` (R, 17520) are the errors of single reports.
+    """
     mean, median, midrange = (np.empty(len(REPORTS)) for _ in range(3))
     for place, n in enumerate(REPORTS):
         some = reports[:, :n]
@@ -69,19 +72,20 @@ def simulated_errors(reports: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 
 def law_errors(setting: PrivacySetting, truth: FloatArray, size: float) -> FloatArray | None:
-    """sigma/sqrt(n) over the typical reading; of relative noise sigma is multiplied by the value."""
+    """Return sigma/sqrt(n) over the typical reading; sigma of relative noise is multiplied by the value."""
     if setting.inner is not None or setting.kind == "direct":
         return None
-    sigma = noise_std(setting) / size
+    sigma = setting.deviation / size
     if setting.kind == "relative":
         sigma *= float(np.sqrt(np.mean(truth**2)))
     return np.asarray(sigma / np.sqrt(REPORTS))
 
 
 def reports_needed(errors: FloatArray) -> int | None:
-    """The least n with an error below 10 % of a typical reading; None where a year of half-hours does not do.
+    """Return the least n with an error below 10 % of a typical reading, or None if a year of half-hours is not enough.
 
-    Between the n computed, errors follow a power of n: exactly so for the mean, nearly for the midrange.
+    Between the n computed, errors are taken as a power of n: exact for the mean, and a good approximation for the
+    midrange.
     """
     below = np.flatnonzero(errors < TARGET)
     if not len(below):

@@ -1,14 +1,14 @@
-"""Colour of the noise: noise that resembles its own past can be predicted, and so taken away.
+"""Colour of the noise: noise that is correlated with its own past can be predicted, and so removed.
 
-Two tests of a series e_1..e_n against independent noise of mean zero, both at their level for large n:
+Two tests compare a series e_1..e_n with independent noise of mean zero. For large n both keep their level:
 
     Ljung and Box         Q = n (n + 2) sum_k r_k^2 / (n - k) over L lags; chi-squared with L degrees of freedom
-    Bartlett              the cumulated periodogram's largest distance from a straight line; Kolmogorov's law, since the
-                          cumulated shares of m ordinates are distributed as m - 1 ordered uniform numbers
+    Bartlett              the largest distance of the cumulated periodogram from a straight line; Kolmogorov's law,
+                          since the cumulated shares of m ordinates are distributed as m - 1 ordered uniform numbers
 
-and one measure: spectral flatness, geometric over arithmetic mean of the spectral density. By Kolmogorov's formula it
-is the share of the variance that cannot be predicted from the past; it is taken here from an autoregression of L lags.
-It is 1 for white noise and 1 - a^2 for an autoregression of coefficient a.
+The measure is spectral flatness: the geometric over the arithmetic mean of the spectral density. By Kolmogorov's
+formula it is the share of the variance that cannot be predicted from the past. It is computed from an autoregression of
+L lags. It is 1 for white noise and 1 - a^2 for an autoregression with coefficient a.
 """
 
 import math
@@ -22,7 +22,7 @@ from halfmask.errors import OptionError
 from halfmask.mechanisms.estimated import SampledNoise, StatedNoise
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.masked import mask_rows
+from halfmask.protection.attacks.masked_series import mask_rows
 from halfmask.protection.evidence import Evidence
 from halfmask.streams import stream
 
@@ -36,11 +36,10 @@ MOST_VALUES = 2**18
 
 @dataclass(frozen=True)
 class Whiteness:
-    """How white a series is.
+    """Results of both tests of whiteness on one series.
 
-    ``autocorrelation``  r_k for k = 1..L, about zero and not about the series' own mean: an error that is always the
-                         same is predictable
-    ``flatness``         1 where nothing can be predicted, 0 where everything can
+    ``autocorrelation``  r_k for k = 1..L about zero, not about the mean, because a constant error is predictable
+    ``flatness``         1 if nothing can be predicted, 0 if everything can
     ``p_value``          of both tests together (Bonferroni): small values speak against white noise
     """
 
@@ -55,16 +54,17 @@ class Whiteness:
 
 
 def whiteness(series: FloatArray, lags: int = LAGS) -> Whiteness:
-    """Autocorrelation, flatness and both tests of one series of errors."""
+    """Return autocorrelation, flatness and both tests of one series of errors."""
     from scipy.special import chdtrc  # here, because SciPy takes long to import
 
     e = np.asarray(series, float)
     if e.ndim != 1 or len(e) < max(FEWEST, 3 * lags) or not np.isfinite(e).all():
         raise OptionError(
-            f"a series of shape {e.shape} cannot be tested: give {max(FEWEST, 3 * lags)} finite numbers or more"
+            f"a series of shape {e.shape} cannot be tested: give {max(FEWEST, 3 * lags)} finite numbers or more",
+            kind="series",
         )
     if not e.any():
-        raise OptionError(f"all {len(e)} errors are zero: there is no noise whose colour could be told")
+        raise OptionError(f"all {len(e)} errors are zero: there is no noise whose colour could be told", kind="zeros")
     n = len(e)
     e = e / np.abs(e).max()  # so that squares of large errors stay finite
     products = np.array([e[: n - k] @ e[k:] for k in range(lags + 1)])
@@ -74,7 +74,7 @@ def whiteness(series: FloatArray, lags: int = LAGS) -> Whiteness:
 
 
 def bartlett(e: FloatArray) -> float:
-    """p-value of the cumulated periodogram of the Fourier frequencies strictly between 0 and 1/2."""
+    """Return the p-value of the cumulated periodogram of the Fourier frequencies strictly between 0 and 1/2."""
     from scipy.special import kolmogorov
 
     power = np.abs(np.fft.rfft(e)[1 : (len(e) + 1) // 2]) ** 2
@@ -90,11 +90,11 @@ def bartlett(e: FloatArray) -> float:
 
 
 def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> float:
-    """A term of privacy in [0, 1]: 1 where the masking errors of ``values`` are white, else their flatness.
+    """Return a term of privacy in [0, 1]: 1 if the masking errors of ``values`` are white, else their flatness.
 
-    ``values`` is one user's series, or one a row; NaN is skipped. The errors are measured and not taken on trust, since
-    a plug-in may draw noise that is not independent. Noise drawn independently passes the test but for a chance of
-    `LEVEL`, and scores 1; rules that repeat their error (rounding a steady value, microaggregation) score lower.
+    The values are the series of one user, or one series per row; NaN is skipped. The errors are measured, because a
+    plug-in may draw noise that is not independent. Independent noise scores 1, except with probability `LEVEL`. Rules
+    that repeat their error, such as rounding a constant value, score lower.
     """
     rng = stream(seed, "attack.colour.trials")
     errors = masking_errors(setting, np.atleast_2d(values), rng)
@@ -102,18 +102,17 @@ def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> floa
 
 
 def white_by_construction(setting: PrivacySetting) -> bool:
-    """Whether a setting's noise is one of ours, drawn afresh for each reading; rules and plug-ins are measured."""
+    """Return whether the noise is one of ours, which is independent for each reading; others are measured."""
     return setting.kind != "direct" and not isinstance(setting.law, SampledNoise | StatedNoise)
 
 
 def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacySetting], float]:
-    """A factor on privacy: 1 for white noise, less by up to ``weight`` where errors can be told from those before.
+    """Return a factor on privacy: 1 for white noise, and 1 - weight (1 - c) otherwise, with c the colour's score.
 
-    1 - weight (1 - c), c the colour's score: a factor and not a summand, since white noise too small to hide anything
-    must gain nothing.
+    It is a factor and not a summand, because white noise that is too small to hide anything must not gain from it.
     """
     if not 0 <= weight <= 1:
-        raise OptionError(f"`colour` {weight:g} is not a share: give one from 0, no matter, to 1")
+        raise OptionError(f"`colour` {weight:g} is not a share: give one from 0, no matter, to 1", kind="range")
 
     def factor(setting: PrivacySetting) -> float:
         if white_by_construction(setting):
@@ -125,12 +124,15 @@ def discount(weight: float, evidence: Evidence, seed: int) -> Callable[[PrivacyS
 
 
 def score(found: Whiteness) -> float:
-    """1 unless the tests reject white noise, else the flatness."""
+    """Return 1 unless the tests reject white noise, else the flatness."""
     return 1.0 if found.p_value >= LEVEL else found.flatness
 
 
 def masking_errors(setting: PrivacySetting, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """m - s (over s where the noise is relative), users end to end, each in units of its own root mean square."""
+    """Return m - s (over s if the noise is relative) of all users in one series.
+
+    Each user's errors are divided by their root mean square.
+    """
     errors = mask_rows(setting, values, rng) - values
     if setting.kind == "relative":
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -144,7 +146,7 @@ def masking_errors(setting: PrivacySetting, values: FloatArray, rng: np.random.G
 
 
 def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Flatness and tests of the errors of masking real series, or drawn ones where there are totals only."""
+    """Test the errors of masking real series, or drawn ones if only totals are known."""
     values = evidence.series
     source = evidence.what
     if evidence.resolution == "totals":
@@ -173,9 +175,9 @@ def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator
 
 
 def _unpredictable(products: FloatArray) -> float:
-    """Innovation variance over variance of the autoregression with these autocovariances: the product of 1 - kappa^2.
+    """Return innovation variance over variance of the autoregression with these autocovariances.
 
-    kappa are the partial autocorrelations, by Levinson's and Durbin's recursion.
+    It is the product of 1 - kappa^2 over the partial autocorrelations kappa, from Levinson's and Durbin's recursion.
     """
     r = products / products[0]
     weights = np.zeros(0)

@@ -1,4 +1,4 @@
-"""What one attack found: a number, what to hold it against, and one sentence."""
+"""The result of an attack: a number, its baseline and one sentence."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,12 +6,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one attack on one setting.
+    """The result of one attack on one setting.
 
-    ``metric``    what ``value`` is, with its unit; ``baseline`` is the same without attack, noise or skill
-    ``value``     None where the attack does not apply; ``words`` then says why
-    ``details``   further numbers by name
+    ``metric``    what ``value`` is, with its unit
+    ``value``     None if the attack does not apply; ``words`` then gives the reason
+    ``baseline``  the same without attack, noise or skill
     ``words``     one plain sentence with the figures
+    ``details``   further numbers by name
     """
 
     name: str
@@ -23,10 +24,10 @@ class Finding:
 
 
 def not_applicable(name: str, metric: str, why: str) -> Finding:
-    """An attack that this setting or this evidence gives no hold."""
+    """Return the finding of an attack that cannot work on this setting or this evidence."""
     return Finding(name, metric, None, None, why)
 
 
 def figure(value: float, unit: str = "") -> str:
-    """A number for a sentence: three digits, and no powers of ten before a million; with its unit where it has one."""
+    """Return a number for a sentence: three digits, no power of ten below a million, and its unit, if any."""
     return (f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}") + (f" {unit}" if unit else "")

@@ -1,11 +1,10 @@
-"""Floating point: the low bits of value + noise betray the value.
+"""Floating point: the low bits of value + noise reveal the value.
 
-A device that computes noise in double precision, psi = F^-1(U) with U one of 2^53 multiples of 2^-53, can reach only
-some of the doubles, and not the same ones from a neighbouring value: a report m rules s' out where no k has
-s' + psi(k) = m. The samplers attacked here are those textbook inversions, each mechanism's `quantile`; a generator that
-works otherwise (ziggurat, Box and Muller) has other gaps, but gaps. Noise and values that are integers on one lattice
-have none: whatever is possible from s is possible from s', but for the bound of bounded noise, which counts to
-delta(inf).
+A device that computes noise in double precision, psi = F^-1(U) with U one of 2^53 multiples of 2^-53, can produce only
+some of the doubles, and other ones from a neighbouring value. A report m rules s' out if no k gives s' + psi(k) = m.
+The samplers attacked here are these inversions, each mechanism's `quantile`. A generator with another method (ziggurat,
+Box and Muller) has other gaps. Noise and values that are integers on one lattice do not have gaps: every report that is
+possible from s is possible from s', except beyond the bound of bounded noise, which counts to delta(inf).
 """
 
 from collections.abc import Callable
@@ -16,20 +15,21 @@ from halfmask.arrays import BoolArray, FloatArray, IntArray
 from halfmask.errors import SettingError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
-from halfmask.protection.attacks.masked import noise_part, noise_std
+from halfmask.protection.attacks.masked_series import noise_part
 from halfmask.protection.evidence import Evidence, Population
 
 NAME = "floating point"
 METRIC = "share of reports that rule out a neighbouring value, from noise in double precision"
 OUTPUTS = 4096
 BITS = 53
-WINDOW = np.arange(-32, 33)  # k beside the crossing: rounding makes psi(k) waver by a few units in the last place
+WINDOW = np.arange(-32, 33)
+"""The k tried around the crossing: rounding changes psi(k) by a few units in the last place."""
 
 
 def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Share of `OUTPUTS` reports of everyday values that could not have come from the next value of the meter."""
+    """Return the share of `OUTPUTS` reports of typical values that the next value of the meter cannot give."""
     noise = noise_part(setting)
-    if noise is None or noise_std(noise) == 0:
+    if noise is None or noise.deviation == 0:
         return not_applicable(NAME, METRIC, "Does not apply: the setting draws no noise.")
     parameters = np.array(noise.parameters)
     if noise.law.quantile(parameters, np.array([0.5])) is None:
@@ -62,12 +62,12 @@ def floating_point(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
 
 
 def meter_unit(population: Population) -> float:
-    """A decimal unit that writes a typical reading with three digits: 0.001 for readings of 0.2."""
+    """Return the decimal unit that writes a typical reading with three digits: 0.001 for readings of 0.2."""
     return float(10.0 ** (np.floor(np.log10(population.typical)) - 2))
 
 
 def float_report(setting: PrivacySetting) -> Callable[[FloatArray, IntArray], FloatArray]:
-    """m of a value and k: s + psi(k), or s (1 + psi(k)), every operation rounded to a double."""
+    """Return the function (value, k) -> s + psi(k) or s (1 + psi(k)), with every operation rounded to a double."""
     parameters = np.array(setting.parameters)
 
     def report(value: FloatArray, k: IntArray) -> FloatArray:
@@ -82,9 +82,9 @@ def float_report(setting: PrivacySetting) -> Callable[[FloatArray, IntArray], Fl
 def explained(
     report: Callable[[FloatArray, IntArray], FloatArray], value: FloatArray, seen: FloatArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Whether each report lies within what ``value`` can give, and whether some k gives it to the last bit.
+    """Return whether each report is within the range that ``value`` can give, and whether some k gives it exactly.
 
-    ``report`` rises with k, so halving finds where it crosses the report; the k around it are tried one by one.
+    Reports increase with k, so bisection finds the k at which they cross the one seen; the k around it are then tried.
     """
     low, high = np.ones(len(seen), np.int64), np.full(len(seen), 2**BITS - 1)
     within = (report(value, low) <= seen) & (seen <= report(value, high))

@@ -1,8 +1,8 @@
-"""Support intersection: bounded noise leaves an interval in which the value must lie, and every report narrows it.
+"""Support intersection: bounded noise leaves an interval that must contain the value, and every report narrows it.
 
-From n reports of one value, s lies between max(m) - B and min(m) + B with B = sup |psi|: certainty, not likelihood.
-The expected width is 2 integral F(x)^n dx over [-B, B], F the noise's distribution function. Where the density at the
-edge is like (B - x)^(a-1) the width shrinks like n^(-1/a): n^-2 for sine (a = 1/2), n^-1 for uniform noise (a = 1).
+From n reports of one value, s is certain to lie between max(m) - B and min(m) + B, with B = sup |psi|. The expected
+width is 2 integral F(x)^n dx over [-B, B], with F the noise's distribution function. If the density at the edge is like
+(B - x)^(a-1), the width shrinks like n^(-1/a): n^-2 for sine (a = 1/2), n^-1 for uniform noise (a = 1).
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.averaging import REPORTS, WEEK
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
-from halfmask.protection.attacks.masked import noise_cdf, noise_part, noise_support
+from halfmask.protection.attacks.masked_series import noise_cdf, noise_part
 from halfmask.protection.evidence import Evidence
 
 NAME = "support intersection"
@@ -21,11 +21,11 @@ NODES = 4000
 
 
 def intersection(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Width of the feasible interval after n reports, from the law and by simulation; additive bounded noise only."""
+    """Return the width of the feasible interval after n reports, by law and by simulation."""
     noise = noise_part(setting)
     if noise is None or noise.kind != "additive":
         return not_applicable(NAME, METRIC, "Does not apply: the setting adds no noise of one law to every value.")
-    bound = noise_support(noise)
+    bound = noise.support
     if bound == 0:
         return not_applicable(NAME, METRIC, "Does not apply: without noise every report is the value itself.")
     if not np.isfinite(bound):
@@ -33,7 +33,7 @@ def intersection(setting: PrivacySetting, evidence: Evidence, rng: np.random.Gen
             NAME, METRIC, "Does not apply: the noise has no known bound, so no report rules a value out for certain."
         )
     widths = feasible_widths(noise)
-    draws = noise.law.sample(np.array(noise.parameters), REPEATS * REPORTS[-1], rng).reshape(REPEATS, -1)
+    draws = noise.sample(REPEATS * REPORTS[-1], rng).reshape(REPEATS, -1)
     simulated = np.array([np.mean(2 * bound - np.ptp(draws[:, :n], axis=1)) for n in REPORTS])
     size = evidence.population.typical
     details = {
@@ -55,14 +55,14 @@ def intersection(setting: PrivacySetting, evidence: Evidence, rng: np.random.Gen
 
 
 def feasible_widths(setting: PrivacySetting) -> FloatArray:
-    """2 integral of F(B - t)^n dt over t in [0, 2B] for each n, on points that crowd towards the edge."""
-    bound = noise_support(setting)
+    """Return 2 integral of F(B - t)^n dt over t in [0, 2B] for each n, on points that are densest at the edge."""
+    bound = setting.support
     t = np.concatenate([[0.0], np.geomspace(1e-13, 2, NODES)]) * bound
     below = noise_cdf(setting, bound - t)
     return np.array([2 * np.trapezoid(below**n, t) for n in REPORTS])
 
 
 def exponent(widths: FloatArray) -> float:
-    """The power of n by which the width shrinks from a week's to a year's reports."""
+    """Return the power of n with which the width shrinks from a week of reports to a year."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.log(widths[-1] / widths[WEEK]) / np.log(REPORTS[-1] / REPORTS[WEEK]))

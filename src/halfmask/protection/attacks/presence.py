@@ -1,16 +1,18 @@
-"""Presence: was anybody at home? A quiet day is told from the others by what was reported of it.
+"""Presence: was anybody at home? The attack separates quiet days from others by what was reported of them.
 
-Nobody needs single readings for that: a day has many, and their noise averages out. A user's quiet days are the fifth
-with the lowest mean reading. The attacker sees all masked readings of a day and puts the user's days in order by
+Single readings are not needed for that: a day has many, and their noise averages out. A user's quiet days are the fifth
+with the lowest mean reading. The attacker sees all masked readings of a day and orders the user's days by
 
     the mean of the day's reports, or
     sum over reports m of log P(m | quiet day) / P(m | other day)        (the likelihood ratio of independent readings)
 
-with m taken from the user's own mean of reports. Both laws of m are counted on half of the users, whose readings the
-attacker is taken to know and masks himself (as for `smoothing`), so that any setting can be attacked; the better way on
-those is used on the other half. The number is the share of pairs of days, a quiet one and another, in the right order
-(the area under the curve of hits against false alarms). Homes are not labelled: a day away with the heating on is not
-quiet here, and who knows more of a home than its level, its habits or its appliances, tells more.
+with m relative to the user's own mean of reports. Both laws of m are counted on half of the users, whose readings the
+attacker is assumed to know and to mask himself (as for `smoothing`), so any setting can be attacked. The better of both
+ways on those users is applied to the other half.
+
+The result is the share of pairs of days, one quiet and one not, in the right order (the area under the ROC curve).
+Homes are not labelled: a day away with the heating on does not count as quiet. Knowledge of habits or appliances would
+reveal more.
 """
 
 from dataclasses import replace
@@ -21,7 +23,7 @@ from halfmask.arrays import BoolArray, FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import DAY
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.masked import masked_series
+from halfmask.protection.attacks.masked_series import masked_series
 from halfmask.protection.evidence import Evidence
 
 NAME = "presence"
@@ -32,11 +34,11 @@ MOST_USERS, MOST_DAYS = 96, 28
 FEWEST_USERS, FEWEST_DAYS = 4, 10
 PRESENT = 0.8
 CELLS = 64
-"""Equally likely ranges of reports that the laws of m are counted in."""
+"""Equally likely ranges of reports in which the laws of m are counted."""
 
 
 def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """How often a masked day tells a quiet day from another one of the same user, against tossing a coin."""
+    """Return how often a quiet day is distinguished from another day of the same user, by masked readings."""
     if not evidence.single:
         return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
     some = evidence.once(whole_days)
@@ -63,7 +65,7 @@ def presence(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generat
 
 
 def whole_days(evidence: Evidence) -> Evidence | None:
-    """Users with few gaps over the last whole days; None where there are too few of either."""
+    """Return the evidence of users with few gaps over the last whole days; None if there are too few of either."""
     a_day, rest = divmod(DAY, evidence.step)
     if rest or not a_day:
         return None
@@ -81,12 +83,12 @@ def whole_days(evidence: Evidence) -> Evidence | None:
 
 
 def day_means(series: FloatArray) -> FloatArray:
-    """(users, days) of (users, days, times of the day)."""
+    """Return means (users, days) of readings (users, days, times of the day)."""
     return np.asarray(np.nanmean(series, axis=2))
 
 
 def likelihood(seen: FloatArray, quiet: BoolArray, known: slice) -> FloatArray:
-    """The log-likelihood ratio of each day, of laws that are counted on the known users."""
+    """Return the log-likelihood ratio of each day, with laws that are counted on the known users."""
     held = np.isfinite(seen)
     cuts = np.unique(np.quantile(seen[known][held[known]], np.arange(1, CELLS) / CELLS))
     cell = np.searchsorted(cuts, np.where(held, seen, 0.0))
@@ -100,7 +102,7 @@ def likelihood(seen: FloatArray, quiet: BoolArray, known: slice) -> FloatArray:
 
 
 def ordered(score: FloatArray, quiet: BoolArray) -> FloatArray:
-    """Of each user, the share of pairs in which the quiet day has the higher score; a draw counts half."""
+    """Return for each user the share of pairs in which the quiet day has the higher score; ties count half."""
     shares = []
     for of_days, which in zip(score, quiet, strict=True):
         gap = of_days[which][:, None] - of_days[~which]

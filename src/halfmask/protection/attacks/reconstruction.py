@@ -1,16 +1,17 @@
-"""Bayesian reconstruction: the best guess of one reading from its report and the distribution of everybody's readings.
+"""Reconstruction: the best guess of one reading from its report and the distribution of all readings.
 
-No guess has a smaller mean absolute error than the median of s given m, and none a smaller mean squared error than
-the mean. Additive noise with a law is worked out on a lattice without any simulation: with p the population's and f the
+The median of s given m has the smallest mean absolute error of all guesses, the mean the smallest mean squared error.
+For additive noise with a law both are computed on a lattice, without simulation. With p the population's and f the
 noise's probabilities,
 
     P(m) = (p * f)(m),   E[s | m] = ((s p) * f)(m) / P(m),   mean squared error = E s^2 - sum_m E[s | m]^2 P(m),
 
-and the median from p(s) f(m - s) for some hundred equally likely m. Devices draw on a lattice of their own: where its
-step is wide beside noise or readings, f is the law drawn on it, and p has several values of s for each lattice point
-that they are rounded to. Everything else (relative noise, rules, clips) is simulated: the correction s - m for reports
-of about a size is learned on one half of the draws and tried on the other. Readings next to each other in time are not
-used here; see `smoothing` for those.
+and the median follows from p(s) f(m - s) for some hundred equally likely m. Devices draw on their own lattice: if its
+step is wide compared with noise or readings, f is the law on that lattice, and p has several values of s for each
+lattice point to which they are rounded.
+
+Everything else (relative noise, rules, clips) is simulated: the correction s - m for reports of similar size is learned
+on one half of the draws and tested on the other. Correlation of readings over time is not used; see `smoothing`.
 """
 
 from dataclasses import dataclass
@@ -20,22 +21,30 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
-from halfmask.protection.attacks.masked import mask_rows, noise_cdf, noise_std, noise_support
+from halfmask.protection.attacks.masked_series import mask_rows, noise_cdf
 from halfmask.protection.evidence import Evidence, Population
 
 NAME = "reconstruction"
 METRIC = "mean absolute error of the best guess of a reading, in the unit of readings"
-FINENESS = 12  # lattice steps in the smaller of the noise's deviation and a typical reading
-LEAST_PARTS = 9  # values of a reading for each point of a device's lattice
+FINENESS = 12
+"""Lattice steps per deviation of the noise or per typical reading, whichever is smaller."""
+LEAST_PARTS = 9
+"""Values of a reading for each point of a device's lattice."""
 MOST_STEPS = 2**21
 REPORTS = 512
 DRAWS = 2**18
-CELL = 64  # draws that a correction is learned from
+CELL = 64
+"""Draws from which a correction is learned."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Root mean square and mean absolute errors: of the best guess, of the report as it is, of the best without one."""
+    """Root mean square and mean absolute errors of three guesses.
+
+    ``best``   the best guess from the report
+    ``naive``  the report itself
+    ``prior``  the best guess without a report
+    """
 
     best: float
     naive: float
@@ -46,10 +55,10 @@ class Errors:
 
 
 def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Error of the best guess of a reading, against the report itself and against guessing without a report."""
+    """Return the error of the best guess of a reading, with that of the report and that without a report."""
     if not evidence.population.varies:
         return not_applicable(NAME, METRIC, "Not measured: readings do not vary, so they are known without a report.")
-    law = setting.kind == "additive" and np.isfinite(noise_std(setting))
+    law = setting.kind == "additive" and np.isfinite(setting.deviation)
     if law:
         found = lattice_errors(setting, evidence.population, evidence.lattice)
     elif setting.per_user and (evidence.resolution == "totals" or evidence.counts.sum() < 4 * CELL):
@@ -73,9 +82,12 @@ def reconstruction(setting: PrivacySetting, evidence: Evidence, rng: np.random.G
 
 @dataclass(frozen=True, eq=False)
 class OnLattice:
-    """Readings ``s`` and their probabilities ``p``, those ``f`` of the noise, and of reports: chance and best guess.
+    """Readings, noise and reports on a lattice.
 
-    ``s`` and ``p`` have a row for each lattice point, of the readings that are rounded to it.
+    ``s``, ``p``  values of a reading and their probabilities; one row for the values rounded to each lattice point
+    ``f``         probabilities of the noise
+    ``chance``    probabilities of the reports
+    ``guess``     the best guess for each report
     """
 
     s: FloatArray
@@ -85,7 +97,7 @@ class OnLattice:
     guess: FloatArray
 
     def deviations(self) -> tuple[float, float]:
-        """Root mean square errors of the best guess and of the best without a report."""
+        """Return root mean square errors of the best guess with a report and without."""
         mean = float(np.sum(self.s * self.p))
         variance = float(np.sum((self.s - mean) ** 2 * self.p))
         best = max(variance - float((self.guess - mean) ** 2 @ self.chance), 0.0)
@@ -93,13 +105,14 @@ class OnLattice:
 
 
 def lattice_errors(setting: PrivacySetting, population: Population, step: float | None = None) -> Errors:
-    """The errors of additive noise, exact but for the lattice: its step is a twelfth of the noise's deviation.
+    """Return the errors for additive noise, exact except for the lattice, with 12 steps per deviation of the noise.
 
-    Noise too small for the largest lattice changes less than a bin tells, so the report is the best guess; readings too
-    small for it beside the noise leave the prior's mean the best guess. ``step`` is that of the devices' lattice.
+    If the noise is too small for the largest lattice, the report is the best guess: the noise is below the width of a
+    bin. If the readings are too small compared with the noise, the prior's mean is the best guess. ``step`` is that of
+    the devices' lattice.
     """
     drawn = coarse_step(setting, population, step)
-    sigma, first = noise_std(setting), float(setting.law.moments(np.array(setting.parameters)[None])[0, 0])
+    sigma, first = setting.deviation, float(setting.moments[0])
     spread, prior_absolute = float(np.sqrt(population.variance)), population.prior_absolute
     if drawn is None and _too_small(sigma, population):
         return Errors(sigma, sigma, spread, first, first, prior_absolute)
@@ -113,9 +126,9 @@ def lattice_errors(setting: PrivacySetting, population: Population, step: float 
 
 
 def share_left(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
-    """The root mean square error of `lattice_errors`' best guess over that without a report, for less work."""
+    """Return the root mean square error of the best guess over that without a report, faster than `lattice_errors`."""
     drawn = coarse_step(setting, population, step)
-    sigma, spread = noise_std(setting), float(np.sqrt(population.variance))
+    sigma, spread = setting.deviation, float(np.sqrt(population.variance))
     if drawn is None and _too_small(sigma, population):
         return sigma / spread if spread else 0.0
     if (found := _on_lattice(setting, population, drawn)) is None:
@@ -125,16 +138,16 @@ def share_left(setting: PrivacySetting, population: Population, step: float | No
 
 
 def coarse_step(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
-    """The step that a device draws on, its law's own where it has one, if it is too wide to be taken for none."""
+    """Return the step on which a device draws (its law's own, if any), or None if it is too fine to matter."""
     own = setting.law.lattice(setting.parameters)
     step, (low, high) = step if own is None else own, _span(population)
-    if step is None or setting.silent or step <= _step(noise_std(setting), population):
+    if step is None or setting.silent or step <= _step(setting.deviation, population):
         return None
     return step if (high - low) / step * _parts(step, population) <= MOST_STEPS else None
 
 
 def _parts(step: float, population: Population) -> int:
-    """Values of a reading for each lattice point: an odd number, so that one of them is the point itself."""
+    """Return the number of values per lattice point: odd, so that one of them is the point itself."""
     return max(LEAST_PARTS, int(np.ceil(step / (population.typical / FINENESS)))) | 1
 
 
@@ -152,8 +165,8 @@ def _step(sigma: float, population: Population) -> float:
 
 
 def _on_lattice(setting: PrivacySetting, population: Population, drawn: float | None) -> OnLattice | None:
-    """Readings, noise and reports; None where the noise is too large for it beside the readings."""
-    step, parts = (_step(noise_std(setting), population), 1) if drawn is None else (drawn, _parts(drawn, population))
+    """Return readings, noise and reports; None if the noise is too large for a lattice that resolves the readings."""
+    step, parts = (_step(setting.deviation, population), 1) if drawn is None else (drawn, _parts(drawn, population))
     (low, high), reach = _span(population), _reach(setting)
     if reach / step > MOST_STEPS:
         return None
@@ -173,7 +186,7 @@ def _on_lattice(setting: PrivacySetting, population: Population, drawn: float | 
 
 
 def _naive(found: OnLattice, step: float) -> tuple[float, float]:
-    """Root mean square and mean absolute difference of a report and its reading: what rounding and noise add up to."""
+    """Return root mean square and mean absolute difference of report and reading: rounding and noise together."""
     k = np.arange(len(found.f)) - len(found.f) // 2
     off = found.s[0] - found.s[0].mean()
     error = np.abs(k[:, None] * step - off)
@@ -182,9 +195,9 @@ def _naive(found: OnLattice, step: float) -> tuple[float, float]:
 
 
 def posterior_mean(s: FloatArray, p: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """P(m) and E[s | m] on the lattice of m, both by fast convolution.
+    """Return P(m) and E[s | m] on the lattice of m, both by fast convolution.
 
-    Where P(m) drowns in the transform's rounding the guess is the prior's mean.
+    If P(m) is below the rounding error of the transform, the guess is the prior's mean.
     """
     size = 2 ** int(np.ceil(np.log2(len(p) + len(f))))
     noise = np.fft.rfft(f, size)
@@ -199,9 +212,9 @@ def posterior_mean(s: FloatArray, p: FloatArray, f: FloatArray) -> tuple[FloatAr
 
 
 def simulated_errors(truth: FloatArray, seen: FloatArray, rng: np.random.Generator) -> Errors:
-    """Errors from pairs of reading and report: the correction for reports of about a size is learned on half of them.
+    """Return errors from pairs of reading and report, with corrections learned on half of them.
 
-    Reports are cut into cells of `CELL` draws (equal reports stay together); each cell's mean, or median, of s - m is
+    Reports are divided into cells of `CELL` draws; equal reports share a cell. Each cell's mean, or median, of s - m is
     added to its reports.
     """
     learn, test = np.array_split(rng.permutation(len(truth)), 2)
@@ -220,7 +233,7 @@ def simulated_errors(truth: FloatArray, seen: FloatArray, rng: np.random.Generat
 
 
 def _pairs(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Readings and their reports: the evidence's own where a rule needs all of a user's, else drawn."""
+    """Return readings and their reports: the evidence's own if a rule needs all readings of a user, else drawn."""
     if setting.per_user:
         masked = mask_rows(setting, evidence.series, rng)
         present = np.isfinite(evidence.series)
@@ -230,18 +243,18 @@ def _pairs(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator
 
 
 def _reach(setting: PrivacySetting) -> float:
-    """Where the noise ends, or all but 1e-9 of it."""
-    bound = noise_support(setting)
+    """Return sup |psi|, or the size beyond which the noise has a mass of 1e-9."""
+    bound = setting.support
     if np.isfinite(bound):
         return bound
-    sigma = noise_std(setting)
+    sigma = setting.deviation
     at = sigma * np.geomspace(1, 1e4, 400)
-    left = 1 - setting.law.cdf(np.array(setting.parameters)[None], at)[0]
+    left = 1 - setting.cdf(at)
     return float(at[np.argmax(left < 1e-9)]) if (left < 1e-9).any() else float(at[-1])
 
 
 def median_error(s: FloatArray, p: FloatArray, f: FloatArray, chance: FloatArray) -> float:
-    """E|s - median(s | m)| over all m of a lattice, or `REPORTS` equally likely ones; ``s`` is as in `OnLattice`."""
+    """Return E|s - median(s | m)| over all m of a lattice, or over `REPORTS` equally likely ones."""
     below = np.cumsum(chance)
     places, share = np.flatnonzero(chance), chance[chance > 0] / below[-1]
     if len(places) > 2 * REPORTS:

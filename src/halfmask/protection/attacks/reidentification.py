@@ -1,16 +1,17 @@
-"""Re-identification: whose masked readings are these?
+"""Re-identification: which user do these masked readings belong to?
 
-The attacker knows N users' true readings in the first half of the time, sees masked readings of the second half
-without names, and gives each the name under which it is most likely: with f_u the known means by part of the day or
-week and g the masked ones,
+The attacker knows N users' true readings in the first half of the time, sees masked readings of the second half without
+names, and assigns to each the most likely name. With f_u the known means by part of the day or week and g the masked
+ones,
 
     log-likelihood of u = -1/2 sum_parts [ (g - f_u)^2 / v_u + log v_u ],
-    v_u = what u's own readings vary by + 0.02 (u's level)^2 + what is left of the noise after averaging.
+    v_u = variance of u's own readings + 0.02 (u's level)^2 + variance of the noise after averaging.
 
-Known means are first multiplied by how much everybody's rose from half to half, which the totals tell. Parts are
-twelfths of the day, or days of the week where totals are all there is. Parts, season and drift were chosen by how many
-of 500 Swiss and 120 drawn households they name, so figures on those flatter the attack; knowing more than means
-(appliances, holidays) would name more.
+Known means are first multiplied by the growth of everybody's mean between the halves, which follows from the totals.
+Parts are twelfths of the day, or days of the week if only totals are known.
+
+Parts, season and drift were chosen by how many of 500 Swiss and 120 synthetic households they identify, so figures on
+those flatter the attack. Knowledge beyond means (appliances, holidays) would identify more.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import DAY, MONDAY, WEEK
 from halfmask.protection.attacks.finding import Finding, not_applicable
-from halfmask.protection.attacks.masked import error_variance, masked_series, noise_part
+from halfmask.protection.attacks.masked_series import error_variance, masked_series, noise_part
 from halfmask.protection.evidence import Evidence
 
 NAME = "re-identification"
@@ -30,8 +31,10 @@ FEWEST = 5
 FEWEST_TIMES = 8
 PRESENT = 0.8
 CONFIDENCE = 0.95
-DRIFT = 0.02  # habits move by 14 % of their level from half to half
-USUAL = 0.9  # the largest tenth of users do not count for the season
+DRIFT = 0.02
+"""Squared change of habits between the halves, per squared level: 14 %."""
+USUAL = 0.9
+"""Share of users, the smallest ones, that the season is measured on."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,11 @@ class Shape:
 class Past:
     """The first half of the time, which the attacker knows, whatever the setting.
 
-    ``parts`` and their ``name``: what means are by; ``half`` the column at which the second half begins; ``known`` the
-    means before it; ``unmasked`` the ranks of users by their true readings after it; ``floor`` the least variance.
+    ``parts``, ``name``  the part of each column, and what parts are
+    ``half``      column at which the second half begins
+    ``known``     means before that column
+    ``unmasked``  ranks of users by their true readings after it
+    ``floor``     least variance
     """
 
     rows: IntArray
@@ -61,7 +67,7 @@ class Past:
 
 
 def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Top-1 and top-5 rates among N users, against 1/N and against the same attack on unmasked readings."""
+    """Return the rates of right first guesses and of right names among five, among N users."""
     if not evidence.single:
         return not_applicable(NAME, METRIC, "Not measured: rows of this profile are groups of users, not one.")
     masked = masked_series(setting, evidence, rng)
@@ -80,7 +86,7 @@ def reidentification(setting: PrivacySetting, evidence: Evidence, rng: np.random
 
 
 def past_of(evidence: Evidence) -> Past | None:
-    """What is known of users with few gaps; None where there are too few of them, or too short a time."""
+    """Return what is known of users with few gaps; None if there are too few of them or too short a time."""
     rows = evidence.complete(PRESENT)
     truth = evidence.series[rows]
     if len(rows) < FEWEST or truth.shape[1] < FEWEST_TIMES:
@@ -92,7 +98,7 @@ def past_of(evidence: Evidence) -> Past | None:
 
 
 def parts_of(evidence: Evidence) -> tuple[IntArray, str]:
-    """The part of the day or week that each column falls in; one part for all where the time is too short for that."""
+    """Return the part of the day or week of each column; one part for all if the time is too short for that."""
     span = evidence.step * evidence.series.shape[1]
     for name, length, width in (("by part of the day", DAY, DAY // 12), ("by day of the week", WEEK, DAY)):
         if span >= 4 * length and evidence.step <= width:
@@ -101,7 +107,7 @@ def parts_of(evidence: Evidence) -> tuple[IntArray, str]:
 
 
 def shape(series: FloatArray, parts: IntArray) -> Shape:
-    """Mean, number and variance of each user's numbers in each part; the variance is 0 where there is but one."""
+    """Return mean, number and variance of each user's numbers in each part; the variance of a single one is 0."""
     member = np.zeros((len(parts), int(parts.max(initial=0)) + 1))
     member[np.arange(len(parts)), parts] = 1
     present = np.isfinite(series)
@@ -113,9 +119,9 @@ def shape(series: FloatArray, parts: IntArray) -> Shape:
 
 
 def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArray:
-    """How many of the N names are at least as likely as the true one, itself left out; row i of both is one user.
+    """Return how many of the other names are at least as likely as the true one; row i of both is one user.
 
-    Parts in which somebody has no number are left out; with none left, everybody is as likely.
+    Parts in which a user lacks a number are left out. If none is left, all names are equally likely.
     """
     held = np.flatnonzero((known.occurrences > 0).all(axis=0) & (seen.occurrences > 0).all(axis=0))
     f, g = known.mean[:, held], seen.mean[:, held]
@@ -130,7 +136,7 @@ def ranks(known: Shape, seen: Shape, error: FloatArray, floor: float) -> IntArra
 
 
 def season(f: FloatArray, g: FloatArray) -> float:
-    """By how much everybody's means rose, between a half and double; the largest users are left out."""
+    """Return the growth of everybody's means, between a half and double; the largest users are left out."""
     size = np.abs(f).sum(axis=1)
     usual = size <= np.quantile(size, USUAL)
     before, after = float(f[usual].sum()), float(g[usual].sum())
@@ -138,7 +144,7 @@ def season(f: FloatArray, g: FloatArray) -> float:
 
 
 def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share."""
+    """Return the interval of Clopper and Pearson for a share."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     tail = (1 - confidence) / 2

@@ -1,9 +1,9 @@
-"""Seeds: noise from a generator whose seed can be guessed, or is shared, is no secret.
+"""Seeds: noise is not secret if the seed of its generator can be guessed or is shared.
 
-A device that seeds its generator with the second of the day it was switched on has 86,400 possible noises. The attacker
-makes them all, takes each away from a day of reports, and keeps the seed that leaves readings such as a meter gives:
-written with few decimals, of the usual size, and smooth. Where all devices have the same seed, whoever owns one of them
-(and so knows its readings) knows everybody's noise. Noise from the operating system's entropy gives neither a hold.
+A device that seeds its generator with the second of the day at which it was switched on has 86,400 possible noises. The
+attacker tries all of them, subtracts each from a day of reports, and keeps the seed that leaves plausible readings:
+with few decimals, of the usual size, and smooth. If all devices have the same seed, the owner of one of them knows its
+readings, and so the noise of all. Noise from the operating system's entropy withstands both attacks.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, not_applicable
 from halfmask.protection.attacks.floating_point import meter_unit
-from halfmask.protection.attacks.masked import noise_part, noise_std
+from halfmask.protection.attacks.masked_series import noise_part
 from halfmask.protection.evidence import Evidence
 from halfmask.protection.guarantees.continuous_noise import reach_of
 
@@ -21,9 +21,12 @@ METRIC = "share of devices whose seed, the second of a day, is found from one da
 SEEDS = 86_400
 READINGS = 48
 VICTIMS = 8
-PROBE = 8  # readings of which the decimals are looked at
-NEAR = 1e-4  # of the meter's unit
-USUAL = 0.001  # readings are rarely beyond these quantiles of everybody's
+PROBE = 8
+"""Readings whose decimals are checked."""
+NEAR = 1e-4
+"""Tolerance of that check, in the meter's unit."""
+USUAL = 0.001
+"""Readings are rarely beyond the quantiles of this probability on either side."""
 BLOCK = 8192
 TABLE = 4097
 
@@ -31,9 +34,9 @@ TABLE = 4097
 def guessable_seed(
     setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator, seeds: int = SEEDS
 ) -> Finding:
-    """Share of `VICTIMS` devices whose seed is found among ``seeds``, and what a shared seed leaves of the noise."""
+    """Return the share of `VICTIMS` devices whose seed is found, and the error that a shared seed leaves."""
     noise = noise_part(setting)
-    if noise is None or noise_std(noise) == 0:
+    if noise is None or noise.deviation == 0:
         return not_applicable(NAME, METRIC, "Does not apply: the setting draws no noise.")
     truth = days(evidence, rng)
     if setting.inner is not None:
@@ -43,7 +46,7 @@ def guessable_seed(
         return not_applicable(NAME, METRIC, "Does not apply: readings show through noise finer than their decimals.")
     hidden = rng.integers(0, seeds, len(truth))
     seeded = np.stack([draw(noise, int(seed), truth.shape[1]) for seed in hidden])
-    entropy = noise.law.sample(np.array(noise.parameters), truth.size, rng).reshape(truth.shape)
+    entropy = noise.sample(truth.size, rng).reshape(truth.shape)
     reports = [_add(noise, truth, psi) for psi in (seeded, entropy)]
     usual = evidence.population.quantiles(np.array([USUAL, 1 - USUAL]))
     found, wrong = search(noise, np.concatenate(reports), unit, usual, seeds).reshape(2, -1)
@@ -56,7 +59,7 @@ def guessable_seed(
         "decimals_known": unit is not None,
         "readings_from": evidence.resolution if evidence.resolution == "readings" else "the histogram",
         "shared_seed_rmse": shared_seed_error(noise, truth, rng),
-        "noise_std": noise_std(noise),
+        "noise_std": noise.deviation,
     }
     words = (
         f"If a device seeds its noise with the second of the day it was started, trying all {seeds:,} on a day of "
@@ -68,7 +71,7 @@ def guessable_seed(
 
 
 def days(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
-    """A day of readings of some users: their own where the evidence has them, else drawn from the population."""
+    """Return a day of readings of some users: their own if the evidence has them, else drawn from the population."""
     if evidence.resolution == "readings":
         width = min(READINGS, evidence.series.shape[1])
         for start in range(0, evidence.series.shape[1] - width + 1, width):
@@ -82,7 +85,7 @@ def days(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
 
 
 def decimals_of(readings: FloatArray) -> float | None:
-    """The coarsest of 1, 0.1, ... 1e-6 of which all readings are multiples; None where none is."""
+    """Return the coarsest of 1, 0.1, ... 1e-6 that divides all readings, or None."""
     for places in range(7):
         steps = readings * 10.0**places
         if np.all(np.abs(steps - np.rint(steps)) < NEAR):
@@ -91,22 +94,22 @@ def decimals_of(readings: FloatArray) -> float | None:
 
 
 def draw(noise: PrivacySetting, seed: int, size: int) -> FloatArray:
-    """The noise of a device that seeds its generator with ``seed``."""
+    """Return the noise of a device that seeds its generator with ``seed``."""
     return np.asarray(draws(noise, np.array([seed]), size)[0])
 
 
 def draws(noise: PrivacySetting, seeds: IntArray, size: int) -> FloatArray:
-    """The same of every seed, by inversion: the law's own where it is written out, else through a table of the law."""
-    u, parameters = uniforms(seeds, size), np.array(noise.parameters)
-    psi = noise.law.quantile(parameters, u)
+    """Return the noise of every seed by inversion: with the law's own quantiles, or through a table of the law."""
+    u = uniforms(seeds, size)
+    psi = noise.law.quantile(np.array(noise.parameters), u)
     if psi is None:
         y = np.linspace(0, reach_of(noise), TABLE)
-        psi = np.sign(u - 0.5) * np.interp(np.abs(2 * u - 1), noise.law.cdf(parameters[None], y)[0], y)
+        psi = np.sign(u - 0.5) * np.interp(np.abs(2 * u - 1), noise.cdf(y), y)
     return np.asarray(psi)
 
 
 def uniforms(seeds: IntArray, size: int) -> FloatArray:
-    """Uniform numbers in (0, 1) of each seed, by SplitMix64, the generator of Java's SplittableRandom."""
+    """Return uniform numbers in (0, 1) of each seed, by SplitMix64, the generator of Java's SplittableRandom."""
     state = seeds.astype(np.uint64)[:, None] + np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -114,7 +117,7 @@ def uniforms(seeds: IntArray, size: int) -> FloatArray:
 
 
 def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual: FloatArray, seeds: int) -> IntArray:
-    """The most plausible seed of each device, among those that leave the fewest readings off the decimals."""
+    """Return the most plausible seed of each device, among those with the fewest readings off the decimals."""
     everyone = np.arange(seeds)
     probe = min(PROBE, reports.shape[1])
     probed = None if unit is None else draws(noise, everyone, probe)
@@ -134,20 +137,20 @@ def search(noise: PrivacySetting, reports: FloatArray, unit: float | None, usual
 
 
 def implausibility(readings: FloatArray, usual: FloatArray) -> FloatArray:
-    """Readings beyond the usual sizes, plus less than one for roughness, sum |s_(t+1) - s_t|."""
+    """Return the number of readings beyond the usual sizes, plus a roughness below one from sum |s_(t+1) - s_t|."""
     cost = np.sum((readings < usual[0]) | (readings > usual[1]), axis=1).astype(float)
     rough = np.abs(np.diff(readings, axis=1)).sum(axis=1)
     return np.asarray(cost + rough / (1 + rough))
 
 
 def shared_seed_error(noise: PrivacySetting, truth: FloatArray, rng: np.random.Generator) -> float | None:
-    """Root mean square error of others' readings once one device's own noise is known: rounding is all that is left.
+    """Return the root mean square error of others' readings if the noise of one device is known: only rounding is left.
 
-    None where there are no others.
+    It is None for a single device.
     """
     if len(truth) < 2:
         return None
-    psi = noise.law.sample(np.array(noise.parameters), truth.shape[1], rng)
+    psi = noise.sample(truth.shape[1], rng)
     reports = _add(noise, truth, psi)
     with np.errstate(divide="ignore", invalid="ignore"):
         own = reports[0] / truth[0] - 1 if noise.kind == "relative" else reports[0] - truth[0]

@@ -1,14 +1,16 @@
-"""Smoothing: neighbouring readings resemble each other and noise does not, so a filter tells them apart.
+"""Smoothing: neighbouring readings are correlated and noise is not, so a filter separates them.
 
-The Wiener smoother is the best linear estimate of a user's series s from its masked m = s + e over a whole stretch,
+The Wiener smoother is the best linear estimate of a user's series s from the masked series m = s + e,
 
     s^ = c + R (R + v I)^-1 (m - c),
 
-c the median of other users at each time, R the covariance of the deviations from it by distance in time, and v the
-noise's variance. Large users vary more than small ones: R is a times one correlation matrix, and a, of which the
-other users give the prior, is weighed by how likely it makes the user's reports. Correlation and prior come from half
-of the users, whose readings the attacker is taken to know (consented, bought, or his own); the other half are attacked.
-A user unlike all others, or one whose habits change, is smoothed less well.
+with c the median of other users at each time, R the covariance of the deviations from it by distance in time, and v the
+variance of the noise. Large users vary more than small ones: R is a times one correlation matrix. The prior of a comes
+from the other users, and each a is weighted by the likelihood of the user's reports.
+
+Correlation and prior come from half of the users, whose readings the attacker is assumed to know (with consent, bought,
+or his own). The other half are attacked. The smoother is worse for a user who differs from all others, or whose habits
+change.
 """
 
 from dataclasses import dataclass
@@ -19,24 +21,28 @@ import numpy as np
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.finding import Finding, figure, not_applicable
-from halfmask.protection.attacks.masked import error_variance, masked_series, noise_part
+from halfmask.protection.attacks.masked_series import error_variance, masked_series, noise_part
 from halfmask.protection.evidence import Evidence
 
 NAME = "smoothing"
 METRIC = "share of the noise's variance that survives a Wiener smoother, of the middle user"
-MOST_TIMES = 672  # two weeks of half-hours: the matrix to be solved has this side
+MOST_TIMES = 672
+"""Times that are smoothed together, two weeks of half-hours: the size of the matrix to be solved."""
 PRESENT = 0.8
 FEWEST = 8
 KNOWN, ATTACKED = slice(0, None, 2), slice(1, None, 2)
-SIZES = 16  # sizes of user that the prior tells apart
-LARGER = 4.0 ** np.arange(1, 7)  # and users larger than any known, each a hundred times less likely
+SIZES = 16
+"""Sizes of user that the prior distinguishes."""
+LARGER = 4.0 ** np.arange(1, 7)
+"""Further sizes, larger than any known user; each has a hundredth of the prior."""
 
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Users with few gaps, in order of size, over the last stretch of time; every other one is known, or attacked.
+    """Users with few gaps, ordered by size, over the last stretch of time; every other one is known, the rest attacked.
 
-    ``truth`` (users, times) their readings, ``centre`` (times,) the median of the known ones.
+    ``truth``   (users, times) their readings
+    ``centre``  (times,) the median of the known ones
     """
 
     rows: IntArray
@@ -46,15 +52,15 @@ class Halves:
 
     @cached_property
     def habits(self) -> "Habits | None":
-        """Of the known users."""
+        """The habits of the known users."""
         return habits_of(np.nan_to_num(self.truth[KNOWN] - self.centre))
 
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """What users have in common: eigenvalues and -vectors of one correlation matrix, and sizes of user.
+    """What users have in common: eigenvalues and eigenvectors of one correlation matrix, and sizes of user.
 
-    ``chance`` (sizes,) is the logarithm of each size's prior, but for a constant.
+    ``chance``  (sizes,) log prior of each size, up to a constant
     """
 
     values: FloatArray
@@ -64,7 +70,7 @@ class Habits:
 
 
 def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Mean squared error of the smoother over that of the masked series itself: the median of held-out users."""
+    """Return the mean squared error of the smoother over that of the masked series: the median of attacked users."""
     masked = masked_series(setting, evidence, rng)
     if masked is None:
         return not_applicable(NAME, METRIC, "Not measured: a profile does not say what this rule makes of a total.")
@@ -91,7 +97,7 @@ def smoothing(setting: PrivacySetting, evidence: Evidence, rng: np.random.Genera
 
 
 def halves_of(evidence: Evidence) -> Halves | None:
-    """Known and attacked users alternately by size, so that both halves are alike; None where there are too few."""
+    """Return known and attacked users, alternating by size so that both halves are alike; None if there are too few."""
     times = slice(max(evidence.series.shape[1] - MOST_TIMES, 0), None)
     rows = np.flatnonzero(np.isfinite(evidence.series[:, times]).mean(axis=1) >= PRESENT)
     if len(rows) < FEWEST or evidence.series[:, times].shape[1] < FEWEST:
@@ -105,7 +111,7 @@ def halves_of(evidence: Evidence) -> Halves | None:
 
 
 def habits_of(known: FloatArray) -> Habits | None:
-    """Correlation and sizes of users whose deviations (U, T) are known; None where nobody's readings ever move."""
+    """Return correlation and sizes of users whose deviations (U, T) are known; None if no reading ever changes."""
     power = np.mean(known**2, axis=1)
     moving = known[power > 0]
     if not len(moving):
@@ -118,7 +124,7 @@ def habits_of(known: FloatArray) -> Habits | None:
 
 
 def smooth(habits: Habits | None, seen: FloatArray, variance: FloatArray) -> FloatArray:
-    """Estimates of the deviations behind ``seen`` (U, T) with independent noise of each user's ``variance`` (U,)."""
+    """Return estimates of the deviations behind ``seen`` (U, T); ``variance`` (U,) is that of the independent noise."""
     if habits is None:
         return np.zeros_like(seen)
     noise = np.maximum(variance, 1e-12 * habits.sizes[0])[:, None]
@@ -133,9 +139,9 @@ def smooth(habits: Habits | None, seen: FloatArray, variance: FloatArray) -> Flo
 
 
 def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArray) -> FloatArray:
-    """The same for a rule whose error depends on the value: both covariances are measured on the known users.
+    """Return the same for a rule whose error depends on the value: both covariances are measured on the known users.
 
-    Each user is taken in units of its masked root mean square, so that large users do not decide alone.
+    Each user is divided by the root mean square of the masked series, so that large users do not dominate.
     """
     unit = np.sqrt(np.mean(known_masked**2, axis=1, keepdims=True))
     unit[unit == 0] = 1
@@ -146,9 +152,9 @@ def smooth_measured(known: FloatArray, known_masked: FloatArray, seen: FloatArra
 
 
 def covariance(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Mean over users and times of left_t right_(t+k), made even in k, for k = 0..T-1.
+    """Return the mean over users and times of left_t right_(t+k), made even in k, for k = 0..T-1.
 
-    Dividing by all T times and not by T - k keeps the matrix of these covariances positive.
+    The divisor is T and not T - k, so that the matrix of these covariances stays positive.
     """
     length = left.shape[1]
     size = 2 ** int(np.ceil(np.log2(2 * length)))
@@ -162,9 +168,9 @@ def _toeplitz(row: FloatArray) -> FloatArray:
 
 
 def _finding(truth: FloatArray, seen: FloatArray, estimate: FloatArray, what: str, unit: str) -> Finding:
-    """Medians over the attacked users, since a few large ones would decide a mean; that is among the details.
+    """Return the finding, with medians over the attacked users, because a few large users would dominate a mean.
 
-    Where smoothing does harm an attacker leaves it, so no more than all of the noise survives.
+    If smoothing makes the error larger, an attacker does not smooth, so at most all of the noise survives.
     """
     left, naive, prior = (np.nanmean(error**2, axis=1) for error in (estimate - truth, seen - truth, truth))
     hidden = naive > 0  # a rule may leave a user's series as it is

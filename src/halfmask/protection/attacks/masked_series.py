@@ -1,4 +1,4 @@
-"""What an attacker sees of a setting: masked series, the size of their error, and the part of it that is noise."""
+"""What an attacker sees of a setting: masked series, and the size of their error."""
 
 import numpy as np
 
@@ -11,72 +11,60 @@ FEW_READINGS = 64
 
 
 def noise_part(setting: PrivacySetting) -> PrivacySetting | None:
-    """The setting whose noise law hides the value (of a clip: the inner one); None where it is a rule without noise."""
+    """Return the setting whose noise hides the value (the inner one of a clip); None for a rule without noise."""
     if setting.inner is not None:
         return noise_part(setting.inner)
     return None if setting.kind == "direct" else setting
 
 
-def noise_std(setting: PrivacySetting) -> float:
-    """sigma = sqrt(E psi^2) of a setting with a noise law."""
-    return float(np.sqrt(setting.law.moments(np.array(setting.parameters)[None])[0, 1]))
-
-
-def noise_support(setting: PrivacySetting) -> float:
-    """sup |psi| of a setting with a noise law."""
-    return float(setting.law.support(np.array(setting.parameters)[None])[0])
-
-
 def noise_cdf(setting: PrivacySetting, x: FloatArray) -> FloatArray:
-    """P(psi <= x) of symmetric noise: (1 + P(|psi| <= x))/2 above zero, and its mirror image below."""
+    """P(psi <= x) of symmetric noise: (1 + P(|psi| <= x))/2 for x >= 0, and its mirror image below."""
     flat = np.ravel(x)
-    size = setting.law.cdf(np.array(setting.parameters)[None], np.abs(flat))[0]
+    size = setting.cdf(np.abs(flat))
     return np.asarray(np.where(flat >= 0, 1 + size, 1 - size) / 2).reshape(np.shape(x))
 
 
 def mask_rows(setting: PrivacySetting, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Masked readings, one user a row."""
+    """Return masked readings, one user per row."""
     if setting.per_user:
         return np.stack([setting.mask(row, rng) for row in values])
     return setting.mask(values, rng)
 
 
 def masked_series(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> FloatArray | None:
-    """The evidence's series as the consumer gets them; None where totals alone do not say what a rule makes of them."""
+    """Return the series as the consumer gets them; None if they are totals that a rule cannot be applied to."""
     if evidence.resolution == "readings":
         return mask_rows(setting, evidence.series, rng)
     if setting.inner is not None or setting.kind == "direct":
         return None
     if setting.kind == "relative":
         return np.asarray(
-            evidence.series
-            + noise_std(setting) * np.sqrt(evidence.squares) * rng.standard_normal(evidence.series.shape)
+            evidence.series + setting.deviation * np.sqrt(evidence.squares) * rng.standard_normal(evidence.series.shape)
         )
     return evidence.series + _sums(setting, evidence.counts, rng)
 
 
 def error_variance(setting: PrivacySetting, evidence: Evidence, masked: FloatArray) -> FloatArray:
-    """Each user's mean variance of the masking error of a number: sigma^2 n, of relative noise sigma^2 sum s^2.
+    """Return each user's mean variance of the masking error of a number: sigma^2 n, or sigma^2 sum s^2 if relative.
 
-    Of a rule without a law it is what was measured, the same for all. (users,); the attacker is taken to know it: of
-    relative noise it follows from his reports, since E m^2 = (1 + sigma^2) s^2.
+    For a rule without a law it is the measured variance, the same for all users. The attacker is assumed to know it;
+    for relative noise it follows from the reports, since E m^2 = (1 + sigma^2) s^2.
     """
     present = np.isfinite(evidence.series)
     if setting.inner is not None or setting.kind == "direct":
         return np.full(len(present), np.mean((masked - evidence.series)[present] ** 2))
     each = evidence.counts if setting.kind == "additive" else evidence.squares
-    return np.asarray(noise_std(setting) ** 2 * (each * present).sum(axis=1) / np.maximum(present.sum(axis=1), 1))
+    return np.asarray(setting.deviation**2 * (each * present).sum(axis=1) / np.maximum(present.sum(axis=1), 1))
 
 
 def _sums(setting: PrivacySetting, counts: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """A draw of the sum of n noises for each n."""
+    """Return a draw of the sum of n noises for each n."""
     n = counts.ravel().astype(np.int64)
-    parameters = np.array(setting.parameters)
-    exact = setting.law.sample_sum(parameters, n, rng)
+    exact = setting.law.sample_sum(np.array(setting.parameters), n, rng)
     if exact is not None:
         return exact.reshape(counts.shape)
-    sums = noise_std(setting) * np.sqrt(n) * rng.standard_normal(len(n))
+    sums = setting.deviation * np.sqrt(n) * rng.standard_normal(len(n))
     few = np.flatnonzero(n < FEW_READINGS)
-    single = setting.law.sample(parameters, int(n[few].sum()), rng)
+    single = setting.sample(int(n[few].sum()), rng)
     sums[few] = np.bincount(np.repeat(np.arange(len(few)), n[few]), single, minlength=len(few))
     return sums.reshape(counts.shape)

@@ -1,4 +1,4 @@
-"""E|s - median(s | m)| of many settings, in machine code."""
+"""E|s - median(s | m)| of many settings, compiled with numba."""
 
 import numpy as np
 from numba import njit, prange
@@ -8,7 +8,7 @@ from halfmask.arrays import FloatArray
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _below(table: FloatArray, reach: float, x: float) -> float:
-    """P(psi <= x) of symmetric noise from a table of P(|psi| <= y) at equal steps of y up to ``reach``."""
+    """Return P(psi <= x) of symmetric noise, from a table of P(|psi| <= y) at equal steps of y up to ``reach``."""
     last = len(table) - 1
     place = abs(x) / reach * last
     if place >= last:
@@ -29,10 +29,10 @@ def median_errors(
     noises: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[j]: mean over reports m = reading + noise of E|s - median(s | m)| under setting j.
+    """Write to out[j] the mean of E|s - median(s | m)| over reports m = reading + noise, under setting j.
 
-    s is uniform within cells between ``edges``, of mass ``share``, so the posterior mass of a cell is
-    share/width (F(m - low) - F(m - high)), exactly; within the cell of the median it counts as uniform.
+    s is uniform within cells between ``edges``, of mass ``share``. So the posterior mass of a cell is exactly
+    share/width (F(m - low) - F(m - high)); within the cell of the median it is taken as uniform.
     """
     cells = len(share)
     for j in prange(len(out)):

@@ -6,8 +6,8 @@ import pytest
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.reconstruction import lattice_errors, share_left, simulated_errors
+from halfmask.protection.best_guess import guess_error, guess_errors
 from halfmask.protection.evidence import population_of
-from halfmask.protection.guess import guess_error, guess_errors
 from halfmask_device import law_of
 from tests.choice.cases import homes
 from tests.protection.attack_cases import household_population

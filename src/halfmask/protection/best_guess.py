@@ -1,7 +1,7 @@
-"""Error of the best guess of a reading from its report, over that of the best guess without one.
+"""Error of the best guess of a reading from its report, relative to that of the best guess without one.
 
-`guess_error` is of one setting, by quadrature (`attacks.reconstruction`). `guess_errors` is of tens of thousands: the
-population in some hundred pieces, the noise's distribution function in a table, the mean over a fixed set of reports.
+`guess_error` is for one setting, by quadrature (`attacks.reconstruction`). `guess_errors` is for tens of thousands: the
+population in a few hundred pieces, the noise's distribution function in a table, the mean over a fixed set of reports.
 """
 
 from math import isfinite, nan, sqrt
@@ -16,17 +16,17 @@ from halfmask.protection.attacks.reconstruction import coarse_step, lattice_erro
 from halfmask.protection.evidence import Population
 
 SMALL = 0.02
-"""Noise below this share of a typical reading leaves the report itself the best guess, to within 2 % of its error."""
+"""If the noise is below this share of a typical reading, the report is the best guess, to within 2 % of its error."""
 PIECES = 256
 REPORTS = 192
 TABLE = 1024
 AT_ONCE = 512
 WIDE = 12.0
-"""Deviations at which a table of unbounded noise ends."""
+"""Standard deviations at which a table of unbounded noise ends."""
 
 
 def check_varies(population: Population) -> None:
-    """Refuse readings that all have one size: without a report they are guessed as well as from one."""
+    """Raise an OptionError if all readings are equal: then a report does not improve the best guess."""
     if not population.varies:
         raise OptionError(
             "all readings have the same size, to within 1 %, so that they are guessed as well without a report: by the "
@@ -37,15 +37,15 @@ def check_varies(population: Population) -> None:
 
 
 def guess_error(setting: PrivacySetting, population: Population, step: float | None = None) -> float:
-    """E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN if that is not known.
+    """Return E|s - best guess from the report| / E|s - best guess without it|, 0 to 1; NaN if unknown.
 
-    It is not known without a law of additive noise, and of readings that do not vary, where it is 0/0. With a ``step``
-    the report is one that a device draws on this lattice.
+    It is unknown if the noise is not additive with a law, and if readings do not vary (0/0). With a ``step`` the report
+    is one that a device draws on this lattice.
     """
     if setting.kind != "additive" or setting.inner is not None or not population.varies:
         return nan
     prior = population.prior_absolute
-    first, second = setting.law.moments(np.array([setting.parameters]))[0, :2]
+    first, second = setting.moments[:2]
     if not first:
         return 0.0
     if not isfinite(second):
@@ -56,9 +56,10 @@ def guess_error(setting: PrivacySetting, population: Population, step: float | N
 
 
 def guess_errors(name: str, parameters: FloatArray, population: Population) -> FloatArray:
-    """`guess_error` of many settings of one mechanism, rows of ``parameters``, to within about 0.03, on no lattice.
+    """Return `guess_error` of many settings of one mechanism, rows of ``parameters``, without lattice.
 
-    NaN if the mechanism has no law of additive noise, or readings do not vary.
+    The error is about 0.03. It is NaN if the mechanism does not have a law of additive noise, or if readings do not
+    vary.
     """
     law = mechanism(name)
     found = np.full(len(parameters), np.nan)
@@ -82,7 +83,7 @@ def guess_errors(name: str, parameters: FloatArray, population: Population) -> F
 def _errors(
     name: str, parameters: FloatArray, sigma: FloatArray, population: Population, pieces: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
-    from halfmask.protection.guess_kernel import median_errors  # here, because numba takes long to import
+    from halfmask.protection.best_guess_kernel import median_errors  # here, because numba takes long to import
 
     law = mechanism(name)
     reach = law.support(parameters)
@@ -97,7 +98,7 @@ def _errors(
 
 
 def _pieces(population: Population) -> tuple[FloatArray, FloatArray]:
-    """Cells of nearly equal mass or equal ratio that hold all readings; zeros are in the cell around 0."""
+    """Return cells of nearly equal mass or equal width that contain all readings; zeros are in the cell around 0."""
     quantiles = population.quantiles(np.linspace(0, 1, PIECES // 2 + 1))
     low, high = float(quantiles[0]), float(quantiles[-1])
     evenly = np.linspace(low, high, PIECES // 2 + 1)
@@ -110,14 +111,14 @@ def _pieces(population: Population) -> tuple[FloatArray, FloatArray]:
 
 
 def _spread(count: int) -> tuple[FloatArray, FloatArray]:
-    """Points that fill the unit square evenly: Kronecker's sequence of the plastic number."""
+    """Return points that fill the unit square evenly: Kronecker's sequence of the plastic number."""
     plastic = 1.32471795724474602596
     n = np.arange(1, count + 1)
     return (0.5 + n / plastic) % 1, (0.5 + n / plastic**2) % 1
 
 
 def _quantiles(tables: FloatArray, reach: FloatArray, u: FloatArray) -> FloatArray:
-    """psi at probabilities u of each table's symmetric law."""
+    """Return psi at probabilities u of each table's symmetric law."""
     size, sign = np.abs(2 * u - 1), np.sign(2 * u - 1)
     y = np.linspace(0, 1, tables.shape[1])
     return np.asarray(sign * reach[:, None] * np.array([np.interp(size, table, y) for table in tables]))
