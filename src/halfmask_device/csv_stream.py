@@ -66,7 +66,7 @@ class _Table:
         self._rows = _rows(self._lines)
         header = next(self._rows, None)
         if header is None:
-            raise SourceError(f"{name} is empty: the names of the columns must come first, then readings")
+            raise SourceError(f"{name} is empty: the names of the columns must come first, then readings", kind="empty")
         header[0] = header[0].removeprefix("\ufeff")  # the byte order mark that some programs write
         self.header = header
         self.places = [_place(header, column, role, name) for role, column in columns.items()]
@@ -77,7 +77,11 @@ class _Table:
         for row in self._rows:
             if len(row) != len(self.header):
                 number = first + len(pending)
-                raise ReadingError(f"row {number} has {len(row)} field(s), the header {len(self.header)}: mend the row")
+                raise ReadingError(
+                    f"row {number} has {len(row)} field(s), the header {len(self.header)}: mend the row",
+                    kind="fields",
+                    place=f"row {number}",
+                )
             pending.append(row)
             if len(pending) == most or self._lines.drained:
                 yield first, pending
@@ -124,14 +128,16 @@ class Lines(Iterator[str]):
             elif not chunk:
                 raise StopIteration
             elif len(self._rest) > LONGEST:
-                raise SourceError(f"{self.name} has a line of over {LONGEST:,} bytes: it must be CSV, a row a line")
+                raise SourceError(
+                    f"{self.name} has a line of over {LONGEST:,} bytes: it must be CSV, a row a line", kind="line"
+                )
         return self._whole.popleft().decode("utf-8", "surrogateescape")
 
     def _read(self) -> bytes:
         try:
             return self._source.read1(CHUNK)
         except OSError as error:
-            raise SourceError(f"{self.name} cannot be read: {error.strerror or error}") from error
+            raise SourceError(f"{self.name} cannot be read: {error.strerror or error}", kind="unreadable") from error
 
 
 def _rows(lines: Lines) -> Iterator[list[str]]:
@@ -140,7 +146,9 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
     try:
         yield from filter(None, reader)
     except csv.Error as error:
-        raise SourceError(f"{lines.name} cannot be read as CSV at line {reader.line_num}: {error}") from error
+        raise SourceError(
+            f"{lines.name} cannot be read as CSV at line {reader.line_num}: {error}", kind="csv"
+        ) from error
 
 
 def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> int:
@@ -152,7 +160,10 @@ def _place(header: list[str], name: str, role: str, where: str = STANDARD) -> in
     if count != 1:
         named = ", ".join(cell for cell in header if cell and not any(map(str.isdigit, cell))) or "no plain names"
         how = "no column" if count == 0 else f"{count} columns"
-        raise ColumnError(f"{where} has {how} '{name}', its first row has {named}: name another with `{role}`")
+        raise ColumnError(
+            f"{where} has {how} '{name}', its first row has {named}: name another with `{role}`",
+            kind="missing" if count == 0 else "several",
+        )
     return header.index(name)
 
 
@@ -174,4 +185,4 @@ def _write(target: BinaryIO, rows: list[list[str]]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise RunError(f"cannot write the masked rows: {error.strerror or error}") from error
+        raise RunError(f"cannot write the masked rows: {error.strerror or error}", kind="write") from error

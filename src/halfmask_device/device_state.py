@@ -52,7 +52,10 @@ class State:
         self.folder = Path(folder)
         self.limit = self.folder / LIMIT
         if not create and not holds_device(self.folder):
-            raise OptionError(f"there is no device in {self.folder}: `state` is the folder that masked, or that joined")
+            raise OptionError(
+                f"there is no device in {self.folder}: `state` is the folder that masked, or that joined",
+                kind="missing",
+            )
         with self._plainly():
             own_folder(self.folder)
             _not_of_old(self.folder)
@@ -68,7 +71,7 @@ class State:
             with self.memory() as memory:
                 verdict = memory.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
-                raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}")
+                raise FileFormatError(f"{self._store} is damaged ({verdict}): {_MENDED}", kind="damaged")
 
     def forget(self, before: int) -> None:
         """Delete the keys of all days before ``before``; the hashes stored for those days can no longer be checked."""
@@ -82,9 +85,11 @@ class State:
         try:
             day = day_of(date)
         except ValueError as error:
-            raise OptionError("`forget_before` is no date: write it like 2026-11-16") from error
+            raise OptionError("`forget_before` is not a date: write it like 2026-11-16", kind="date") from error
         if day > time.time() // 86_400:
-            raise OptionError("`forget_before` lies in the future: nothing could be masked until then, for good")
+            raise OptionError(
+                "`forget_before` lies in the future: nothing could be masked until then, for good", kind="future"
+            )
         self.forget(day)
 
     @contextmanager
@@ -154,10 +159,16 @@ class State:
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:  # the higher bits are details
-                raise FileFormatError(f"{self.folder / MEMORY} is damaged ({error}): {_MENDED}") from error
-            raise RunError(f"the state in {self.folder} cannot be used ({error}): nothing was reported") from error
+                raise FileFormatError(
+                    f"{self.folder / MEMORY} is damaged ({error}): {_MENDED}", kind="damaged"
+                ) from error
+            raise RunError(
+                f"the state in {self.folder} cannot be used ({error}): nothing was reported", kind="state"
+            ) from error
         except OSError as error:
-            raise RunError(f"the state in {self.folder} cannot be used ({error.strerror or error})") from error
+            raise RunError(
+                f"the state in {self.folder} cannot be used ({error.strerror or error})", kind="state"
+            ) from error
 
 
 def holds_device(folder: Path) -> bool:
@@ -173,12 +184,14 @@ def can_begin(folder: Path) -> None:
     above = next(each for each in folder.absolute().parents if each.exists())
     for place in (above, folder):
         if place.exists() and not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-            raise RunError(f"the state in {folder} cannot be begun: {place} is no folder that is yours to write in")
+            raise RunError(f"the state in {folder} cannot be begun: you cannot write in {place}", kind="state")
 
 
 def _not_of_old(folder: Path) -> None:
     if (folder / "noise.sqlite").exists():
-        raise FileFormatError(f"{folder} was made by a version that stored its noise: finish it with that")
+        raise FileFormatError(
+            f"{folder} was made by a version that stored its noise: finish it with that", kind="version"
+        )
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ from halfmask_device.errors import OptionError, RunError
 
 Answer = tuple[int, Mapping[str, str], bytes]
 Transport = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
-"""Maps method, address, headers and body to status, headers and body; raises an OSError if there is no answer."""
+"""Maps method, address, headers and body to status, headers and body; raises an OSError if nobody answers."""
 TIMEOUT = 30.0
 MOST_BYTES = 1 << 24
 CUT_OFF = "its answer is not HTTP, or was cut off"
@@ -83,7 +83,10 @@ class ServiceClient:
         except ValueError:  # a port that is not a number, or a missing bracket
             fine = False
         if not fine or not self.address.isascii() or not self.address.isprintable() or " " in self.address:
-            raise OptionError("the service's address is no http:// or https:// address: write it like https://host")
+            raise OptionError(
+                "the service's address is not an http:// or https:// address: write it like https://host",
+                kind="address",
+            )
         object.__setattr__(self, "address", self.address.rstrip("/"))
 
     def ask(self, method: str, path: str, token: str | None = None, body: object = None) -> Any:
@@ -104,7 +107,9 @@ class ServiceClient:
             except OSError as error:
                 if last:
                     reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
-                    raise RunError(f"{self.address} does not answer ({reason}): what is queued stays queued") from error
+                    raise RunError(
+                        f"{self.address} does not answer ({reason}): what is queued stays queued", kind="no_answer"
+                    ) from error
                 self.sleep(self._pause(attempt))
                 continue
             if status in AGAIN and not last:

@@ -34,15 +34,15 @@ class Limit:
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
-            raise OptionError("a limit's epsilon must be above 0")
+            raise OptionError("a limit's epsilon must be above 0", kind="epsilon")
         if not 0 < self.delta < 1:
-            raise OptionError("a limit's delta must lie between 0 and 1")
+            raise OptionError("a limit's delta must lie between 0 and 1", kind="delta")
         if self.window not in WINDOWS:
-            raise OptionError("a limit's window is day, week or month")
+            raise OptionError("a limit's window is day, week or month", kind="window")
         if self.then not in ("warn", "stop", "coarser"):
-            raise OptionError("what follows a limit is warn, stop or coarser")
+            raise OptionError("what follows a limit is warn, stop or coarser", kind="then")
         if exact_decimal(self.change, "change") <= 0:
-            raise OptionError("a limit's change must be above 0")
+            raise OptionError("a limit's change must be above 0", kind="change")
 
     def words(self) -> str:
         """Return the limit in words: epsilon, change, window and delta."""
@@ -60,7 +60,7 @@ def read_limit(state: State) -> Limit | None:
     try:
         plain = json.loads(path.read_bytes())
     except ValueError as error:
-        raise FileFormatError(f"{path} is damaged: bring it back from a copy") from error
+        raise FileFormatError(f"{path} is damaged: bring it back from a copy", kind="damaged") from error
     unsealed(plain, state, path)
     return Limit(**plain)
 

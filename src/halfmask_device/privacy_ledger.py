@@ -54,7 +54,7 @@ def read_ledger(state: State, change: str, delta: float = 1e-6) -> Ledger:
     ``delta``   the delta of epsilon
     """
     if not 0 < delta < 1:
-        raise OptionError("delta must lie between 0 and 1, like 1e-6")
+        raise OptionError("delta must lie between 0 and 1, like 1e-6", kind="delta", field="delta")
     with state.memory() as memory:
         rows = list(memory.execute("SELECT day, law, reports, revisions FROM counts ORDER BY day"))
     kinds = {kind: _entries(rows, kind, change, delta) for kind in WINDOWS}

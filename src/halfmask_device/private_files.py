@@ -33,9 +33,9 @@ def private(path: Path) -> Path:
     """Return the path; raise a RunError unless the current user owns the file and others have no access."""
     found = path.stat()
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them")
+        raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them", kind="private")
     if found.st_uid != os.geteuid():
-        raise RunError(f"{path} belongs to another user: take a folder of your own")
+        raise RunError(f"{path} belongs to another user: take a folder of your own", kind="owner")
     return path
 
 
@@ -44,9 +44,12 @@ def own_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise RunError(f"{folder} can be written by others, who could swap its files: chmod 700 it, or take another")
+        raise RunError(
+            f"{folder} can be written by others, who could swap its files: chmod 700 it, or take another",
+            kind="private",
+        )
     if found.st_uid != os.geteuid():
-        raise RunError(f"{folder} belongs to another user: take a folder of your own")
+        raise RunError(f"{folder} belongs to another user: take a folder of your own", kind="owner")
 
 
 def _written_beside(path: Path, content: bytes) -> Path:

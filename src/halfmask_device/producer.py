@@ -120,7 +120,8 @@ class Producer:
                 reports[row] = report
         for i, why in masked.refused.items():
             row = places[i]
-            return reports[:row], StoppedError(f"row {first + row}, column {time_column}: {REFUSALS[why]}{STOPPED}")
+            place = f"row {first + row}, column {time_column}"
+            return reports[:row], StoppedError(f"{place}: {REFUSALS[why]}{STOPPED}", kind=why, place=place)
         return reports, None
 
     def _note(self, text: str) -> None:
@@ -148,5 +149,5 @@ def outputs(setting: str, lattice: Lattice, value: Value, count: int) -> list[in
     """Return what ``count`` devices with the same reading would report, in steps: s + psi."""
     s = lattice.steps(value)
     if s is None:
-        raise ReadingError("a missing reading has no report")
+        raise ReadingError("a missing reading has no report", kind="missing")
     return [s + psi for psi in noise(setting, lattice, count)]

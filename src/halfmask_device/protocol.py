@@ -37,7 +37,7 @@ def instant(text: object, field: str = "time") -> Instant:
     """Return the instant of an RFC 3339 time with an offset."""
     found = parse_instant(text) if isinstance(text, str) else None
     if found is None:
-        raise MessageError(field, "is no RFC 3339 time with an offset, like 2026-11-16T00:30:00Z")
+        raise MessageError(field, "is not an RFC 3339 time with an offset, like 2026-11-16T00:30:00Z")
     return found
 
 
@@ -60,7 +60,7 @@ class ReportResult:
         if status not in ("accepted", "known", "refused"):
             raise MessageError("status", "is not accepted, known or refused")
         if code is not None and not isinstance(code, str):
-            raise MessageError("code", "is no text")
+            raise MessageError("code", "is not text")
         return cls(status, code, reward if isinstance(reward, int) else None)
 
 
@@ -129,7 +129,7 @@ class CampaignTerms:
         body = _object(plain, "campaign")
         least = body.get("least_producers")
         if not isinstance(least, int) or isinstance(least, bool) or least < 1:
-            raise MessageError("least_producers", "is no whole number above 0")
+            raise MessageError("least_producers", "is not a whole number above 0")
         live, keep = body.get("live", False), body.get("keep_reports")
         if not isinstance(live, bool):
             raise MessageError("live", "is neither true nor false")
@@ -173,18 +173,18 @@ def canonical(plain: object) -> bytes:
 
 def _object(plain: object, place: str) -> dict[str, Any]:
     if not isinstance(plain, dict):
-        raise MessageError(place, "is no JSON object")
+        raise MessageError(place, "is not a JSON object")
     return plain
 
 
 def _text(body: Mapping[str, Any], name: str, place: str = "", longest: int = 2000) -> str:
     value, field = body.get(name), f"{place}.{name}" if place else name
     if not isinstance(value, str) or not value.strip() or len(value) > longest:
-        raise MessageError(field, f"is missing, empty or no text of at most {longest:,} characters")
+        raise MessageError(field, f"is missing, empty or not text of at most {longest:,} characters")
     try:
         value.encode()
     except UnicodeEncodeError as error:  # a lone surrogate cannot be hashed, stored or sent
-        raise MessageError(field, "is no valid Unicode text") from error
+        raise MessageError(field, "is not valid Unicode text") from error
     return value
 
 

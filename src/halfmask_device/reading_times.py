@@ -44,10 +44,16 @@ def moment(text: str, place: str = "the time") -> tuple[str, int]:
         try:
             found = found.astimezone(UTC)
         except OverflowError as error:
-            raise ReadingError(f"{place} is beyond the calendar: mend it") from error
+            raise ReadingError(
+                f"{place} is beyond the calendar: mend it", kind="calendar", place=place.partition(":")[0]
+            ) from error
     day = found.toordinal() - _EPOCH
     if not 0 <= day < LAST:
-        raise ReadingError(f"{place} lies before 1970 or after 2149, for which a device has no key: mend it")
+        raise ReadingError(
+            f"{place} lies before 1970 or after 2149, for which a device has no key: mend it",
+            kind="calendar",
+            place=place.partition(":")[0],
+        )
     _remember(text, found.isoformat(), day)
     return found.isoformat(), day
 
@@ -65,11 +71,17 @@ def _remember(text: str, spelled: str, day: int) -> None:
 
 def _undated(stripped: str, place: str) -> tuple[str, int]:
     if not stripped:
-        raise ReadingError(f"{place} is missing, and without one a retry looks like another reading")
+        raise ReadingError(
+            f"{place} is missing, and without one a retry looks like another reading",
+            kind="missing",
+            place=place.partition(":")[0],
+        )
     if _CLOCK.fullmatch(stripped):
         raise ReadingError(
             f"{place} is a time of day, which comes again every day, so it names no single reading: "
-            "write date and time, like 2026-11-16T00:30:00Z"
+            "write date and time, like 2026-11-16T00:30:00Z",
+            kind="time_of_day",
+            place=place.partition(":")[0],
         )
     return stripped, UNDATED
 

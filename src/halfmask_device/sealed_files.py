@@ -19,7 +19,9 @@ def unsealed(plain: dict[str, Any], state: State, path: Path) -> None:
     """Remove the seal from ``plain``; raise a FileFormatError if this device did not write the content."""
     seal = plain.pop("seal", None)
     if not isinstance(seal, str) or not hmac.compare_digest(seal, _seal(plain, state)):
-        raise FileFormatError(f"{path} was changed by somebody without this device's secret: bring it back from a copy")
+        raise FileFormatError(
+            f"{path} was changed by somebody without this device's secret: bring it back from a copy", kind="seal"
+        )
 
 
 def _seal(plain: dict[str, Any], state: State) -> str:

@@ -61,12 +61,12 @@ class Secret:
         try:
             plain = json.loads(private(path).read_bytes())
             if plain["format"] != FORMAT or plain["version"] != 1:
-                raise FileFormatError(f"{path} is of another version: update this program")
+                raise FileFormatError(f"{path} is of another version: update this program", kind="version")
             found = cls(int(plain["day"]), bytes.fromhex(plain["chain"]), bytes.fromhex(plain["fixed"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise FileFormatError(f"{path} is damaged: {WAY_OUT}") from error
+            raise FileFormatError(f"{path} is damaged: {WAY_OUT}", kind="damaged") from error
         if plain.get("check") != found._check():
-            raise FileFormatError(f"{path} is damaged: {WAY_OUT}")
+            raise FileFormatError(f"{path} is damaged: {WAY_OUT}", kind="damaged")
         return found
 
     def _check(self) -> str:
@@ -88,7 +88,9 @@ class Keys:
             if day < self._secret.day:
                 raise ReadingError(
                     f"{place} lies before {day_text(self._secret.day)}: the keys of earlier days were deleted, "
-                    "so their readings cannot be masked again"
+                    "so their readings cannot be masked again",
+                    kind="forgotten",
+                    place=place.partition(":")[0],
                 )
             with self._lock:  # two threads that add the same link would shift all later ones
                 while len(self._chains) <= day - self._secret.day:
@@ -108,12 +110,14 @@ def find_secret(folder: Path, in_use: Callable[[], bool]) -> Secret:
     found = [Secret.read(path) for path in (inside, beside) if path.exists()]
     if not found:
         if in_use():
-            raise FileFormatError(f"{inside} is missing, but the device was in use: {WAY_OUT}")
+            raise FileFormatError(f"{inside} is missing, but the device was in use: {WAY_OUT}", kind="missing")
         create_once(beside, Secret.new().written())
         found = [Secret.read(beside)]
     latest = max(found, key=lambda each: each.day)
     if any(each.forget(latest.day) != latest for each in found):
-        raise OptionError(f"{inside} and {beside} are of two devices: remove the one that does not belong here")
+        raise OptionError(
+            f"{inside} and {beside} are of two devices: remove the one that does not belong here", kind="two_devices"
+        )
     keep(folder, latest)
     return latest
 

@@ -74,10 +74,12 @@ class Sharer:
         if any(
             each.campaign == id for each in self.memberships()
         ):  # at any address: the device must count once, and the queue is kept by campaign id
-            raise OptionError(f"this device is in campaign {id} already: leave it first, or change its setting there")
+            raise OptionError(
+                f"this device is in campaign {id} already: leave it first, or change its setting there", kind="joined"
+            )
         if setting is None or setting not in terms.menu:
             menu = ", ".join(f"{id} ({'; '.join(words)})" for id, words in levels(terms).items())
-            raise OptionError(f"name a `setting` of the campaign's menu: {menu}")
+            raise OptionError(f"name a `setting` of the campaign's menu: {menu}", kind="setting")
         can_begin(self._folder)
         body = {"setting": setting} | ({"invitation": invitation} if invitation else {})
         joined = service.ask("POST", f"/v1/campaigns/{id}/producers", None, body)
@@ -116,7 +118,9 @@ class Sharer:
         service = self._service(address)
         me, found = service.ask("GET", "/v1/me", token), self._offer(service, campaign)
         if me.get("campaign") != campaign:
-            raise OptionError(f"the token is not of campaign {campaign}: name the campaign that it was given for")
+            raise OptionError(
+                f"the token is not of campaign {campaign}: name the campaign that it was given for", kind="token"
+            )
         return self._enter(service, found, str(me["producer"]), str(me["setting"]), token)
 
     def _offer(self, service: ServiceClient, campaign: str | None) -> dict[str, object]:
@@ -125,17 +129,24 @@ class Sharer:
         answer = service.ask("GET", "/v1/campaigns")
         offers = answer.get("campaigns") if isinstance(answer, dict) else None
         if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
-            raise RunError(f"{service.address} answers, but not as the sharing protocol has it: is it the right one?")
+            raise RunError(
+                f"{service.address} answers, but not as the sharing protocol has it: is it the right one?",
+                kind="protocol",
+            )
         if len(offers) != 1:
             named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
-            raise OptionError(f"name a `campaign` of {service.address}: it has {named}")
+            raise OptionError(f"name a `campaign` of {service.address}: it has {named}", kind="several")
         return dict(offers[0])
 
     def change(self, campaign: str, setting: str) -> Membership:
         """Use another setting from now on; readings already reported keep their reports."""
         member = self.member(campaign)
         if setting not in member.terms.menu:
-            raise OptionError(f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'")
+            raise OptionError(
+                f"setting '{setting}' is not on the campaign's menu: see 'halfmask status'",
+                kind="setting",
+                field="setting",
+            )
         self._service(member.address).ask("PATCH", "/v1/me", member.token, {"setting": setting})
         past = tuple(dict.fromkeys((*member.past, member.setting)))
         changed = replace(member, setting=setting, past=tuple(each for each in past if each != setting))
@@ -166,7 +177,7 @@ class Sharer:
         found = [each for each in self.memberships() if campaign in (None, each.campaign)]
         if len(found) != 1:
             named = ", ".join(each.campaign for each in self.memberships()) or "none: join one first"
-            raise OptionError(f"name a `campaign` that this device is in, which is {named}")
+            raise OptionError(f"name a `campaign` that this device is in, which is {named}", kind="membership")
         return found[0]
 
     @staticmethod
@@ -182,7 +193,7 @@ class Sharer:
         queued, rest = Queued(), iter(readings)
         members = self.memberships()
         if not members:
-            raise OptionError("this device is in no campaign: join one first")
+            raise OptionError("this device is in no campaign: join one first", kind="membership")
         zones = {member.terms.time_zone for member in self.memberships(left=True)}
         zone = zones.pop() if len(zones) == 1 else None
         queues = [CampaignQueue(self.state, member, queued, zone) for member in members]
@@ -222,7 +233,8 @@ class Sharer:
         if now.terms_hash() != member.pinned:
             raise OptionError(
                 f"the terms of campaign {member.campaign} are not those that were joined (menu, lattice, period, least "
-                "cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine"
+                "cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine",
+                kind="terms",
             )
 
     def _waiting(self, member: Membership) -> Iterator[list[tuple[int, str, str, str]]]:
@@ -304,7 +316,9 @@ class Member:
     ) -> None:
         address, path, id = campaign.rstrip("/").partition("/v1/campaigns/")
         if not path or not id or "/" in id:
-            raise OptionError("the campaign's address is none: write it like https://host/v1/campaigns/ID")
+            raise OptionError(
+                "the campaign's address is not valid: write it like https://host/v1/campaigns/ID", kind="address"
+            )
         self.sharer = Sharer(state, service)
         self.membership = self.sharer.adopt(address, id, token)
 

@@ -94,7 +94,8 @@ def agree(folder: Path, asked: Asked, *, change: bool = False) -> Terms:
     if not change:
         raise OptionError(
             f"{folder} shares {_shown(stored)}, not {_shown(new)}: "
-            "leave these options out, or say `change` to share so from here on"
+            "leave these options out, or say `change` to share so from here on",
+            kind="change",
         )
     return _changed(state, stored, new)
 
@@ -108,16 +109,18 @@ def _changed(state: State, stored: Terms, new: Terms) -> Terms:
     try:
         replace_file(path, _written(changed, state))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}; the old terms hold") from error
+        raise RunError(f"cannot write {path}: {error.strerror or error}; the old terms hold", kind="write") from error
     return changed
 
 
 def _first(folder: Path, asked: Asked) -> Terms:
     """Return the terms of first use: the setting is required; step, range and columns have defaults."""
     if asked.setting is None:
-        raise OptionError(f"{folder} has no terms yet: name `setting`, like laplace:0.5, or C together with `menu`")
+        raise OptionError(
+            f"{folder} has no terms yet: name `setting`, like laplace:0.5, or C together with `menu`", kind="setting"
+        )
     if (asked.low is None) != (asked.high is None):
-        raise OptionError(f"{folder} has no terms yet: a range has two ends, name both `low` and `high`")
+        raise OptionError(f"{folder} has no terms yet: a range has two ends, name both `low` and `high`", kind="range")
     menu = read_menu_settings(asked.menu) if asked.menu else _menu_at_hand(asked.setting)
     step = asked.step or STEP
     farthest = widest(step)
@@ -151,7 +154,7 @@ def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
         try:
             create_once(path, _written(terms, state))
         except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+            raise RunError(f"cannot write {path}: {error.strerror or error}", kind="write") from error
         stored = read_terms(state) or terms
     _same_lattice(state.folder, stored.lattice, terms.lattice)
     if stored.setting_text == terms.setting_text:
@@ -159,7 +162,8 @@ def hold_to(state: State, terms: Terms, *, change: bool = False) -> Terms:
     if not change:
         raise OptionError(
             f"{state.folder} shares by {stored.setting_text}, not by {terms.setting_text}: "
-            "say `change` to share so from here on"
+            "say `change` to share so from here on",
+            kind="change",
         )
     return _changed(state, stored, replace(stored, setting=terms.setting))
 
@@ -168,7 +172,8 @@ def _same_lattice(folder: Path, stored: Lattice, asked: Lattice) -> None:
     if stored != asked:
         raise OptionError(
             f"{folder} shares on {_range(stored)}, not on {_range(asked)}: leave `step`, `low` and "
-            "`high` out, or take another `state` and never mask there what was reported from here"
+            "`high` out, or take another `state` and never mask there what was reported from here",
+            kind="lattice",
         )
 
 
@@ -189,7 +194,8 @@ def _chosen(setting: str, menu: Mapping[str, str]) -> str:
     if ":" not in setting and setting != "none":
         has = f"has {', '.join(menu)}" if menu else "was not named: give it with `menu`"
         raise OptionError(
-            f"setting '{setting}' is not on the menu, which {has}; or write a setting out, like laplace:0.5"
+            f"setting '{setting}' is not on the menu, which {has}; or write a setting out, like laplace:0.5",
+            kind="setting",
         )
     return DeviceSetting.parse(setting).text
 
@@ -201,21 +207,25 @@ def read_menu_settings(path: Path) -> dict[str, str]:
         _check_menu(plain, path)
         settings = {each["id"]: each["setting"] for each in plain["settings"]}
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}; `menu` names a file of 'halfmask optimize'") from error
+        raise SourceError(
+            f"{path}: {error.strerror or error}; `menu` names a file of 'halfmask optimize'", kind="menu"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'") from error
+        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'", kind="menu") from error
     if not settings or not all(isinstance(word, str) for pair in settings.items() for word in pair):
-        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'")
+        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'", kind="menu")
     return settings
 
 
 def _check_menu(plain: Any, path: Path) -> None:
     """Raise a FileFormatError if the menu states another format or version; a handwritten menu may state none."""
     if not isinstance(plain, dict) or plain.get("format", MENU_FORMAT) != MENU_FORMAT:
-        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'")
+        raise FileFormatError(f"{path} is not a menu: make one with 'halfmask optimize'", kind="menu")
     version = plain.get("version", MENU_VERSION)
     if version != MENU_VERSION:
-        raise FileFormatError(f"{path} is a menu of version {version}, this program reads {MENU_VERSION}: update it")
+        raise FileFormatError(
+            f"{path} is a menu of version {version}, this program reads {MENU_VERSION}: update it", kind="version"
+        )
 
 
 def read_terms(state: State) -> Terms | None:
@@ -226,13 +236,15 @@ def read_terms(state: State) -> Terms | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+        raise RunError(f"cannot read {path}: {error.strerror or error}", kind="read") from error
     except ValueError as error:
-        raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy") from error
+        raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy", kind="damaged") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise FileFormatError(f"{path} does not hold the terms of a device: take another `state`")
+        raise FileFormatError(f"{path} does not hold the terms of a device: take another `state`", kind="terms")
     if plain.get("version") != VERSION:
-        raise FileFormatError(f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it")
+        raise FileFormatError(
+            f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it", kind="version"
+        )
     unsealed(plain, state, path)
     return _read(plain)
 

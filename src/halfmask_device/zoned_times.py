@@ -22,7 +22,9 @@ def instant_of(time: str, zone: str | None, place: str) -> int:
     text, day = moment(time, place)
     found = datetime.fromisoformat(text) if day >= 0 else None
     if found is None:
-        raise ReadingError(f"{place} cannot be read: write it like 2026-11-16T00:30:00Z")
+        raise ReadingError(
+            f"{place} cannot be read: write it like 2026-11-16T00:30:00Z", kind="time", place=place.partition(":")[0]
+        )
     if found.tzinfo is None:
         found = _local(found, zone, place)
     return of_datetime(found)
@@ -31,13 +33,23 @@ def instant_of(time: str, zone: str | None, place: str) -> int:
 def _local(found: datetime, zone: str | None, place: str) -> datetime:
     if zone is None:  # read in each campaign's zone it would become two times, and one reading would be masked twice
         raise ReadingError(
-            f"{place} has no offset, and the campaigns of this device differ in time zone: add one, like Z"
+            f"{place} has no offset, and the campaigns of this device differ in time zone: add one, like Z",
+            kind="offset",
+            place=place.partition(":")[0],
         )
     try:
         of = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ReadingError(f"{place} has no offset, and this device has no time zones: add one, like Z") from error
+        raise ReadingError(
+            f"{place} has no offset, and this device has no time zones: add one, like Z",
+            kind="offset",
+            place=place.partition(":")[0],
+        ) from error
     either = [found.replace(tzinfo=of, fold=fold) for fold in (0, 1)]
     if either[0].utcoffset() != either[1].utcoffset():
-        raise ReadingError(f"{place} is one that comes twice or never, as clocks change: add its offset")
+        raise ReadingError(
+            f"{place} is one that comes twice or never, as clocks change: add its offset",
+            kind="twice",
+            place=place.partition(":")[0],
+        )
     return either[0]

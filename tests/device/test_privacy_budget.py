@@ -12,6 +12,7 @@ from halfmask_device import Asked, Lattice, Limit, Producer, State, agree, mask_
 from halfmask_device.errors import StoppedError
 from halfmask_device.privacy_budget import write_limit
 from tests.device.test_sharing import Wire, joined, queue
+from tests.refusals import refused
 from tests.service.world import World, running, sqlite_url
 
 LATTICE = Lattice("0.1", "0", "10")
@@ -53,7 +54,7 @@ def test_a_device_that_runs_keeps_to_each_limit_of_now(tmp_path: Path) -> None:
     assert len(list(running.reports(readings(40)))) == 40  # none so far
     ledger(state=folder, change="1", limit=1.0)
     assert running.report("2026-01-02T00:00:00Z", 5) is not None
-    with pytest.raises(StoppedError, match="the ledger's limit is reached"):
+    with refused("reading.limit", place="row 1, column time"):
         running.report("2026-01-02T00:01:00Z", 5)
     ledger(state=folder, change="1", limit=3.0)
     assert len(list(running.reports(readings(3, "2026-01-02")))) == 3
@@ -86,7 +87,7 @@ def test_a_pipe_that_is_being_masked_keeps_to_a_limit_that_is_set_meanwhile(tmp_
         lambda: ledger(state=folder, change="1", limit=3.0),
         rows(40, "2026-01-02"),
     )
-    with pytest.raises(StoppedError, match=r"row 5, column time: the ledger's limit.*before this one are reported"):
+    with refused("reading.limit", place="row 5, column time"):
         mask_csv(source, out, device(folder), time="time", value="value")
     written = out.getvalue().decode().splitlines()
     assert [line.split(",")[0] for line in written[1:]] == [time for time, _ in readings(1) + readings(3, "2026-01-02")]
@@ -112,7 +113,7 @@ def test_rows_before_the_limit_go_out_each_time_and_are_charged_once(tmp_path: P
     ledger(state=folder, change="1", limit=8.0)
     written = []
     for name in ("one.csv", "two.csv"):
-        with pytest.raises(StoppedError, match="row 9, column time"):
+        with refused("reading.limit", place="row 9, column time"):
             mask(source, output=tmp_path / name, state=folder)
         written.append((tmp_path / name).read_text().splitlines())
     assert written[0] == written[1]
@@ -126,7 +127,7 @@ def test_rows_before_a_revised_reading_go_out(tmp_path: Path) -> None:
     first = known.report("2026-01-01T00:05:00Z", 6)
     reports = known.reports(readings(30))
     assert [next(reports) for _ in range(5)] == list(known.reports(readings(5)))
-    with pytest.raises(StoppedError, match="row 6, column time: another value was reported"):
+    with refused("reading.revision", place="row 6, column time"):
         next(reports)
     assert charged(tmp_path / "state") == 6
     assert known.report("2026-01-01T00:05:00Z", 6) == first

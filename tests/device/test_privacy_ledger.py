@@ -9,7 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from halfmask.commands.ledger import LedgerOptions as Options
 from halfmask.commands.ledger import main as show
-from halfmask.errors import FileFormatError, OptionError, ReadingError
+from halfmask.errors import OptionError
 from halfmask_device import Asked, Lattice, Limit, Producer, State, agree, law_of, read_ledger
 from halfmask_device.decimals import SLACK
 from halfmask_device.epsilon_bound import divergence, epsilon_of, per_unit, pure
@@ -17,6 +17,7 @@ from halfmask_device.privacy_budget import read_limit, write_limit
 from halfmask_device.privacy_ledger import window_days, window_of
 from halfmask_device.reading_times import day_of
 from halfmask_device.setting import DeviceSetting
+from tests.refusals import refused
 from tests.said import incomplete, named
 
 LATTICE = Lattice("0.1", "0", "10")
@@ -129,7 +130,7 @@ def test_days_weeks_and_months_are_added_up(tmp_path: Path) -> None:
     day = ledger.days[3]
     assert day.epsilon == epsilon_of({("laplace:2", "0.1"): 3}, "1", DELTA)
     assert (day.one, day.unit) == (0.5, 1.5)
-    with pytest.raises(OptionError, match="delta"):
+    with refused("option.delta", "delta"):
         read_ledger(State(tmp_path / "state"), "1", 0)
 
 
@@ -173,7 +174,7 @@ def test_a_limit_warns_then_stops_and_another_day_goes_on(tmp_path: Path) -> Non
     assert device.notes == []
     list(device.reports(readings(5)))
     assert any("above 80% of the ledger's limit" in note for note in device.notes)
-    with pytest.raises(ReadingError, match="row 6, column time: the ledger's limit is reached"):
+    with refused("reading.limit", place="row 6, column time"):
         list(device.reports(readings(6)))
     assert list(device.reports(readings(5))) == list(device.reports(readings(5)))  # what was told may be told again
     assert len(list(device.reports(readings(5, "2026-01-02")))) == 5
@@ -219,7 +220,7 @@ def test_a_limit_is_sealed_and_sensible(tmp_path: Path) -> None:
     assert read_limit(state) == limit
     path = tmp_path / "state" / "limit.json"
     path.write_text(path.read_text().replace("5", "50"))
-    with pytest.raises(FileFormatError, match="without this device's secret"):
+    with refused("file.seal"):
         Producer("laplace:1", LATTICE, tmp_path / "state")
     write_limit(state, None)
     assert read_limit(state) is None

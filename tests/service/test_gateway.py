@@ -10,6 +10,8 @@ import pytest
 
 from halfmask.errors import RunError
 from halfmask.service.gateway import Gateway, sooner
+from halfmask.service.period_closing import close_all
+from halfmask.service.refusal import Refusal
 from halfmask_device.http_client import ServiceClient as Upstream
 from halfmask_device.http_client import ServiceError, Transport
 from tests.service.links import Faulty, link
@@ -118,7 +120,7 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
         ((mine, spans),) = below.service.due(below.clock())
         assert len(spans) == 2
         with below.store.transaction() as tx:
-            below.service.close(tx, mine, spans, below.clock())
+            close_all(tx, mine, spans, below.clock())
         assert below.wait(sender.look()) >= 1
         assert round(closed(above, campaign, consumer)["sum"]["estimate"] * 1000) == total
 
@@ -152,8 +154,9 @@ def test_a_gateway_cannot_share_its_services_database(tmp_path: Path) -> None:
     with services(tmp_path, "above") as (above,):
         consumer = above.consumer()
         token = node_token(above, above.campaign(consumer), consumer)
-        with pytest.raises(Exception, match="another way"):
+        with pytest.raises(Refusal) as caught:
             above.wait(gateway(above, link(above), token).look())
+        assert caught.value.code == "own_campaign"
 
 
 def test_the_grace_that_is_left() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from halfmask.errors import OptionError
 from halfmask.service import peers
 from halfmask.service.cells import merge
 from halfmask.service.peers import EVER, Part, Peers, Window, learn, parts, prepare
@@ -19,6 +18,7 @@ from halfmask.service.tokens import digest
 from halfmask.service.versioned_cells import FEW, others, own_cells
 from halfmask_device.http_client import ServiceClient as Peer
 from halfmask_device.http_client import Transport
+from tests.refusals import refused
 from tests.service.links import Faulty, link
 from tests.service.test_gateway import services, shared
 from tests.service.world import World, instant
@@ -351,11 +351,11 @@ def test_messages_leave_no_period_out_and_an_answer_can_be_asked_on_for() -> Non
 
 def test_a_secret_is_long_and_old_ones_are_not_taken_again(tmp_path: Path) -> None:
     with services(tmp_path, "a") as (world,):
-        with pytest.raises(OptionError, match="32 random characters"):
+        with refused("option.short"):
             prepare(world.service, "short")
         prepare(world.service, SECRET)
         name = world.service.node
         prepare(world.service, "t" * 43)
         assert world.service.node == name
-        with pytest.raises(OptionError, match="used before"):
+        with refused("option.used"):
             prepare(world.service, SECRET)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from halfmask.service import period_closing
+from halfmask.service.period_closing import close_all
 from halfmask.service.snapshots import apart
 from halfmask.service.storage.sql_store import open_store
 from halfmask.service.storage.transaction import Transaction
@@ -333,8 +334,8 @@ def test_empty_periods_close_together_and_as_one_by_one(any_world: World, monkey
                     for span in spans:
                         period_closing.close(tx, campaign, span, world.clock.now)
                 else:
-                    world.service.close(tx, campaign, spans, world.clock.now)
-                    world.service.close(tx, campaign, spans[:3], world.clock.now)  # again: nothing more
+                    close_all(tx, campaign, spans, world.clock.now)
+                    close_all(tx, campaign, spans[:3], world.clock.now)  # again: nothing more
             closed.append(tx.closed(campaign.key))
             told.append([period for _, period in tx.events(campaign.key, 0)])
     assert closed[0] == closed[1]
@@ -355,12 +356,12 @@ def test_what_is_closed_is_not_looked_for_again(world: World) -> None:
     (one, spans), *rest = world.service.due(world.clock.now, campaign)
     assert (len(spans), rest) == (36, [])
     with world.store.transaction() as tx:
-        world.service.close(tx, one, spans[:20], world.clock.now)
-        world.service.close(tx, one, spans[22:], world.clock.now)
+        close_all(tx, one, spans[:20], world.clock.now)
+        close_all(tx, one, spans[22:], world.clock.now)
     assert world.service.due(world.clock.now, campaign) == [(one, spans[20:22])]
     assert world.service.settled[one.key] == spans[20].begins
     with world.store.transaction() as tx:
-        world.service.close(tx, one, spans[20:22], world.clock.now)
+        close_all(tx, one, spans[20:22], world.clock.now)
     assert world.service.due(world.clock.now, campaign) == []
     assert world.service.settled[one.key] == instant("2026-11-16T12:00:00Z")
     world.clock.set("2026-11-16T09:00:00Z")

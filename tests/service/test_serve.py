@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import halfmask
-from halfmask.errors import OptionError
 from halfmask.service.http.app import create_app
 from halfmask.service.refusal import Refusal
 from halfmask.service.serve import ServeOptions, initialise, run
 from halfmask.service.storage.sql_store import StoreConflictError, StoreFullError, StoreGoneError, open_store
+from tests.refusals import refused
 from tests.service.process import Served, init, served
 from tests.service.world import CAMPAIGN, World, running, sqlite_url
 
@@ -67,10 +67,10 @@ def events(service: Served, path: str, token: str, wanted: int, last: str | None
 
 def test_from_init_to_stop(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
-    with pytest.raises(OptionError, match="init"):
+    with refused("option.missing", "init", "db"):
         open_store(url)
     operator = init(url)
-    with pytest.raises(OptionError, match="rotate"):
+    with refused("option.initialised", "init", "rotate"):
         initialise(url)
     with served(url, tmp_path / "log") as service:
         consumer, campaign = begin(service, operator)
@@ -162,7 +162,7 @@ def test_a_stream_that_is_open_ends_when_the_service_is_told_to_stop(tmp_path: P
 def test_workers_need_a_server(tmp_path: Path) -> None:
     url = sqlite_url(tmp_path)
     initialise(url)
-    with pytest.raises(OptionError, match="SQLite is written by one process"):
+    with refused("option.workers", "workers", "db"):
         run(ServeOptions(url, workers=2), tell=lambda _: None)
 
 

@@ -90,11 +90,11 @@ def _sharer(options: Send) -> "Iterator[Sharer]":
     if options.mqtt is None:
         yield Sharer(options.state, create=False)
         return
-    from halfmask.service.mqtt import MqttTransports
+    from halfmask.service.mqtt import MqttTransport
     from halfmask_device.http_client import ServiceClient, urllib_transport
 
     producers = {each.token: each.producer for each in Sharer(options.state, create=False).memberships()}
-    transport = MqttTransports(options.mqtt, producers, urllib_transport)
+    transport = MqttTransport(options.mqtt, producers, urllib_transport)
     try:
         yield Sharer(options.state, lambda address: ServiceClient(address, transport), create=False)
     finally:

@@ -16,11 +16,13 @@ SPARE = 9
 """The pause after a turn is at least this many times as long as the turn, so that the task stays a small load."""
 LONGEST = 60.0
 """Longest pause in seconds between two turns while they fail."""
-Beside = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
+BackgroundTask = Callable[[Service, Writer], AbstractAsyncContextManager[Any]]
 """A background task of the application, made from the service and its writer."""
 
 
-def repeated(make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str) -> Beside:
+def repeated(
+    make: Callable[[Service, Writer], Callable[[], Awaitable[Any]]], every: float, failed: str
+) -> BackgroundTask:
     """Return a background task that takes a turn about every ``every`` seconds.
 
     A turn that fails is logged with the message ``failed`` and tried again later.

@@ -23,7 +23,7 @@ def mirror(tx: Transaction, offer: Mapping[str, Any], consumer: int, now: int, s
     """
     public = offer.get("campaign")
     if not isinstance(public, str) or not _ID.fullmatch(public):
-        raise unfit("campaign", "the campaign's id is none")
+        raise unfit("campaign", "the campaign's id is not valid")
     found = tx.campaign(public)
     if found is not None:
         if (found.consumer == UPSTREAM) != (consumer == UPSTREAM):

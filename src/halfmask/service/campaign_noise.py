@@ -53,4 +53,4 @@ def lattice_noise(setting: str, step: Fraction) -> LatticeNoise:
 def check_reach(noise: LatticeNoise, ends: tuple[int, int]) -> None:
     """Raise SettingError if a plausible report would not fit 63 bits: stores hold reports as 64-bit integers."""
     if max(abs(ends[0]), abs(ends[1])) + noise.furthest >= FURTHEST:
-        raise SettingError("a report could lie beyond 64-bit integers: take a coarser step")
+        raise SettingError("a report could lie beyond 64-bit integers: take a coarser step", kind="reach")

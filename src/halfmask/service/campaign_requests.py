@@ -174,5 +174,5 @@ def put_cells(call: Call) -> Plain:
 def _period(campaign: Campaign, key: str) -> Any:
     span = campaign.span(key)
     if span is None:
-        raise unfit("periods", "a key is no period of the campaign")
+        raise unfit("periods", "a key is not a period of the campaign")
     return span

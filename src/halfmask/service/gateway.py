@@ -10,7 +10,7 @@ from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 
-from halfmask.service.background_tasks import Beside, repeated
+from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.campaign_copy import mirror
 from halfmask.service.service import Service
@@ -99,7 +99,7 @@ class Gateway:
         self._arrived |= {row.period: row.version for row in rows}
 
 
-def beside(address: str, token: str, transport: Transport = urllib_transport) -> Beside:
+def background_task(address: str, token: str, transport: Transport = urllib_transport) -> BackgroundTask:
     """Return the background task that sends cells as long as the service runs."""
     upstream = Upstream(address, transport, tries=1)
     return repeated(

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from halfmask.errors import FileFormatError, SourceError
 from halfmask.files import whole_file
-from halfmask.service.background_tasks import Beside, repeated
+from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign
 from halfmask.service.cells import Cells, merge, read
 from halfmask.service.service import Service
@@ -66,7 +66,7 @@ def fill(service: Service, folder: Path, node: str) -> int:
 def _ends(campaign: Campaign, key: str) -> tuple[int, int]:
     span = campaign.span(key)
     if span is None:
-        raise RuntimeError("a closed period is none of its campaign's")
+        raise RuntimeError("a closed period is not one of its campaign")
     return span.begins, span.ends
 
 
@@ -86,7 +86,7 @@ def _write(path: Path, campaign: Campaign, key: str, node: str, rows: Iterator[A
             file.write_table(pa.table(columns, SCHEMA))
 
 
-def beside(folder: Path) -> Beside:
+def background_task(folder: Path) -> BackgroundTask:
     """Return the background task that fills the lake as long as the service runs."""
 
     def make(service: Service, _: Writer) -> Callable[[], Awaitable[None]]:
@@ -106,7 +106,9 @@ def files(folder: Path) -> list[Path]:
     """Return the lake's files. Raise SourceError if there are none."""
     found = sorted(folder.glob("*/*/*.parquet"))
     if not found:
-        raise SourceError(f"{folder} holds no reports: a service that keeps them writes there when its periods close")
+        raise SourceError(
+            f"{folder} holds no reports: a service that keeps them writes there when its periods close", kind="empty"
+        )
     return found
 
 
@@ -120,7 +122,9 @@ def cells_of(frame: nw.LazyFrame[Any]) -> LakeCells:
     if not rows:
         return {}
     if int(largest) ** 2 * int(rows) >= WIDEST:
-        raise SourceError("reports are too large for exact sums of squares in 64 bits: take a coarser lattice")
+        raise SourceError(
+            "reports are too large for exact sums of squares in 64 bits: take a coarser lattice", kind="large"
+        )
     sums = frame.group_by(*KEYS).agg(
         nw.len().alias("reports"),
         nw.col("steps").sum().alias("sum"),
@@ -164,5 +168,5 @@ def read_batches(folder: Path) -> LakeCells:
         try:
             parts.append(from_plain(json.loads(path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError, KeyError) as error:
-            raise FileFormatError(f"{path} is a damaged batch of cells ({error})") from error
+            raise FileFormatError(f"{path} is a damaged batch of cells ({error})", kind="damaged") from error
     return add(parts)

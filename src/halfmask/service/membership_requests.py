@@ -80,7 +80,8 @@ def join(call: Call) -> Plain:
     key = call.tx.add_producer(public, campaign.key, setting, call.now)
     if isinstance(invitation, str) and not call.tx.use_invitation(campaign.key, digest(invitation), key):
         raise Refusal(403, "invitation_unknown", "this invitation is unknown, or was used before", "invitation")
-    call.service.limit_joins(campaign)  # last: joins without an invitation must not use up those of the invited
+    # last: joins without an invitation must not use up those of the invited
+    call.service.joins.take(campaign.key, "this join was not made")
     return {"producer": public, "token": issue(call.tx, "producer", key, call.now)}
 
 

@@ -12,20 +12,20 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from halfmask.errors import OptionError
+from halfmask.service.background_tasks import BackgroundTask
 from halfmask.service.http.post_reports import parse_post
 from halfmask.service.http.read_request import LONGEST_TOKEN, too_large
 from halfmask.service.refusal import Refusal, forbidden, unauthenticated
 from halfmask.service.service import Service
-from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
 from halfmask.service.storage.statements import Plain
 from halfmask.service.tokens import digest, new_name
-from halfmask.service.writer import Writer, gone
+from halfmask.service.writer import Writer
 from halfmask_device.http_client import TIMEOUT, Answer
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class Broker:
     @classmethod
     def parse(cls, url: str) -> "Broker":
         """Parse mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS."""
-        wrong = OptionError("the broker's address is none: write it like mqtt://host:1883, or mqtts:// for TLS")
+        wrong = OptionError(
+            "the broker's address is not valid: write it like mqtt://host:1883, or mqtts:// for TLS", kind="address"
+        )
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -194,13 +196,10 @@ class Intake:
 
     def _check_topic(self, producer: str, token: str) -> None:
         """Refuse a producer's token on another producer's topic. `report_decisions` does all other checks of it."""
-        try:
-            with self.service.store.reading() as tx:
-                who = tx.identities([token]).get(token)
-                if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
-                    raise forbidden("this topic is another producer's")
-        except (StoreGoneError, StoreFullError):
-            raise gone() from None
+        with self.service.store.reading() as tx:
+            who = tx.identities([token]).get(token)
+            if who is not None and who.role == "producer" and tx.producer(who.subject).public != producer:
+                raise forbidden("this topic is another producer's")
 
 
 def _envelope(raw: bytes) -> tuple[str | None, Plain]:
@@ -216,10 +215,7 @@ def _envelope(raw: bytes) -> tuple[str | None, Plain]:
     return digest(token) if isinstance(token, str) and 0 < len(token) <= LONGEST_TOKEN else None, named
 
 
-Made = Callable[[Service, Writer], AbstractAsyncContextManager["Intake"]]
-
-
-def beside(url: str) -> Made:
+def background_task(url: str) -> BackgroundTask:
     """Return the background task that takes reports from a broker.
 
     The broker keeps a session under the service's name.
@@ -239,45 +235,30 @@ def beside(url: str) -> Made:
     return run
 
 
-class MqttTransports:
-    """A transport for a device in several campaigns: one client of the broker per producer's token."""
-
-    def __init__(self, url: str, producers: Mapping[str, str], http: Callable[..., Answer]) -> None:
-        self.url, self.producers, self.http = url, producers, http
-        Broker.parse(url).client("", keep=False)  # fails at the start if the package is missing
-        self._made: dict[str, MqttTransport] = {}
-
-    def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        producer = self.producers.get(headers.get("Authorization", "").removeprefix("Bearer "))
-        if producer is None or urlsplit(address).path != "/v1/reports":
-            return self.http(method, address, headers, body)
-        if producer not in self._made:
-            self._made[producer] = MqttTransport(self.url, producer, self.http)
-        return self._made[producer](method, address, headers, body)
-
-    def close(self) -> None:
-        for each in self._made.values():
-            each.close()
-
-
 class MqttTransport:
     """A transport for a device: reports go by MQTT and are answered by their receipt. All else goes by ``http``.
+
+    ``producers``  maps the device's tokens to its producers' ids
 
     Raise OSError if no receipt comes within the timeout, as if nobody had answered: the device sends again later.
     """
 
-    def __init__(self, url: str, producer: str, http: Callable[..., Answer], timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, url: str, producers: Mapping[str, str], http: Callable[..., Answer], timeout: float = TIMEOUT
+    ) -> None:
         broker = Broker.parse(url)
-        self.producer, self.http, self.timeout = producer, http, timeout
+        self.producers, self.http, self.timeout = producers, http, timeout
         self._receipts: dict[str, Plain] = {}
         self._news = threading.Condition()
         self._client = broker.client(f"halfmask-device-{new_name()}", keep=False)
         self._ready = threading.Event()
-        self._client.on_connect = lambda client, *_: client.subscribe(receipts_topic(producer), QOS)
+        topics = [(receipts_topic(each), QOS) for each in producers.values()]
+        self._client.on_connect = lambda client, *_: client.subscribe(topics)
         self._client.on_subscribe = lambda *_: self._ready.set()
         self._client.on_message = self._came
-        self._client.connect_async(broker.host, broker.port)
-        self._client.loop_start()
+        if topics:
+            self._client.connect_async(broker.host, broker.port)
+            self._client.loop_start()
 
     def close(self) -> None:
         self._client.disconnect()
@@ -295,18 +276,20 @@ class MqttTransport:
                 self._news.notify_all()
 
     def __call__(self, method: str, address: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        if (method, urlsplit(address).path) != ("POST", "/v1/reports"):
+        token = headers.get("Authorization", "").removeprefix("Bearer ")
+        producer = self.producers.get(token)
+        if producer is None or urlsplit(address).path != "/v1/reports":
             return self.http(method, address, headers, body)
-        own, token = new_name(), headers.get("Authorization", "").removeprefix("Bearer ")
+        own = new_name()
         message = json.dumps({"id": own, "token": token} | json.loads(body or b"{}"), separators=(",", ":"))
         if not self._ready.wait(self.timeout):
             raise OSError("the broker does not answer")
         self._receipts[own] = {}
         try:
-            self._client.publish(reports_topic(self.producer), message, QOS)
+            self._client.publish(reports_topic(producer), message, QOS)
             with self._news:
                 if not self._news.wait_for(lambda: self._receipts[own], self.timeout):
-                    raise OSError("no receipt came")
+                    raise TimeoutError("no receipt came")
                 receipt = self._receipts[own]
         finally:
             del self._receipts[own]

@@ -14,7 +14,7 @@ def owed(db: str, campaign: str | None = None) -> list[tuple[str, str, int, str]
         with store.reading() as tx:
             rows = [row for row in tx.campaigns() if campaign in (None, row.public)]
             if campaign is not None and not rows:
-                raise OptionError(f"the database has no campaign {campaign[:40]!r}")
+                raise OptionError(f"the database has no campaign {campaign[:40]!r}", kind="campaign", field="campaign")
             found = [(row, producer, amount) for row in rows for producer, amount in tx.owed(row.key) if amount]
             return [(row.public, producer, amount, row.terms["currency"]) for row, producer, amount in found]
     finally:
@@ -28,7 +28,7 @@ def suspicions(db: str, campaign: str, false_alarm: float) -> tuple[Suspicions, 
         with store.reading() as tx:
             row = tx.campaign(campaign)
             if row is None:
-                raise OptionError(f"the database has no campaign {campaign[:40]!r}")
+                raise OptionError(f"the database has no campaign {campaign[:40]!r}", kind="campaign", field="campaign")
             found = find_suspects(tx.reports(row.key, -LATEST, LATEST), Campaign(*row).noises, false_alarm)
             return found, {each.producer: tx.producer(each.producer).public for each in found.suspects}
     finally:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from starlette.concurrency import run_in_threadpool
 
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.service.background_tasks import Beside, repeated
+from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.campaign_copy import mirror
 from halfmask.service.campaign_requests import MOST_VERSION, offer_of
@@ -89,7 +89,9 @@ class Part(NamedTuple):
 def prepare(service: Service, secret: str) -> None:
     """Give the database a name among its peers, once, and let in nodes that know the peers' secret."""
     if len(secret) < LEAST_SECRET:
-        raise OptionError(f"the peers' token is short: take {LEAST_SECRET} random characters or more, the same at all")
+        raise OptionError(
+            f"the peers' token is short: take {LEAST_SECRET} random characters or more, the same at all", kind="short"
+        )
     hashed = digest(secret)
     service.node = service.name
     with service.store.transaction() as tx:
@@ -99,7 +101,7 @@ def prepare(service: Service, secret: str) -> None:
             tx.revoke_tokens("peer", PEER, now)
             tx.add_token(hashed, "peer", PEER, now, None)
         elif known.role != "peer" or known.revoked is not None:
-            raise OptionError("the peers' token was used before and is no longer valid: take a new one")
+            raise OptionError("the peers' token was used before and is no longer valid: take a new one", kind="used")
 
 
 def knowledge(tx: Transaction, campaign: Campaign, own: str, periods: Iterable[str]) -> Map:
@@ -130,10 +132,10 @@ def _checked(campaign: Campaign, sent: Any) -> list[KnownRow]:
     rows = []
     for node, periods in sent.items():
         if not _NODE.fullmatch(node):
-            raise unfit("cells", "a key is no node's name")
+            raise unfit("cells", "a key is not a node's name")
         for key, entry in periods.items():
             if campaign.span(key) is None or not isinstance(entry, dict) or not isinstance(entry.get("final"), bool):
-                raise unfit("cells", "a node's entry is no period of the campaign with version, final and cells")
+                raise unfit("cells", "a node's entry is not a period of the campaign with version, final and cells")
             version = check_whole(entry.get("version"), "version", 0, MOST_VERSION)
             cells = plain(check_cells(entry.get("cells"), campaign))
             rows.append(KnownRow(node, key, version, entry["final"], cells))
@@ -319,7 +321,7 @@ def parts(mine: Sequence[str], whole: Map) -> Iterable[Part]:
     yield part._replace(window=Window(after, None))
 
 
-def beside(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> Beside:
+def background_task(addresses: Sequence[str], token: str, transport: Transport = urllib_transport) -> BackgroundTask:
     """Return the background task that speaks to the peers as long as the service runs."""
     peers = [Peer(address, transport, tries=1) for address in addresses]
     return repeated(

@@ -99,7 +99,7 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
     for field, key in (("from", first), ("to", last)):
         named = campaign.calendar.named(key) if key is not None else None
         if key is not None and named is None:
-            raise unfit(field, f"'{field}' is no period of this campaign: write it like the periods that are listed")
+            raise unfit(field, f"'{field}' is not a period of this campaign: write it like the periods that are listed")
         if named is not None and field == "from":
             begins = named.begins
         elif named is not None:

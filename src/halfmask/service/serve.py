@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from halfmask.errors import OptionError, RunError
-from halfmask.service.background_tasks import Beside
+from halfmask.service.background_tasks import BackgroundTask
 from halfmask.service.clock import system_clock
 from halfmask.service.http.app import create_app
 from halfmask.service.http.header_limit import BoundedProtocol
@@ -57,25 +57,25 @@ class ServeOptions:
     mqtt: str | None = None
 
     @property
-    def beside(self) -> "list[Beside]":
+    def tasks(self) -> "list[BackgroundTask]":
         """The background tasks of the application."""
-        found: list[Beside] = []
+        found: list[BackgroundTask] = []
         if self.lake is not None:
             from halfmask.service import lake
 
-            found.append(lake.beside(Path(self.lake)))
+            found.append(lake.background_task(Path(self.lake)))
         if self.upstream is not None:
             from halfmask.service import gateway
 
-            found.append(gateway.beside(self.upstream, self.upstream_token or ""))
+            found.append(gateway.background_task(self.upstream, self.upstream_token or ""))
         if self.peer_token is not None:
             from halfmask.service import peers
 
-            found.append(peers.beside(self.peers, self.peer_token))
+            found.append(peers.background_task(self.peers, self.peer_token))
         if self.mqtt is not None:
             from halfmask.service import mqtt
 
-            found.append(mqtt.beside(self.mqtt))
+            found.append(mqtt.background_task(self.mqtt))
         return found
 
     @property
@@ -100,7 +100,8 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
                 elif before == newest_version():
                     raise OptionError(
                         "the database is initialised and up to date, and its operator's token was shown then; "
-                        "start once with `init` and `rotate`: that makes a new one and revokes the old"
+                        "start once with `init` and `rotate`: that makes a new one and revokes the old",
+                        kind="initialised",
                     )
                 else:
                     return None
@@ -125,7 +126,7 @@ def worker_app() -> FastAPI:
     service = make_service(options)
     _end_streams_first(service)
     threading.Thread(target=_end_with_the_master, daemon=True).start()
-    return create_app(service, beside=options.beside)
+    return create_app(service, tasks=options.tasks)
 
 
 def _end_with_the_master() -> None:
@@ -155,13 +156,15 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     ``tell``  callback, called with the service's address
     """
     if options.workers < 1:
-        raise OptionError("`workers` must be 1 or more")
+        raise OptionError("`workers` must be 1 or more", kind="workers")
     if options.workers > 1 and read_url(options.db).get_backend_name() == "sqlite":
-        raise OptionError("SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`")
+        message = "SQLite is written by one process: leave `workers` out, or name a PostgreSQL or MySQL `db`"
+        raise OptionError(message, kind="workers")
     if options.workers > 1 and options.mqtt is not None:
-        raise OptionError("a broker's messages are taken by one process: leave `workers` or `mqtt` out")
+        message = "a broker's messages are taken by one process: leave `workers` or `mqtt` out"
+        raise OptionError(message, kind="workers")
     set_up_logs()
-    beside = options.beside
+    tasks = options.tasks
     service = make_service(options)
     common: dict[str, Any] = {
         "host": options.host,
@@ -177,7 +180,7 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
     }
     try:
         if options.workers == 1:
-            config = uvicorn.Config(create_app(service, beside=beside), **common)
+            config = uvicorn.Config(create_app(service, tasks=tasks), **common)
             SayingServer(config, tell, service).run()
         else:
             service.store.close()
@@ -185,7 +188,9 @@ def run(options: ServeOptions, tell: Callable[[str], None]) -> None:
             tell(f"http://{options.host}:{options.port}")
             uvicorn.run("halfmask.service.serve:worker_app", factory=True, workers=options.workers, **common)
     except SystemExit as error:
-        raise RunError(f"the service could not start on {options.host}:{options.port}: is the port taken?") from error
+        raise RunError(
+            f"the service could not start on {options.host}:{options.port}: is the port taken?", kind="address"
+        ) from error
     except KeyboardInterrupt:
         pass
     finally:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from halfmask.service.campaign import Campaign
 from halfmask.service.clock import Clock, system_clock
 from halfmask.service.period_calendar import Span
-from halfmask.service.period_closing import close_all, due, parts
+from halfmask.service.period_closing import due, parts
 from halfmask.service.rate_limits import Buckets, Limits
 from halfmask.service.refusal import Refusal, not_found, unauthenticated
 from halfmask.service.report_decisions import Post, Results, ingest, valid
@@ -83,9 +83,6 @@ class Service:
             raise RuntimeError("a producer's campaign is missing")
         return found
 
-    def limit_joins(self, campaign: Campaign) -> None:
-        self.joins.take(campaign.key, "this join was not made")
-
     def accept(self, tx: Transaction, posts: Sequence[Post]) -> list[Results | Refusal]:
         """Decide on reports, as `ingest` does."""
         return ingest(tx, posts, self.campaign_of, self.count)
@@ -127,9 +124,6 @@ class Service:
     def _due(self, tx: Transaction, campaign: Campaign, now: Instant) -> list[Span]:
         spans, self.settled[campaign.key] = due(tx, campaign, now, self.settled.get(campaign.key))
         return spans
-
-    def close(self, tx: Transaction, campaign: Campaign, spans: Sequence[Span], now: Instant) -> None:
-        close_all(tx, campaign, spans, now)
 
 
 def _kinds(results: Results) -> Mapping[tuple[str, str], int]:

@@ -6,7 +6,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from halfmask.service.refusal import Refusal
@@ -29,19 +28,6 @@ CONFLICTS = 4
 
 Work = Callable[[Transaction], Any]
 Waiting = tuple["Post | Work", asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
-
-
-def gone() -> Refusal:
-    return Refusal(503, "store_unavailable", "the store cannot be reached; nothing was taken, send it again", after=1)
-
-
-def full() -> Refusal:
-    return Refusal(507, "storage_full", "the disk of the service is nearly full; nothing was taken", after=60)
-
-
-@dataclass(frozen=True)
-class _Failed:
-    refusal: Exception
 
 
 class Writer:
@@ -136,25 +122,23 @@ class Writer:
         return number
 
     def _write(self, jobs: Sequence["Post | Work"]) -> list[Any]:
-        """Return the results of all jobs. If a bug spoils the batch, each is tried alone: only the faulty one fails."""
+        """Return each job's result or error. After a bug each job is tried alone, so that only the faulty one fails."""
         try:
             for _ in range(CONFLICTS):
                 with suppress(StoreConflictError):
                     return self._commit(jobs)
             return self._commit(jobs)
-        except StoreGoneError:
-            return [_Failed(gone())] * len(jobs)
-        except StoreFullError:
-            return [_Failed(full())] * len(jobs)
+        except (StoreGoneError, StoreFullError) as refusal:
+            return [refusal] * len(jobs)
         except Exception as error:
             if len(jobs) > 1:
                 return [result for job in jobs for result in self._write([job])]
             log.exception("a job of the writer failed", extra={"kind": type(error).__name__})
-            return [_Failed(error)]
+            return [error]
 
     def _commit(self, jobs: Sequence["Post | Work"]) -> list[Any]:
         if not self.service.store.has_room():
-            return [_Failed(full())] * len(jobs)
+            return [StoreFullError()] * len(jobs)
         results: list[Any] = [None] * len(jobs)
         posts = [(place, job) for place, job in enumerate(jobs) if isinstance(job, Post)]
         try:
@@ -163,9 +147,10 @@ class Writer:
                     if not isinstance(job, Post):
                         results[place] = self._alone(tx, job)
                 if posts:
-                    answers = self.service.accept(tx, [post for _, post in posts])
-                    for (place, _), answer in zip(posts, answers, strict=True):
-                        results[place] = _Failed(answer) if isinstance(answer, Refusal) else answer
+                    for (place, _), answer in zip(
+                        posts, self.service.accept(tx, [post for _, post in posts]), strict=True
+                    ):
+                        results[place] = answer
         except BaseException:
             self.service.undone()
             raise
@@ -178,14 +163,14 @@ class Writer:
                 return work(tx)
         except Refusal as refusal:
             self.service.undone()
-            return _Failed(refusal)
+            return refusal
 
 
 def _answer(pairs: list[tuple["asyncio.Future[Any]", Any]]) -> None:
     for future, result in pairs:
         if future.done():  # the client went away
             continue
-        if isinstance(result, _Failed):
-            future.set_exception(result.refusal)
+        if isinstance(result, Exception):
+            future.set_exception(result)
         else:
             future.set_result(result)

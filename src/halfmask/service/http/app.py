@@ -18,19 +18,19 @@ from starlette.responses import Response
 from starlette.routing import Route as Starlette
 
 from halfmask import __version__
-from halfmask.service.background_tasks import Beside, repeated
+from halfmask.service.background_tasks import BackgroundTask, repeated
 from halfmask.service.http.event_stream import make_stream
 from halfmask.service.http.post_reports import PATH, PostReports
 from halfmask.service.http.prometheus import Metrics
 from halfmask.service.http.read_request import read_request
 from halfmask.service.http.routes import REPORTS, ROUTES, Route
+from halfmask.service.period_closing import close_all
 from halfmask.service.refusal import Refusal
 from halfmask.service.request import Call, Request
 from halfmask.service.service import Service
-from halfmask.service.storage.sql_store import StoreFullError, StoreGoneError
 from halfmask.service.storage.statements import Plain
 from halfmask.service.storage.transaction import Transaction
-from halfmask.service.writer import Writer, full, gone
+from halfmask.service.writer import Writer
 
 log = logging.getLogger("halfmask.service")
 CLOSE_EVERY = 5.0
@@ -52,11 +52,13 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
 
 
-def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside: Sequence[Beside] = ()) -> Application:
+def create_app(
+    service: Service, close_every: float | None = CLOSE_EVERY, tasks: Sequence[BackgroundTask] = ()
+) -> Application:
     """Return the application of a service.
 
     ``close_every``  seconds between two checks for periods to close; None leaves closing to requests, for tests
-    ``beside``       background tasks that run as long as the application does
+    ``tasks``        background tasks that run as long as the application does
     """
     writer = Writer(service)
     metrics = Metrics(service, writer)
@@ -67,7 +69,7 @@ def create_app(service: Service, close_every: float | None = CLOSE_EVERY, beside
         try:
             async with AsyncExitStack() as stack:
                 closing = [repeated(_closing, close_every, "periods could not be closed")] if close_every else []
-                for each in (*closing, *beside):
+                for each in (*closing, *tasks):
                     await stack.enter_async_context(each(service, writer))
                 yield
         finally:
@@ -135,14 +137,14 @@ async def _close_first(service: Service, writer: Writer, route: Route, asked: Re
         return
     await run_in_threadpool(_read, service, lambda tx: service.answer(tx, asked, route.roles, Call.own_campaign))
     for campaign, spans in await run_in_threadpool(service.due, asked.now, asked.path["c"]):
-        await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=asked.now))
+        await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=asked.now))
 
 
 def _closing(service: Service, writer: Writer) -> Callable[[], Awaitable[None]]:
     async def close_due() -> None:
         now = service.clock()
         for campaign, spans in await run_in_threadpool(service.due, now):
-            await writer.submit(partial(service.close, campaign=campaign, spans=spans, now=now))
+            await writer.submit(partial(close_all, campaign=campaign, spans=spans, now=now))
             log.info("periods closed", extra={"campaign": campaign.public, "count": len(spans)})
 
     return close_due
@@ -175,8 +177,6 @@ def _answer_to(error: Exception) -> Response:
     """Return the answer to an error in the protocol's form. FastAPI's own answer would repeat what was sent."""
     if isinstance(error, Refusal):
         return _refused(error)
-    if isinstance(error, StoreGoneError | StoreFullError):
-        return _refused(gone() if isinstance(error, StoreGoneError) else full())
     if isinstance(error, RequestValidationError):
         return _refused(Refusal(422, "unfit", "the request does not fit"))
     if isinstance(error, HTTPException):
@@ -193,7 +193,7 @@ def _handle_errors(app: FastAPI) -> None:
     async def on_error(_: HttpRequest, error: Exception) -> Response:
         return _answer_to(error)
 
-    for kind in (Refusal, HTTPException, RequestValidationError, StoreGoneError, StoreFullError, Exception):
+    for kind in (Refusal, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, on_error)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from halfmask.errors import OptionError, RunError
+from halfmask.service.refusal import Refusal
 from halfmask.service.storage.databases import DATABASES, file_of, read_url
 from halfmask.service.storage.table_versions import newest_version, upgrade, version_of
 from halfmask.service.storage.transaction import Transaction
@@ -25,16 +26,23 @@ _GIVEN_UP = ("40P01", "40001", 1213)
 _FULL = ("full", "no space left", "53100")
 
 
-class StoreGoneError(Exception):
+class StoreGoneError(Refusal):
     """The store cannot be reached, or gave up for now. Nothing was written, and trying again may help."""
+
+    def __init__(self) -> None:
+        message = "the store cannot be reached; nothing was taken, send it again"
+        super().__init__(503, "store_unavailable", message, after=1)
 
 
 class StoreConflictError(StoreGoneError):
     """The store gave up a transaction in favour of another one (a deadlock). Trying again will do."""
 
 
-class StoreFullError(Exception):
+class StoreFullError(Refusal):
     """The store is full. Nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(507, "storage_full", "the disk of the service is nearly full; nothing was taken", after=60)
 
 
 class Store:
@@ -154,17 +162,17 @@ def _plainly() -> Iterator[None]:
         raise _store_error(error) from error
     except DBAPIError as error:
         if error.connection_invalidated or type(error).__name__ == "InterfaceError":
-            raise StoreGoneError(type(error.orig).__name__) from error
+            raise StoreGoneError from error
         raise
     except SQLAlchemyError as error:
         if type(error).__name__ == "TimeoutError":  # no connection of the pool is free
-            raise StoreGoneError("no connection is free") from error
+            raise StoreGoneError from error
         raise
 
 
 def _store_error(error: BaseException | None) -> Exception:
     code = getattr(error, "sqlstate", None) or next(iter(getattr(error, "args", ())), None)
     if code in _GIVEN_UP:
-        return StoreConflictError(type(error).__name__)
+        return StoreConflictError()
     message = f"{getattr(error, 'sqlstate', '')} {error}".lower()
-    return (StoreFullError if any(word in message for word in _FULL) else StoreGoneError)(type(error).__name__)
+    return StoreFullError() if any(word in message for word in _FULL) else StoreGoneError()
