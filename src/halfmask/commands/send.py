@@ -42,7 +42,7 @@ class Send(OfDevice, Tells):
         Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
     """
 
-    source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = field(default=None, kw_only=False)
     time: str = "time"
     value: str = "value"
     follow: Flag = False
