@@ -10,15 +10,15 @@ import pytest
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.study import Study, write_study, write_summary
 from halfmask.figures.algorithm import algorithm_data, bin_edges
-from halfmask.figures.captions import heatmap_caption
 from halfmask.figures.equal_noise import NoiseCurve, difference, noise_data
 from halfmask.figures.error_distributions import cdf_data
-from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_data, percent
-from halfmask.figures.interactive.heatmaps import heatmap_figure
+from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_caption, heatmap_data, heatmap_figure
 from halfmask.figures.menu_samples import menu_samples, table_1
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.study_samples import Samples, read_samples
-from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data, users_data
+from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data
+from halfmask.figures.utility_by_users import users_data
+from halfmask.figures.wording import percent
 from halfmask.menus.menu import Menu
 from halfmask.pages.summary_section import summary
 from tests.pages.studies import local, menu_of, mix_of, study_of

@@ -15,13 +15,14 @@ from halfmask.figures.algorithm import algorithm_data
 from halfmask.figures.equal_noise import noise_data
 from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, heatmap_data
-from halfmask.figures.interactive.cloud import MOST, cloud_data
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, layout
-from halfmask.figures.interactive.readings import MOST_PERIODS, readings_figure, shown_data, shown_figure
+from halfmask.figures.interactive import Interactive, SubplotSpec, layout
+from halfmask.figures.masked_reading import shown_data, shown_figure
+from halfmask.figures.readings import MOST_PERIODS, readings_figure
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import PALETTE, looks
-from halfmask.figures.trajectories import NEAR, trajectory_data, users_data
+from halfmask.figures.trajectories import MOST_POINTS, NEAR, cloud_data, trajectory_data
+from halfmask.figures.utility_by_users import users_data
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.show import ProfilePicture
 from tests.pages.studies import FIGURES as OF_A_FOLDER
@@ -92,7 +93,9 @@ def test_noise_trajectories_and_users_are_those_that_are_drawn(
         assert line["y"] == pytest.approx(found.median, rel=1e-5)
         (around,) = traces(figures["trajectories"], name=mechanism, xaxis="x", fill="toself")
         assert around["y"] == pytest.approx(np.concatenate([found.low, found.high[::-1]]), rel=1e-5)
-    for name, found in users_data(inputs.of_menu).items():
+    by_users = users_data(inputs.of_menu)
+    assert by_users
+    for name, found in by_users.items():
         (line,) = traces(figures["users"], name=name, mode="lines+markers")
         assert (line["x"], line["y"]) == (pytest.approx(found.at), pytest.approx(found.median, rel=1e-5))
 
@@ -141,9 +144,10 @@ def test_numbers_in_cells_and_bars_can_be_read(figures: dict[str, Interactive]) 
 
 def test_labels_in_one_spot_are_one_label(figures: dict[str, Interactive]) -> None:
     menu = traces(figures["limit"], name="menu", xaxis="x")[0]
-    places = list(zip(menu["x"], menu["y"], strict=True))
-    assert "N" not in menu["text"]  # A hides nothing either, and stands where N does
-    assert any(text.endswith(", N") for text in menu["text"])
+    labelled = zip(menu["x"], menu["y"], menu["text"], strict=True)
+    places = [(x, y) for x, y, text in labelled if text]
+    assert "<b>N</b>" not in menu["text"]  # A hides nothing either, and stands where N does
+    assert any(text.endswith(", N</b>") for text in menu["text"])
     for number, (x, y) in enumerate(places):
         assert all(abs(x - other) > NEAR or abs(y - height) > NEAR for other, height in places[:number])
 
@@ -208,7 +212,7 @@ def test_a_phone_has_one_panel_a_row(figures: dict[str, Interactive]) -> None:
 
 
 def test_overlapping_panels_would_be_noticed() -> None:
-    made = layout([FigurePanel("a"), FigurePanel("b"), FigurePanel("c")], columns=1)
+    made = layout([SubplotSpec("a"), SubplotSpec("b"), SubplotSpec("c")], columns=1)
     assert made["yaxis"]["domain"][0] > made["yaxis2"]["domain"][1]
     assert made["height"] > 3 * 250
 
@@ -225,7 +229,7 @@ def test_a_million_settings_are_thinned(inputs: ResultsFolder) -> None:
         scores=dict.fromkeys(inputs.samples.scores, privacy),
     )
     clouds = cloud_data(many)
-    assert sum(len(each.settings) for each in clouds.values()) <= MOST
+    assert sum(len(each.settings) for each in clouds.values()) <= MOST_POINTS
     assert {name: each.of for name, each in clouds.items()} == {"laplace": count // 2 - 250, "sine": 250}
     kept = privacy[: count - 500 : 2]
     assert (clouds["laplace"].privacy[0], clouds["laplace"].privacy[-1]) == (kept.min(), kept.max())

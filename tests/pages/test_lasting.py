@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.figures.lasting_promises import LastingPromises, lasting_caption, lasting_data, lasting_figure
+from halfmask.figures.lasting_promises import LastingPromises, lasting_caption, lasting_data, lasting_plot
 from halfmask.figures.results_folder import read_inputs
 from halfmask.menus.menu import Menu
 from halfmask.menus.setting_protection import reports_a_day
@@ -60,9 +60,11 @@ def test_promises_weaken_with_every_reading_and_no_faster_than_in_proportion(dat
 
 
 def test_the_twin_rounds_promises_up(data: LastingPromises) -> None:
-    figure = lasting_figure(data, "")
+    figure = lasting_plot(data).interactive("")
     checked = 0
-    for kept, left, right in zip(data.promises.values(), figure.traces[::2], figure.traces[1::2], strict=True):
+    for kept, left, right in zip(
+        data.promises.values(), figure.traces[: len(data.promises)], figure.traces[len(data.promises) :], strict=True
+    ):
         assert left["x"] == right["x"] == [one.readings for one in kept]
         for one, epsilon, odds in zip(kept, left["customdata"], right["customdata"], strict=True):
             assert float(epsilon[0].removeprefix("epsilon ")) >= (one.epsilon or 0.0) * (1 - SLACK)

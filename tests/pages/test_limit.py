@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, NoiseAtEqualUtility, family, noise_at_equal_utility
-from halfmask.figures.limit_of_noise import LimitFigure, draw_limit, limit_caption, limit_data
+from halfmask.figures.limit_of_noise import LimitFigure, limit_caption, limit_data, limit_plot
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import INK, inline_svgs
 from halfmask.menus.menu import noise_std
@@ -68,8 +68,8 @@ def test_the_limits_noise_is_the_easiest_to_undo(data: LimitFigure) -> None:
     assert all(((error >= 0) & (error <= 1)).all() for error in data.noise.errors.values())
 
 
-def test_it_draws_four_panels(data: LimitFigure) -> None:
-    drawn = draw_limit(data)
+def test_it_draws_four_subplots(data: LimitFigure) -> None:
+    drawn = limit_plot(data).draw()
     assert len(drawn.axes) == 4
     assert all(axis.has_data() and axis.get_xlabel() and axis.get_ylabel() for axis in drawn.axes)
     for text in inline_svgs(drawn, "limit"):
@@ -94,7 +94,7 @@ def test_without_a_study_the_trajectories_are_left_out(inputs: ResultsFolder) ->
     found = limit_data(inputs.card, inputs.menu, None)
     assert found is not None
     assert found.bands == {}
-    assert draw_limit(found).axes
+    assert limit_plot(found).draw().axes
 
 
 def test_the_file_keeps_six_digits(data: LimitFigure) -> None:

@@ -13,7 +13,7 @@ from halfmask.errors import FileFormatError, OptionError
 from halfmask.figures.drawn_figures import all_drawn
 from halfmask.figures.registry import drawings
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
-from halfmask.figures.what_money_buys import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_figure
+from halfmask.figures.what_money_buys import TAKING_PART, UTILITY, WITHIN, pay_caption, pay_data, pay_plot
 from halfmask.files import write_page
 from halfmask.pages.pay_section import pay_section
 from halfmask.pages.report import page_of
@@ -81,7 +81,7 @@ def test_the_figure_has_the_schedules_numbers(schedule: Schedule) -> None:
     assert data.bought[WITHIN] == sorted(data.bought[WITHIN], reverse=True)
     assert data.bought[UTILITY] == sorted(data.bought[UTILITY])
     assert data.honest[TAKING_PART] == schedule.honest.taking_part
-    lines = [each for each in pay_figure(data, "").traces if each["mode"] == "lines"]
+    lines = [each for each in pay_plot(data).interactive("").traces if each["mode"] == "lines"]
     assert lines[0]["y"] == pytest.approx([100 * at.within for at in schedule.curve], rel=1e-5)
     assert [each["name"] for each in lines] == [WITHIN, UTILITY, TAKING_PART]
     assert f"from within {100 * schedule.curve[0].within:.3g} %" in pay_caption(data)

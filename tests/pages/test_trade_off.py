@@ -9,10 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from halfmask.audits.card import CURVE, ChangeAudited, ReportCard, SettingCard
-from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_figure
-from halfmask.figures.interactive.protection import guarantee_figure
-from halfmask.figures.protection import curve_data
-from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_figure
+from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_plot
+from halfmask.figures.guarantee_curves import guarantee_data, guarantee_plot
+from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_plot
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score
 from halfmask.protection.guarantees.guarantee import Guarantee
@@ -92,10 +91,10 @@ def test_twins_have_the_same_numbers() -> None:
     traded, equal = trade_off_data(card(1.0)), equal_readings_data(card(1.0))
     assert traded is not None
     assert equal is not None
-    one, day = (each for each in trade_off_figure(traded, "").traces if each["name"] == "A")
+    one, day = (each for each in trade_off_plot(traded).interactive("").traces if each["name"] == "A")
     assert one["y"] == pytest.approx(100 * traded.one["A"], rel=1e-5)
     assert day["y"] == pytest.approx(100 * traded.whole_day["A"], rel=1e-5)
-    (odds,) = equal_readings_figure(equal, "").traces
+    (odds,) = equal_readings_plot(equal).interactive("").traces
     assert odds["x"] == [1, 2, 4]
     assert odds["y"] == pytest.approx([100 * norm.cdf(np.sqrt(k) / 2) for k in (1, 2, 4)], rel=1e-5)
 
@@ -103,10 +102,14 @@ def test_twins_have_the_same_numbers() -> None:
 def test_hovers_round_promises_up_and_what_is_sure_down() -> None:
     """A delta, odds or share missed is written by us: what a browser rounds to the nearest could promise too much."""
     one = card(1.3)
-    traded, equal, curves = trade_off_data(one), equal_readings_data(one), curve_data(one)
+    traded, equal, curves = trade_off_data(one), equal_readings_data(one), guarantee_data(one)
     assert traded is not None
     assert equal is not None
-    twins = (trade_off_figure(traded, ""), equal_readings_figure(equal, ""), guarantee_figure(curves, ""))
+    twins = (
+        trade_off_plot(traded).interactive(""),
+        equal_readings_plot(equal).interactive(""),
+        guarantee_plot(curves).interactive(""),
+    )
     for trace in (each for twin in twins for each in twin.traces):
         assert not re.search(r"%\{y", trace["hovertemplate"])
     missed = [trace for trace in twins[0].traces if trace["name"] == "A"]

@@ -18,7 +18,7 @@ from scipy.stats import t as student_t
 import halfmask
 from halfmask.commands.simulate import Simulate, Simulated, _outcome, panel, suspected, world_of
 from halfmask.errors import FileFormatError, OptionError, SourceError
-from halfmask.figures.simulated_days import read_days, simulated_caption, simulated_figure
+from halfmask.figures.simulated_days import read_days, simulated_caption, simulated_plot
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.service.clock import system_clock
@@ -205,7 +205,8 @@ def test_a_service_that_runs_already_serves_as_well_and_days_are_written_and_dra
     assert read is not None
     assert read.published == 2
     assert f"after 2 days the utility is {float(rows[-1]['utility']):.2f}" in simulated_caption(read)
-    assert [trace["y"] for trace in simulated_figure(read, "").traces][2] == [float(row["cost"]) for row in rows]
+    shown = simulated_plot(read).interactive("").traces
+    assert shown[2]["y"] == [float(row["cost"]) for row in rows]
     days.write_text("day,utility\n1,x\n")
     with pytest.raises(FileFormatError, match="no simulated days"):
         read_days(days)

@@ -75,6 +75,11 @@ class SettingCard:
         """The setting that the card is of."""
         return self.guarantee.setting
 
+    @property
+    def score(self) -> float:
+        """The privacy score; 0 if it has none."""
+        return self.privacy.median if self.privacy else 0.0
+
     def found(self, attack: str) -> Finding | None:
         """Return what an attack of that name found; None if it was not run."""
         return next((each for each in self.attacks if each.name == attack), None)

@@ -164,10 +164,10 @@ def simulate(options: Simulate) -> Simulated:
     if options.output is not None:
         write_rows(rows, options.output)
     if options.figure is not None:
-        from halfmask.figures.simulated_days import draw_simulated, simulated_data
+        from halfmask.figures.simulated_days import simulated_data, simulated_plot
         from halfmask.figures.style import save
 
-        save(draw_simulated(simulated_data(rows)), options.figure)
+        save(simulated_plot(simulated_data(rows)).draw(), options.figure)
     mixes = mixed_utilities(profile, menu, result, options.seed)
     return Simulated(result, menu, result.utility(menu), mixes, found, proof)
 

@@ -1,18 +1,15 @@
 """Privacy and utility against the amount of noise (Fig. 3 of the paper)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import looks, panels, summed
+from halfmask.figures.style import looks
+from halfmask.figures.wording import summed
 from halfmask.mechanisms.mechanism import mechanism
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
 READINGS = 100_000
 WINDOW = 0.02
@@ -94,31 +91,42 @@ def _moving_average(values: FloatArray, width: int) -> FloatArray:
     return np.asarray((total[width:] - total[:-width]) / width)
 
 
-def draw_noise(data: dict[str, NoiseCurve]) -> "Figure":
-    """Two panels over the same amount of noise."""
-    with panels(2, height=3.2, share="x") as (figure, axes):
-        for axis, score in zip(axes, ("privacy", "utility"), strict=True):
-            for name, curve in data.items():
-                axis.plot(curve.total, getattr(curve, score), label=name, **looks(list(data))[name])
-            axis.set(title=score.capitalize(), ylabel=f"median {score}")
-            axis.set_xlabel(total_label(data))
-            axis.set_xlim(left=0)
-            axis.xaxis.set_major_formatter(_short_number)
-            axis.xaxis.set_major_locator(_few_ticks())
-        axes[0].legend(loc="lower right")
-    return figure
+def noise_caption(data: dict[str, NoiseCurve]) -> str:
+    """Fig. 3."""
+    text = (
+        "Median privacy and utility of the settings that keep the constraint, by the total absolute noise that "
+        "they add to 100,000 readings; moving averages."
+    )
+    found = difference(data)
+    if found is None:
+        return text
+    more, less = _points(found.privacy), _points(found.utility)
+    return (
+        f"{text} What to see: at equal noise, {found.first} has {more} privacy and {less} utility than {found.second}, "
+        "on average over the range that both cover."
+    )
 
 
-def total_label(data: dict[str, NoiseCurve]) -> str:
-    """What the axis of both panels is."""
-    return summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
+def _points(gap: float) -> str:
+    """A difference of scores in hundredths, in words."""
+    return f"{abs(gap) * 100:.1f} points {'more' if gap >= 0 else 'less'}"
 
 
-def _short_number(value: float, _: float) -> str:
-    return f"{value / 1e6:,g} M" if value >= 1e6 else f"{value:,.0f}"
-
-
-def _few_ticks() -> "MaxNLocator":
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(5)
+def noise_plot(data: dict[str, NoiseCurve]) -> Plot:
+    """Two subplots over the same amount of noise."""
+    what = summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
+    total = PlotAxis(what, limits=(0, None), more={"tickformat": ".3~s"})
+    hover = "%{{fullData.name}}<br>total |noise| %{{x:,.4g}}<br>median {} %{{y:.3f}}"
+    styles = looks(list(data))
+    return Plot(
+        [
+            Subplot(
+                score.capitalize(), total, PlotAxis(f"median {score}"),
+                [Mark(name, at.total, getattr(at, score), styles[name], hover.format(score))
+                 for name, at in data.items()],
+                legend="lower right" if score == "privacy" else "",
+            )
+            for score in ("privacy", "utility")
+        ],
+        inches=3.2, share="x",
+    )  # fmt: skip

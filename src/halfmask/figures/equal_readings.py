@@ -1,16 +1,12 @@
 """What readings that hang together cost: a value that lasts k readings is one secret told k times."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from halfmask.audits.card import ReportCard
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
-from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, legend_above, look, panels, sized
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import look
+from halfmask.figures.wording import sized
 from halfmask.protection.guarantees.promises import times
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -57,31 +53,14 @@ def equal_readings_caption(data: EqualReadings) -> str:
     )
 
 
-def draw_equal_readings(data: EqualReadings) -> "Figure":
-    """One panel: odds over the number of equal readings, which doubles from tick to tick."""
-    with panels(1) as (figure, (axes,)):
-        axes.axhline(50, color=QUIET, linewidth=1.2)
-        for place, (id, odds) in enumerate(data.odds.items()):
-            axes.plot(data.readings, [100 * each for each in odds], marker="o", markersize=4, label=id, **look(place))
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(data.readings, [f"{count:,}" for count in data.readings])
-        axes.minorticks_off()
-        axes.set(xlabel="equal readings", ylabel="right guesses, at most, %", ylim=(48, 102))
-        legend_above(axes, "setting", columns=3)
-    return figure
-
-
-def equal_readings_figure(data: EqualReadings, caption: str) -> Interactive:
-    """The same panel."""
-    traces = []
-    for order, (id, odds) in enumerate(data.odds.items()):
-        hover = f"<b>{id}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
-        y, told = plain([100 * each for each in odds]), [times(each) for each in odds]
-        made = line(0, id, data.readings, y, look(order), hover, customdata=told)
-        traces.append(made | {"mode": "lines+markers", "marker": {"size": 6}})
-    ticks = {"tickvals": data.readings, "ticktext": [f"{count:,}" for count in data.readings]}
-    coin = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 50, "y1": 50}
-    panel = FigurePanel(
-        "", axis("equal readings", type="log", **ticks), axis("right guesses, at most, %", range=[48, 102])
-    )
-    return interactive(caption, traces, [panel], height=300, shapes=[coin | {"line": {"color": QUIET, "width": 1}}])
+def equal_readings_plot(data: EqualReadings) -> Plot:
+    """One subplot: odds over the number of equal readings, which doubles from tick to tick."""
+    hover = "<b>{}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
+    marks = [
+        Mark(id, data.readings, [100 * each for each in odds], look(order), hover.format(id), list(map(times, odds)),
+             shape="both", size=4)
+        for order, (id, odds) in enumerate(data.odds.items())
+    ]  # fmt: skip
+    x = PlotAxis("equal readings", log=True, ticks={count: f"{count:,}" for count in data.readings})
+    y = PlotAxis("right guesses, at most, %", limits=(48, 102))
+    return Plot([Subplot("", x, y, marks, level=50, columns=3, heading="setting")], pixels=300)

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
-from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.style import PALETTE, legend_above, look, panels, plain_log
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import MENU_LOOK, look
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from halfmask.rewards.reward_schedule import Schedule
 
 
@@ -54,32 +51,19 @@ def equal_caption(data: EqualUtility) -> str:
     )
 
 
-def draw_equal(data: EqualUtility) -> "Figure":
-    """One panel."""
-    with panels(1) as (figure, (axes,)):
-        for place, (utility, people) in enumerate(data.producers.items()):
-            axes.plot(data.noise, people, label=f"{utility:.2f}", **look(place))
-        axes.plot(*([each] for each in data.own[:2]), "o", color=PALETTE[2], markersize=6)
-        plain_log(axes)
-        axes.set(yscale="log", ylim=(1, None), xlabel="noise of a report (standard deviation)", ylabel="producers")
-        axes.yaxis.set_major_formatter("{x:,g}")
-        legend_above(axes, "utility")
-    return figure
-
-
-def equal_figure(data: EqualUtility, caption: str) -> Interactive:
-    """The same panel."""
-    traces = [
-        line(
-            0, f"utility {utility:.2f}", plain(data.noise), plain(people), look(place),
-            "noise %{x:.3g}: %{y:,.0f} producers",
-        )
-        for place, (utility, people) in enumerate(data.producers.items())
-    ]  # fmt: skip
+def equal_plot(data: EqualUtility) -> Plot:
+    """One subplot."""
     noise, people, utility = data.own
-    hover = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
-    traces.append(points(0, "honest rewards", [noise], [people], {"size": 9, "color": MENU_COLOUR}, hover))
-    panel = FigurePanel(
-        "", axis("noise of a report (standard deviation)", type="log"), axis("producers", type="log", range=[0, None])
+    hover = "noise %{x:.3g}: %{y:,.0f} producers"
+    own = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
+    marks = [
+        *(
+            Mark(f"utility {at:.2f}", data.noise, needed, look(place), hover, label=f"{at:.2f}")
+            for place, (at, needed) in enumerate(data.producers.items())
+        ),
+        Mark("honest rewards", [noise], [people], MENU_LOOK, own, shape="points", size=6, label=""),
+    ]
+    x = PlotAxis("noise of a report (standard deviation)", log=True)
+    return Plot(
+        [Subplot("", x, PlotAxis("producers", log=True, limits=(1, None)), marks, columns=3, heading="utility")]
     )
-    return interactive(caption, traces, [panel], height=320)

@@ -1,17 +1,15 @@
 """How large the six metrics are under each mechanism: cumulative distributions (Fig. 2 of the paper)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import METRICS
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import looks, panels, plain_log
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from halfmask.figures.style import looks
+from halfmask.figures.wording import listed, share
 
 POINTS = 250
 DECADES = 5
@@ -52,20 +50,43 @@ def cdf_data(samples: Samples, points: int = POINTS) -> dict[str, dict[str, Curv
     return curves
 
 
-def draw_cdfs(data: dict[str, dict[str, Curve]]) -> "Figure":
-    """Six panels: local errors on the left, global errors on the right."""
-    with panels(len(_TITLES), height=2.4) as (figure, axes):
-        for axis, (metric, title) in zip(axes, _TITLES.items(), strict=True):
-            by_mechanism = data[metric]
-            for name, curve in by_mechanism.items():
-                axis.plot(curve.value, curve.share * 100, label=name, **looks(list(by_mechanism))[name])
-            largest = max((float(curve.value[-1]) for curve in by_mechanism.values()), default=0.0)
-            if metric not in IN_BITS and largest > 0:
-                # Some settings hardly mask: without a cut they would press all others to the right edge.
-                plain_log(axis)
-                axis.set_xlim(largest / 10**DECADES, largest * 2)
-            axis.set(title=title, ylim=(0, 102))
-            axis.set_xlabel("entropy (bits)" if metric in IN_BITS else "error (1 = 100 %)")
-            axis.set_ylabel("samples below (%)")
-        axes[0].legend(loc="upper left")
-    return figure
+def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
+    """Fig. 2."""
+    facts = []
+    for name, curve in data["global_mean"].items():
+        middle = float(np.interp(0.5, curve.share, curve.value))
+        facts.append(f"{share(middle)} with {name} (the largest is {share(float(curve.value[-1]))})")
+    return (
+        "How often each of the six error metrics is at or below a value, over all samples of all settings of a "
+        "mechanism, those too noisy for the menu included. Privacy is made of the local errors, those of single "
+        "readings; utility of the global errors, those of the totals. A curve further right means more error. "
+        f"What to see: half of all samples have a mean global error of at most {listed(facts)}. "
+        f"Axes of means and deviations are logarithmic and show the upper {DECADES} decades."
+    )
+
+
+def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
+    """Six subplots: local errors on the left, global errors on the right."""
+    hover = "%{{fullData.name}}: %{{y:.1f}} % of samples<br>have at most %{{x:.4g}}{}"
+    below = PlotAxis("samples below (%)", limits=(0, 102))
+    found: list[Subplot] = []
+    for metric, title in _TITLES.items():
+        styles, bits = looks(list(data[metric])), " bits" if metric in IN_BITS else ""
+        marks = [
+            Mark(name, curve.value, curve.share * 100, styles[name], hover.format(bits))
+            for name, curve in data[metric].items()
+        ]
+        found.append(Subplot(title, _axis(data[metric], bits), below, marks, legend="" if found else "upper left"))
+    return Plot(found, inches=2.4, pixels=200)
+
+
+def _axis(curves: dict[str, Curve], bits: str) -> PlotAxis:
+    """Bits on a plain axis; errors on a logarithmic one that shows the upper decades.
+
+    Some settings hardly mask: without a cut they would press all others to the right edge.
+    """
+    largest = max((float(curve.value[-1]) for curve in curves.values()), default=0.0)
+    if bits or largest <= 0:
+        return PlotAxis("entropy (bits)" if bits else "error (1 = 100 %)")
+    upper = (largest / 10**DECADES, 2 * largest)
+    return PlotAxis("error (1 = 100 %)", log=True, limits=upper, more={"dtick": 1, "tickformat": ",.6~g"})

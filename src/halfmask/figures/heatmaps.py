@@ -1,5 +1,7 @@
 """Everyone chooses freely: privacy and utility by dominant setting and share (Fig. 5 of the paper)."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,9 +10,11 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
-from halfmask.figures.style import INK, ink_on, panels
+from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain
+from halfmask.figures.style import INK, ink_on, subplots
+from halfmask.figures.wording import percent
 from halfmask.menus.menu import Menu
-from halfmask.menus.menu_scale import outside
+from halfmask.menus.menu_scale import OUTSIDE, outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +26,13 @@ CELL_TITLES = {
     "privacy_iqr": "Privacy: interquartile range",
     "utility_median": "Utility: median",
     "utility_iqr": "Utility: interquartile range",
+}
+
+
+# ColorBrewer's YlGnBu and YlOrBr: told apart by lightness alone.
+SHADES = {
+    "median": ("#ffffd9", "#c7e9b4", "#41b6c4", "#225ea8", "#081d58"),
+    "iqr": ("#ffffe5", "#fee391", "#fe9929", "#cc4c02", "#662506"),
 }
 
 
@@ -70,12 +81,12 @@ def heatmap_data(mix: Mix, menu: Menu | None = None) -> HeatMaps:
 
 def draw_heatmaps(data: HeatMaps) -> "Figure":
     """Four maps with the numbers in their cells."""
-    with panels(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, axes):
-        for axis, (name, title) in zip(axes, CELL_TITLES.items(), strict=True):
-            _draw_map(axis, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
-            axis.set_title(title)
-            axis.set_xlabel("dominant setting (highest utility first)")
-            axis.set_ylabel("its share of users")
+    with subplots(len(CELL_TITLES), height=0.75 + 0.3 * max(len(data.shares), 4)) as (figure, all_axes):
+        for axes_, (name, title) in zip(all_axes, CELL_TITLES.items(), strict=True):
+            _draw_map(axes_, data, name, "YlGnBu" if name.endswith("median") else "YlOrBr")
+            axes_.set_title(title)
+            axes_.set_xlabel("dominant setting (highest utility first)")
+            axes_.set_ylabel("its share of users")
     return figure
 
 
@@ -101,6 +112,94 @@ def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
         axis.text(column + 0.5, row + 0.5, SHORT_OUTSIDE, ha="center", va="center", fontsize=7.5, color=INK)
 
 
-def percent(share: float) -> str:
-    """A share as people write it: 100 %, 87.5 %."""
-    return f"{share * 100:.4g} %"
+def heatmap_caption(data: HeatMaps) -> str:
+    """Fig. 5."""
+    spread, utility, dip = (data.cells[name] for name in ("privacy_iqr", "utility_median", "utility_iqr"))
+    text = (
+        "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
+        f"a row the share that it has, from {percent(data.shares[0])} down to {percent(data.shares[-1])}; the numbers "
+        f"are over {int(data.mixes.sum()):,} such mixes, repeats counted."
+    )
+    if any(cells.any() for cells in data.outside.values()):
+        text += (
+            f" “{SHORT_OUTSIDE}”: {OUTSIDE}, as errors exceed the largest that were tried; such mixes have no score."
+        )
+    if np.isnan(spread).all() or np.isnan(utility).all():
+        return text
+    most, least = math.ceil(100 * np.nanmax(spread) - 1e-9) / 100, math.floor(100 * np.nanmin(utility - dip)) / 100
+    return (
+        f"{text} What to see: privacy follows the dominant setting and differs between mixes by an interquartile range "
+        f"of up to {most:.2f}; median utility less its interquartile range is nowhere below {max(least, 0.0):.2f}."
+    )
+
+
+def heatmap_figure(data: HeatMaps, caption: str) -> Interactive:
+    """Four maps with the numbers in their cells."""
+    traces, made = [], []
+    for number, (name, title) in enumerate(CELL_TITLES.items()):
+        traces += [_map(number, data, name, title), _numbers(number, data, name)]
+        x = axis("dominant setting", type="category", showgrid=False, zeroline=False, ticks="")
+        y = axis("its share of users", type="category", autorange="reversed", showgrid=False, ticks="")
+        made.append(SubplotSpec(title, x, y))
+    height = 40 + 30 * max(len(data.shares), 4)
+    return interactive(caption, traces, made, height=height, legend=False)
+
+
+def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
+    colours = SHADES[name.rpartition("_")[2]]
+    cells = _shaded(data, name)
+    return {
+        "type": "heatmap",
+        "name": title,
+        "x": data.settings,
+        "y": [percent(share) for share in data.shares],
+        "z": [plain(row) for row in cells],
+        "text": [list(map(_words, *row)) for row in zip(data.cells[name], data.outside[name], strict=True)],
+        "customdata": data.mixes.tolist(),
+        "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
+        "showscale": False,
+        "zmin": float(np.nanmin(cells)),
+        "zmax": float(np.nanmax(cells)),
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+        "hovertemplate": f"<b>%{{x}}</b> dominant with %{{y}} of users<br>{title.lower()} %{{text}}<br>"
+        "%{customdata:,} mixes, repeats counted<extra></extra>",
+        **axes(number),
+    }
+
+
+def _shaded(data: HeatMaps, name: str) -> FloatArray:
+    """What cells are coloured by: those outside of the study's range as the largest."""
+    return np.where(data.outside[name], np.nanmax(data.cells[name], initial=0.0), data.cells[name])
+
+
+def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
+    """The cells' numbers, each in black or white as its cell needs: plotly's own grey is too pale on middle shades."""
+    colours, cells = SHADES[name.rpartition("_")[2]], _shaded(data, name)
+    low, high = np.nanmin(cells), np.nanmax(cells)
+    shown = [(row, column) for row, column in np.ndindex(cells.shape) if np.isfinite(cells[row, column])]
+    inks = [ink_on(_shade(float((cells[place] - low) / ((high - low) or 1.0)), colours)) for place in shown]
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [data.settings[column] for _, column in shown],
+        "y": [percent(float(data.shares[row])) for row, _ in shown],
+        "text": [_words(float(data.cells[name][place]), bool(data.outside[name][place])) for place in shown],
+        "textfont": {"color": inks},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        **axes(number),
+    }
+
+
+def _shade(place: float, colours: Sequence[str]) -> str:
+    """The colour at a place from 0 to 1 of a scale, as plotly mixes it."""
+    at = np.linspace(0, 1, len(colours))
+    parts = ([int(each[k : k + 2], 16) for each in colours] for k in (1, 3, 5))
+    return "#" + "".join(f"{round(float(np.interp(place, at, part))):02x}" for part in parts)
+
+
+def _words(value: float, beyond: bool) -> str:
+    """What stands in a cell; nothing where no mix falls."""
+    return SHORT_OUTSIDE if beyond else f"{value:.2f}" if np.isfinite(value) else ""

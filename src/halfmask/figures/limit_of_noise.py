@@ -1,20 +1,19 @@
 """The limit of all additive noise over the trajectories, the noise that reaches it, and how easily that is undone."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from halfmask.arrays import FloatArray
 from halfmask.audits.card import ReportCard
 from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import INK, PALETTE, in_unit, look, panels, plain_log
-from halfmask.figures.trajectories import NEAR, Band, band_over_privacy
+from halfmask.figures.style import INK, MENU_LOOK, look
+from halfmask.figures.trajectories import NEAR, Band, band_over_privacy, one_label_each
+from halfmask.figures.wording import in_unit
 from halfmask.menus.menu import Menu
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DENSEST = 5.0  # higher peaks are cut, so that the other laws can be seen
 
@@ -42,7 +41,7 @@ class LimitFigure:
 
     @property
     def title(self) -> str:
-        """Of the panel of laws."""
+        """Of the subplot of laws."""
         return f"The noise, at deviation {self.noise.chosen:.2g} {self.unit}".strip()
 
 
@@ -71,23 +70,61 @@ def _by_mechanism(samples: Samples) -> dict[str, Band]:
     return {name: band_over_privacy(q[rows], u[rows]) for name, rows in of.items() if rows.any()}
 
 
-def draw_limit(data: LimitFigure) -> "Figure":
-    """Four panels: the limit over the trajectories, how close noise comes, what it looks like, and what it is worth."""
-    with panels(4, height=3.2) as (figure, (paths, shares, laws, errors)):
-        _draw_paths(paths, data)
-        _draw_shares(shares, data)
-        for name, density in data.noise.laws.items():
-            laws.plot(data.noise.at, density, label=name, **_look(name))
-        laws.set(title=data.title, xlabel="|noise| in deviations", ylabel="density")
-        laws.set(xlim=(0, SHOWN), ylim=(0, min(1.15 * float(data.noise.laws[LIMIT].max()), DENSEST)))
-        laws.legend(loc="upper right")
-        for name, error in data.noise.errors.items():
-            errors.plot(data.noise.deviation, error, label=name, **_look(name))
-        errors.set(title="What the best guess leaves", xlabel=data.deviation, ylim=(0, 1))
-        errors.set(ylabel="error of the best guess (deviations of the readings)")
-        plain_log(errors)
-        errors.legend(loc="upper left")
-    return figure
+def limit_plot(data: LimitFigure) -> Plot:
+    """Four subplots: the limit over the trajectories, how close noise comes, what it looks like, what it is worth."""
+    noise = data.noise
+    paths = [
+        Mark(name, at.at, at.high, _look(name), f"best {name}<br>privacy %{{x:.2f}}, utility %{{y:.3f}}",
+             label=f"best {name}")
+        for name, at in data.bands.items()
+    ]  # fmt: skip
+    hover = "the limit<br>privacy %{x:.2f}, utility %{y:.3f}"
+    paths.append(Mark(LIMIT, noise.privacy, noise.utility, _look(LIMIT), hover))
+    texts = one_label_each(list(data.places), *zip(*data.places.values(), strict=True))
+    sides = ["top right" if q > 2 * NEAR else "bottom right" for q, _ in data.places.values()]
+    paths.append(_menu(data.places, texts, sides))  # nothing is drawn to the upper right of the limit
+    near = {id: (size, 100 * part) for id, (size, part) in data.near.items() if size >= noise.deviation[0]}
+    shares = [
+        Mark(
+            name,
+            noise.deviation,
+            100 * share,
+            _look(name),
+            f"{name}, deviation %{{x:.3g}}<br>%{{y:.1f}} % of the limit",
+        )
+        for name, share in noise.shares.items()
+    ]
+    shares.append(_menu(near, list(near), ["bottom left"] * len(near)))
+    low = min(float(np.min(mark.y)) for mark in shares if len(mark.y))
+    of_limit = PlotAxis("privacy, % of the limit", limits=(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low)))
+    size = PlotAxis(data.deviation, log=True, more={"tickformat": ",.6~g", "dtick": 1})
+    deviations, top = PlotAxis("|noise| in deviations", limits=(0, SHOWN)), 1.15 * float(noise.laws[LIMIT].max())
+    density = PlotAxis("density", limits=(0, min(top, DENSEST)))
+    left = PlotAxis("error of the best guess (deviations of the readings)", limits=(0, 1))
+    title = "The limit of all additive noise"
+    return Plot(
+        [
+            Subplot(title, score("privacy"), PlotAxis("utility"), paths, legend="lower left"),
+            Subplot("How close noise comes to it", size, of_limit, shares, 100, legend="lower right", columns=3),
+            Subplot(data.title, deviations, density, _curves(noise.laws, noise.at), legend="upper right"),
+            Subplot(
+                "What the best guess leaves", size, left, _curves(noise.errors, noise.deviation), legend="upper left"
+            ),
+        ],
+        inches=3.2,
+        pixels=270,
+    )
+
+
+def _curves(of: dict[str, FloatArray], at: FloatArray) -> list[Mark]:
+    return [Mark(name, at, values, _look(name), f"{name}<br>%{{x:.3g}}: %{{y:.3g}}") for name, values in of.items()]
+
+
+def _menu(places: dict[str, tuple[float, float]], texts: list[str], sides: list[str]) -> Mark:
+    """The menu's settings as points with their names."""
+    x, y = ([place[axis] for place in places.values()] for axis in (0, 1))
+    hover = "<b>%{customdata}</b><br>%{x:.3g}, %{y:.3g}"
+    return Mark("menu", x, y, MENU_LOOK, hover, list(places), shape="points", texts=texts, sides=sides, label="")
 
 
 def _look(name: str) -> dict[str, Any]:
@@ -96,50 +133,6 @@ def _look(name: str) -> dict[str, Any]:
         return {"color": INK, "linestyle": "-", "linewidth": 2.4}
     order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]
     return look(order.index(name) if name in order else len(order))
-
-
-def _draw_paths(axis: "Axes", data: LimitFigure) -> None:
-    for name, band in data.bands.items():
-        axis.plot(band.at, band.high, label=f"best {name}", **_look(name))
-    axis.plot(data.noise.privacy, data.noise.utility, label=LIMIT, **_look(LIMIT))
-    for names, q, u in together(data.places):
-        axis.plot([q], [u], "o", color=PALETTE[2], markersize=5)
-        shift = (6, 4) if q > 2 * NEAR else (2, -13)  # nothing is drawn to the upper right of the limit
-        axis.annotate(names, (q, u), xytext=shift, textcoords="offset points", fontweight="bold", fontsize=8.5)
-    axis.set(title="The limit of all additive noise", xlabel="privacy", ylabel="utility", xlim=(-0.02, 1.02))
-    axis.legend(loc="lower left")
-
-
-def together(places: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:
-    """Names and places, with one label for settings too close to be told apart."""
-    found: list[tuple[str, float, float]] = []
-    for name, (q, u) in places.items():
-        for number, (names, a, b) in enumerate(found):
-            if abs(q - a) < NEAR and abs(u - b) < NEAR:
-                found[number] = (f"{names}, {name}", a, b)
-                break
-        else:
-            found.append((name, q, u))
-    return found
-
-
-def _draw_shares(axis: "Axes", data: LimitFigure) -> None:
-    axis.axhline(100, **_look(LIMIT))
-    for name, share in data.noise.shares.items():
-        axis.plot(data.noise.deviation, 100 * share, label=name, **_look(name))
-    for id, (deviation, part) in data.near.items():
-        if deviation >= data.noise.deviation[0]:
-            place = (deviation, 100 * part)
-            axis.plot(*place, "o", color=PALETTE[2], markersize=5)
-            axis.annotate(
-                id, place, xytext=(-6, -3), textcoords="offset points", ha="right", fontweight="bold", fontsize=9
-            )
-    axis.set(title="How close noise comes to it", ylabel="privacy, % of the limit")
-    axis.set(xlabel=data.deviation)
-    plain_log(axis)
-    low = axis.get_ylim()[0]
-    axis.set_ylim(low - 0.35 * (100 - low), 100 + 0.05 * (100 - low))
-    axis.legend(loc="lower right", ncols=3, columnspacing=1.0, handlelength=1.6)
 
 
 def limit_caption(data: LimitFigure) -> str:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive
-from halfmask.figures.interactive.layout import axes as axes_of
-from halfmask.figures.style import INK, PALETTE, QUIET, ink_on, panels
+from halfmask.figures.interactive import Interactive, SubplotSpec, axis, interactive
+from halfmask.figures.interactive import axes as axes_of
+from halfmask.figures.style import INK, PALETTE, QUIET, ink_on, subplots
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.setting_protection import Question
@@ -82,9 +82,9 @@ def offer_caption(data: Offered) -> str:
 
 
 def draw_offer(data: Offered) -> "Figure":
-    """Two panels, a bar a setting."""
+    """Two subplots, a bar a setting."""
     most = max(map(len, data.menus.values()))
-    with panels(2, height=1.2 + 0.36 * most) as (figure, axes):
+    with subplots(2, height=1.2 + 0.36 * most) as (figure, axes):
         for axis_, (name, levels) in zip(axes, data.menus.items(), strict=True):
             rows = range(len(levels))
             colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
@@ -102,7 +102,7 @@ def draw_offer(data: Offered) -> "Figure":
 
 
 def offer_figure(data: Offered, caption: str) -> Interactive:
-    """The same two panels."""
+    """The same two subplots."""
     traces, made = [], []
     for number, (name, levels) in enumerate(data.menus.items()):
         colours = [QUIET if each.window is None else PALETTE[0] for each in levels]
@@ -119,5 +119,5 @@ def offer_figure(data: Offered, caption: str) -> Interactive:
             }
         )  # fmt: skip
         rows = axis("", type="category", autorange="reversed")
-        made.append(FigurePanel(name, axis(GUESS, range=[0, 100]), rows))
+        made.append(SubplotSpec(name, axis(GUESS, range=[0, 100]), rows))
     return interactive(caption, traces, made, height=230, legend=False)

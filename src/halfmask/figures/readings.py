@@ -1,23 +1,26 @@
 """What the data look like: how large readings are, and the totals over time."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.figures.style import PALETTE, in_unit, panels, plain_log, summed
+from halfmask.figures.interactive import Interactive, SubplotSpec, axes, axis, interactive, line, plain
+from halfmask.figures.style import PALETTE, plain_log, subplots
+from halfmask.figures.wording import in_unit, summed
 from halfmask.profiles.show import ProfilePicture
 
 DATES = 4
 LONG = 400
+MOST_PERIODS = 2000
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def draw_readings(data: ProfilePicture) -> "Figure":
-    """Two panels: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total."""
-    with np.errstate(over="ignore", invalid="ignore"), panels(2, height=2.8) as (figure, (left, right)):
+    """Two subplots: the sizes of readings, on a logarithmic axis if readings add up, and each period's total."""
+    with np.errstate(over="ignore", invalid="ignore"), subplots(2, height=2.8) as (figure, (left, right)):
         left.bar(data.sizes, data.shares * 100, width=data.widths, color=PALETTE[0])
         left.set(
             title=data.title,
@@ -43,3 +46,47 @@ def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:
     """A few periods, evenly spaced, and their days: any span of time does, from minutes to centuries."""
     shown = periods[np.unique(np.linspace(0, len(periods) - 1, DATES).round().astype(int))]
     return shown, [str(moment) for moment in shown.astype("datetime64[us]").astype("datetime64[D]")]
+
+
+def readings_caption(data: ProfilePicture) -> str:
+    """The readings."""
+    if data.mean:
+        return "What readings are, from the 0.1 % to the 99.9 % quantile, and the mean of each period over time."
+    return (
+        "How large readings are, on a logarithmic axis, and the total of each period over time. A total is the plain "
+        "sum of all readings of the period: where they are powers, it is no energy."
+    )
+
+
+def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
+    """Two subplots: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total.
+
+    Of very many periods, evenly spaced ones are drawn, and the caption says how many.
+    """
+    thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
+    if len(thin) < len(data.periods):
+        caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
+    times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
+    sizes = {
+        "type": "bar", "x": plain(data.sizes), "y": plain(data.shares * 100), "showlegend": False,
+        "width": plain(data.widths), "marker": {"color": PALETTE[0]},
+        "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
+    }  # fmt: skip
+    look = {"color": PALETTE[1]}
+    what = data.of_a_period.lower()
+    totals = line(1, what, times, plain(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False)
+    totals["line"]["width"] = 1.3
+    scale: dict[str, Any] = {} if data.mean else {"type": "log", "dtick": 1}
+    made = [
+        SubplotSpec(
+            data.title,
+            axis(in_unit(data.axis, data.unit), tickformat=",.6~g", **scale),
+            axis("share of readings (%)"),
+        ),
+        SubplotSpec(
+            f"{data.of_a_period} of each period",
+            axis("", type="date"),
+            axis(over_time(data), tickformat=".3~s"),
+        ),
+    ]
+    return interactive(caption, [sizes, totals], made, height=270, legend=False)

@@ -1,7 +1,7 @@
-"""The one list of all figures: data, caption, drawing, interactive twin and place on the page.
+"""The one list of all figures: data, caption, drawing, interactive form and place on the page.
 
-To add a figure, write a module with its four functions, as `halfmask.figures.trade_off` does, and add its entry here:
-the report, its files and the explore page show it.
+To add a figure, write a module with its data, caption and plot, as `halfmask.figures.trade_off` does, and add its
+entry here. The report, its files and the explore page then show it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,51 +9,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from halfmask.figures import captions
-from halfmask.figures.algorithm import Algorithm, algorithm_data, draw_algorithm
-from halfmask.figures.equal_noise import draw_noise, noise_data
-from halfmask.figures.equal_readings import (
-    draw_equal_readings,
-    equal_readings_caption,
-    equal_readings_data,
-    equal_readings_figure,
-)
-from halfmask.figures.equal_utility import draw_equal, equal_caption, equal_data, equal_figure
-from halfmask.figures.error_distributions import cdf_data, draw_cdfs
-from halfmask.figures.heatmaps import HeatMaps, draw_heatmaps, heatmap_data
-from halfmask.figures.interactive.algorithm import algorithm_figure
-from halfmask.figures.interactive.cloud import cloud_data
-from halfmask.figures.interactive.curves import cdf_figure, noise_figure, users_figure
-from halfmask.figures.interactive.heatmaps import heatmap_figure
-from halfmask.figures.interactive.layout import Interactive
-from halfmask.figures.interactive.protection import guarantee_figure, limit_figure, protection_figure
-from halfmask.figures.interactive.readings import readings_figure
-from halfmask.figures.interactive.trajectories import trajectory_figure
-from halfmask.figures.lasting_promises import (
-    LastingPromises,
-    draw_lasting,
-    lasting_caption,
-    lasting_data,
-    lasting_figure,
-)
-from halfmask.figures.limit_of_noise import LimitFigure, draw_limit, limit_caption, limit_data
+from halfmask.figures.algorithm import Algorithm, algorithm_caption, algorithm_data, algorithm_figure, draw_algorithm
+from halfmask.figures.equal_noise import noise_caption, noise_data, noise_plot
+from halfmask.figures.equal_readings import equal_readings_caption, equal_readings_data, equal_readings_plot
+from halfmask.figures.equal_utility import equal_caption, equal_data, equal_plot
+from halfmask.figures.error_distributions import cdf_caption, cdf_data, cdf_plot
+from halfmask.figures.guarantee_curves import guarantee_caption, guarantee_data, guarantee_plot
+from halfmask.figures.heatmaps import draw_heatmaps, heatmap_caption, heatmap_data, heatmap_figure
+from halfmask.figures.interactive import Interactive
+from halfmask.figures.lasting_promises import lasting_caption, lasting_data, lasting_plot
+from halfmask.figures.limit_of_noise import LimitFigure, limit_caption, limit_data, limit_plot
 from halfmask.figures.offer_beside_paper import draw_offer, offer_caption, offer_data, offer_figure
-from halfmask.figures.protection import (
-    Curves,
-    ProtectionMeasures,
-    curve_data,
-    draw_curves,
-    draw_protection,
-    protection_data,
-)
-from halfmask.figures.readings import draw_readings
+from halfmask.figures.plot import Plot
+from halfmask.figures.readings import draw_readings, readings_caption, readings_figure
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.simulated_days import draw_simulated, simulated_caption, simulated_figure
-from halfmask.figures.trade_off import draw_trade_off, trade_off_caption, trade_off_data, trade_off_figure
-from halfmask.figures.trajectories import Band, Trajectories, draw_trajectories, draw_users, trajectory_data, users_data
-from halfmask.figures.what_money_buys import draw_pay, pay_caption, pay_data, pay_figure
+from halfmask.figures.score_and_attacks import protection_caption, protection_data, protection_plot
+from halfmask.figures.simulated_days import simulated_caption, simulated_plot
+from halfmask.figures.trade_off import trade_off_caption, trade_off_data, trade_off_plot
+from halfmask.figures.trajectories import Trajectories, cloud_data, trajectory_caption, trajectory_data, trajectory_plot
+from halfmask.figures.utility_by_users import users_caption, users_data, users_plot
+from halfmask.figures.what_money_buys import pay_caption, pay_data, pay_plot
 from halfmask.menus.setting_protection import reports_a_day
-from halfmask.profiles.show import ProfilePicture, picture_data
+from halfmask.profiles.show import picture_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,9 +97,30 @@ def by_place(names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def _twin(figure: Callable[[Any, str], Interactive]) -> Callable[[Any, str, ResultsFolder], Interactive]:
-    """A twin that needs no more than the drawing's data."""
-    return lambda data, caption, _: figure(data, caption)
+def _of(part: str, data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
+    """Return what gives a figure's data from one part of the folder; None if that is missing."""
+    return lambda inputs: None if getattr(inputs, part) is None else data(getattr(inputs, part))
+
+
+def _filled(found: Any, part: str) -> Any:
+    """Return a figure's data; None if nothing is in the named part of it."""
+    return found if len(getattr(found, part)) else None
+
+
+def _with_unit(data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
+    """Return what gives a figure's data from the card and the unit of readings; None if there is no card."""
+    return lambda inputs: None if inputs.card is None else data(inputs.card, inputs.unit)
+
+
+def _drawn(plot: Callable[[Any], Plot], data: Any) -> "Figure":
+    return plot(data).draw()
+
+
+def _both(
+    plot: Callable[[Any], Plot],
+) -> "tuple[Callable[[Any], Figure], Callable[[Any, str, ResultsFolder], Interactive]]":
+    """Return the drawing and the interactive form of one declaration."""
+    return partial(_drawn, plot), lambda data, caption, _: plot(data).interactive(caption)
 
 
 def _algorithm(inputs: ResultsFolder) -> Algorithm | None:
@@ -130,131 +128,100 @@ def _algorithm(inputs: ResultsFolder) -> Algorithm | None:
 
 
 def _algorithm_twin(data: Algorithm, caption: str, inputs: ResultsFolder) -> Interactive:
-    """More ellipses, and the caption says how many."""
+    """Show more ellipses, and say how many in the caption."""
     if inputs.samples and inputs.menu:
         data = algorithm_data(inputs.samples, inputs.menu, MORE_ELLIPSES)
-        caption = captions.algorithm_caption(data)
+        caption = algorithm_caption(data)
     return algorithm_figure(data, caption)
 
 
-def _users(inputs: ResultsFolder) -> dict[str, Band] | None:
-    of_menu = inputs.of_menu
-    return users_data(of_menu) if of_menu and len(set(of_menu.users.tolist())) > 1 else None
-
-
 def _trajectories_twin(data: Trajectories, caption: str, inputs: ResultsFolder) -> Interactive:
+    """Show single settings too, and say how many."""
     clouds = cloud_data(inputs.samples) if inputs.samples else {}
-    return trajectory_figure(data, clouds, inputs.menu, caption)
-
-
-def _mixes(inputs: ResultsFolder) -> HeatMaps | None:
-    found = heatmap_data(inputs.mix, inputs.menu) if inputs.mix and inputs.menu else None
-    return found if found and len(found.shares) else None
-
-
-def _protection(inputs: ResultsFolder) -> ProtectionMeasures | None:
-    found = protection_data(inputs.card) if inputs.card else None
-    return found if found and found.ids else None
-
-
-def _guarantees(inputs: ResultsFolder) -> Curves | None:
-    found = curve_data(inputs.card, inputs.unit) if inputs.card else None
-    return found if found and found.one else None
-
-
-def _lasting(inputs: ResultsFolder) -> LastingPromises | None:
-    return lasting_data(inputs.offer, reports_a_day(inputs.profile)) if inputs.profile else None
+    if clouds:
+        drawn, of = sum(len(each.settings) for each in clouds.values()), sum(each.of for each in clouds.values())
+        caption += f" Points over the first panel are single settings at their medians: {drawn:,} of {of:,} are drawn."
+    return trajectory_plot(data, clouds, inputs.menu).interactive(caption)
 
 
 def _limit(inputs: ResultsFolder) -> LimitFigure | None:
-    if not inputs.card or not inputs.menu:
-        return None
-    return limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit)
-
-
-def _readings(inputs: ResultsFolder) -> ProfilePicture | None:
-    if not inputs.profile or not inputs.profile.readings:
-        return None
-    return replace(picture_data(inputs.profile), unit=inputs.unit)
+    return limit_data(inputs.card, inputs.menu, inputs.samples, inputs.unit) if inputs.card and inputs.menu else None
 
 
 FIGURES = (
     FigureKind(
         "offer", "The offer beside the paper's menu", "menu",
-        lambda inputs: offer_data(inputs.offer, inputs.menu), offer_caption, draw_offer, _twin(offer_figure),
-        follows_menu=True,
+        lambda inputs: offer_data(inputs.offer, inputs.menu), offer_caption, draw_offer,
+        lambda data, caption, _: offer_figure(data, caption), follows_menu=True,
     ),
     FigureKind(
-        "algorithm", "How the menu is chosen", "menu", _algorithm, captions.algorithm_caption, draw_algorithm,
-        _algorithm_twin, follows_menu=True, of_study=True,
+        "algorithm", "How the menu is chosen", "menu", _algorithm, algorithm_caption, draw_algorithm, _algorithm_twin,
+        follows_menu=True, of_study=True,
     ),
     FigureKind(
-        "users", "More users, better totals", "menu", _users, captions.users_caption, draw_users,
-        lambda data, caption, inputs: users_figure(data, inputs.menu, caption), follows_menu=True,
-        of_study=True,
+        "users", "More users, better totals", "menu", _of("of_menu", users_data), users_caption,
+        partial(_drawn, users_plot),
+        lambda data, caption, inputs: users_plot(data, inputs.menu).interactive(caption),
+        follows_menu=True, of_study=True,
     ),
     FigureKind(
         "trajectories", "What privacy costs", "costs",
         lambda inputs: trajectory_data(inputs.samples, inputs.of_menu) if inputs.samples else None,
-        captions.trajectory_caption, draw_trajectories, _trajectories_twin, follows_menu=True,
-        of_study=True,
+        trajectory_caption, partial(_drawn, trajectory_plot), _trajectories_twin, follows_menu=True, of_study=True,
     ),
     FigureKind(
         "noise", "Mechanisms at equal noise", "costs",
         lambda inputs: (noise_data(inputs.samples, unit=inputs.unit) or None) if inputs.samples else None,
-        captions.noise_caption, draw_noise, _twin(noise_figure), follows_menu=True, of_study=True,
+        noise_caption, *_both(noise_plot), follows_menu=True, of_study=True,
     ),
     FigureKind(
-        "cdfs", "Errors by mechanism", "costs",
-        lambda inputs: cdf_data(inputs.samples) if inputs.samples else None,
-        captions.cdf_caption, draw_cdfs, _twin(cdf_figure), of_study=True,
+        "cdfs", "Errors by mechanism", "costs", _of("samples", cdf_data), cdf_caption, *_both(cdf_plot), of_study=True,
     ),
     FigureKind(
-        "mixes", "When everyone chooses freely", "mixes", _mixes, captions.heatmap_caption, draw_heatmaps,
-        _twin(heatmap_figure), follows_menu=True,
+        "mixes", "When everyone chooses freely", "mixes",
+        lambda inputs: _filled(heatmap_data(inputs.mix, inputs.menu), "shares") if inputs.mix and inputs.menu else None,
+        heatmap_caption, draw_heatmaps, lambda data, caption, _: heatmap_figure(data, caption), follows_menu=True,
     ),
     FigureKind(
-        "protection", "Score and attacks", "protection", _protection, captions.protection_caption, draw_protection,
-        _twin(protection_figure),
+        "protection", "Score and attacks", "protection",
+        lambda inputs: _filled(protection_data(inputs.card), "ids") if inputs.card else None,
+        protection_caption, *_both(protection_plot),
     ),
     FigureKind(
-        "guarantees", "What is guaranteed", "protection", _guarantees, captions.curves_caption, draw_curves,
-        _twin(guarantee_figure),
+        "guarantees", "What is guaranteed", "protection",
+        lambda inputs: _filled(guarantee_data(inputs.card, inputs.unit), "one") if inputs.card else None,
+        guarantee_caption, *_both(guarantee_plot),
     ),
     FigureKind(
-        "trade-off", "How an attacker errs", "protection",
-        lambda inputs: trade_off_data(inputs.card, inputs.unit) if inputs.card else None,
-        trade_off_caption, draw_trade_off, _twin(trade_off_figure),
+        "trade-off", "How an attacker errs", "protection", _with_unit(trade_off_data), trade_off_caption,
+        *_both(trade_off_plot),
     ),
     FigureKind(
-        "equal-readings", "One secret, told many times", "protection",
-        lambda inputs: equal_readings_data(inputs.card, inputs.unit) if inputs.card else None,
-        equal_readings_caption, draw_equal_readings, _twin(equal_readings_figure),
+        "equal-readings", "One secret, told many times", "protection", _with_unit(equal_readings_data),
+        equal_readings_caption, *_both(equal_readings_plot),
     ),
     FigureKind(
         "lasting", "How long the offer's promises last", "protection",
-        _lasting, lasting_caption, draw_lasting, _twin(lasting_figure),
+        lambda inputs: lasting_data(inputs.offer, reports_a_day(inputs.profile)) if inputs.profile else None,
+        lasting_caption, *_both(lasting_plot),
     ),
     FigureKind(
-        "limit", "How good noise can be", "protection",
-        _limit, limit_caption, draw_limit, _twin(limit_figure), of_study=True,
+        "limit", "How good noise can be", "protection", _limit, limit_caption, *_both(limit_plot), of_study=True,
+    ),
+    FigureKind("pay", "What money buys", "pay", _of("schedule", pay_data), pay_caption, *_both(pay_plot)),
+    FigureKind(
+        "equal-utility", "More producers against less noise", "pay", _of("schedule", equal_data), equal_caption,
+        *_both(equal_plot),
     ),
     FigureKind(
-        "pay", "What money buys", "pay", lambda inputs: pay_data(inputs.schedule) if inputs.schedule else None,
-        pay_caption, draw_pay, _twin(pay_figure),
-    ),
-    FigureKind(
-        "equal-utility", "More producers against less noise", "pay",
-        lambda inputs: equal_data(inputs.schedule) if inputs.schedule else None,
-        equal_caption, draw_equal, _twin(equal_figure),
-    ),
-    FigureKind(
-        "simulated", "A population, day by day", "pay", lambda inputs: inputs.days,
-        simulated_caption, draw_simulated, _twin(simulated_figure),
+        "simulated", "A population, day by day", "pay", lambda inputs: inputs.days, simulated_caption,
+        *_both(simulated_plot),
     ),
     FigureKind(
         "readings", "The readings", "data",
-        _readings, captions.readings_caption, draw_readings, _twin(readings_figure),
+        lambda inputs: replace(picture_data(inputs.profile), unit=inputs.unit)
+        if inputs.profile and inputs.profile.readings else None,
+        readings_caption, draw_readings, lambda data, caption, _: readings_figure(data, caption),
     ),
 )  # fmt: skip
 """In the order of the report."""

@@ -8,11 +8,11 @@ from halfmask.choice.mix import Mix
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import Study
 from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
-from halfmask.figures.protection import draw_protection, protection_data
 from halfmask.figures.readings import draw_readings
+from halfmask.figures.score_and_attacks import protection_data, protection_plot
 from halfmask.figures.study_samples import samples_of
-from halfmask.figures.style import look, panels
-from halfmask.figures.trajectories import draw_trajectories, trajectory_data
+from halfmask.figures.style import look, subplots
+from halfmask.figures.trajectories import trajectory_data, trajectory_plot
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import picture_data
@@ -34,7 +34,7 @@ def _(result: Profile) -> "Figure":
 
 @draw.register(Study)
 def _(result: Study) -> "Figure":
-    return draw_trajectories(trajectory_data(samples_of(result), None))
+    return trajectory_plot(trajectory_data(samples_of(result), None)).draw()
 
 
 @draw.register(Mix)
@@ -44,13 +44,13 @@ def _(result: Mix) -> "Figure":
 
 @draw.register(ReportCard)
 def _(result: ReportCard) -> "Figure":
-    return draw_protection(protection_data(result))
+    return protection_plot(protection_data(result)).draw()
 
 
 @draw.register(Menu)
 def _(result: Menu) -> "Figure":
     """Medians of privacy and utility, each with its 10th percentile."""
-    with panels(1) as (figure, (axis,)):
+    with subplots(1) as (figure, (axis,)):
         for place, each in enumerate(result.settings):
             colour, q, u = look(place)["color"], each.privacy, each.utility
             axis.plot([q.p10, q.median], [u.median] * 2, color=colour, alpha=0.5)

@@ -4,15 +4,12 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from halfmask.errors import FileFormatError
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive, score_axis
-from halfmask.figures.interactive.marks import line, plain, points
-from halfmask.figures.style import QUIET, legend_above, look, panels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from halfmask.figures.interactive import plain
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
+from halfmask.figures.style import QUIET, look
 
 TAKEN = "producers_"
 
@@ -86,48 +83,31 @@ def simulated_caption(data: SimulatedDays) -> str:
     )
 
 
-def draw_simulated(data: SimulatedDays) -> "Figure":
-    """Four panels: scores, cost, who takes what, and the published total beside the truth."""
-    with panels(4, share="x") as (figure, (scores, cost, taken, total)):
-        for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
-            scores.plot(data.day, values, label=name, **look(place))
-        scores.set(ylabel="0 to 1", ylim=(-0.02, 1.02), xlabel="day")
-        legend_above(scores, "Utility so far, and privacy")
-        cost.bar(data.day, data.cost, color=QUIET)
-        cost.set(title="Cost of the day", ylabel="money, smallest unit", xlabel="day")
-        cost.yaxis.set_major_formatter("{x:,.6g}")
-        for place, (id, values) in enumerate(data.producers.items()):
-            taken.plot(data.day, values, label=id, **look(place))
-        taken.set(ylabel="producers", xlabel="day", ylim=(0, None))
-        legend_above(taken, "Who takes which setting", columns=4)
-        total.axhline(0, color=QUIET, linewidth=1.2)
-        total.vlines(data.day, data.off["low"], data.off["high"], color=look(0)["color"])
-        total.plot(data.day, data.off["estimate"], "o", color=look(0)["color"], markersize=4)
-        total.set(title="Published total and its interval", ylabel="off the truth, %", xlabel="day")
-        total.locator_params(axis="x", integer=True)
-    return figure
-
-
-def simulated_figure(data: SimulatedDays, caption: str) -> Interactive:
-    """The same four panels."""
-    days, traces = plain(data.day), list[Spec]()
-    for place, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy))):
-        traces.append(line(0, name, days, plain(values), look(place), f"day %{{x}}: {name} %{{y:.3f}}"))
-    traces.append(line(1, "cost", days, plain(data.cost), {"color": QUIET}, "day %{x}: %{y:,}"))
-    for place, (id, values) in enumerate(data.producers.items()):
-        hover = f"day %{{x}}: %{{y:,}} producers take {id}"
-        traces.append(line(2, f"setting {id}", days, plain(values), look(place), hover))
-    ends: list[float | None] = []
-    for low, high in zip(plain(data.off["low"]), plain(data.off["high"]), strict=True):
-        ends += [low, high, None]
-    beside = [each for day in days for each in (day, day, None)]
-    traces.append(line(3, "interval", beside, ends, look(0), "day %{x}: an end of the interval, %{y:.2f} % off"))
-    published, hover = plain(data.off["estimate"]), "day %{x}: %{y:.2f} % off the truth"
-    traces.append(points(3, "published", days, published, {"size": 6, "color": look(0)["color"]}, hover))
-    made = [
-        FigurePanel("Utility so far, and privacy", axis("day"), score_axis("0 to 1")),
-        FigurePanel("Cost of the day", axis("day"), axis("money, smallest unit", rangemode="tozero")),
-        FigurePanel("Who takes which setting", axis("day"), axis("producers", rangemode="tozero")),
-        FigurePanel("Published total and its interval", axis("day"), axis("off the truth, %")),
+def simulated_plot(data: SimulatedDays) -> Plot:
+    """Four subplots: scores, cost, who takes what, and the published total beside the truth."""
+    scores = [
+        Mark(name, data.day, values, look(order), f"day %{{x}}: {name} %{{y:.3f}}")
+        for order, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy)))
     ]
-    return interactive(caption, traces, made, height=260)
+    taken = [
+        Mark(f"setting {id}", data.day, values, look(order), f"day %{{x}}: %{{y:,}} producers take {id}", label=id)
+        for order, (id, values) in enumerate(data.producers.items())
+    ]
+    cost = Mark("cost", data.day, data.cost, {"color": QUIET}, "day %{x}: %{y:,}", shape="both")
+    low, high, off = data.off["low"], data.off["high"], "day %{x}: %{y:.2f} % off the truth"
+    told = f"{off}, the interval from %{{customdata[0]:.2f}} to %{{customdata[1]:.2f}}"
+    total = Mark(
+        "published", data.day, data.off["estimate"], look(0), told, list(zip(plain(low), plain(high), strict=True)),
+        shape="points", size=4, reach_y=(low, high),
+    )  # fmt: skip
+    day, none = PlotAxis("day", whole=True), (0, None)
+    return Plot(
+        [
+            Subplot("Utility so far, and privacy", day, score("0 to 1"), scores),
+            Subplot("Cost of the day", day, PlotAxis("money, smallest unit", limits=none), [cost], legend=""),
+            Subplot("Who takes which setting", day, PlotAxis("producers", limits=none), taken, columns=4),
+            Subplot("Published total and its interval", day, PlotAxis("off the truth, %"), [total], 0.0, legend=""),
+        ],
+        pixels=260,
+        share="x",
+    )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from halfmask.errors import OptionError
 from halfmask.files import whole_file
 from halfmask.mechanisms.grid import PAPER
-from halfmask_device.decimals import upwards
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,14 +28,16 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 FORMATS = ("png", "svg", "pdf")
 PANEL = (4.3, 3.0)
-"""Width and height of a panel, in inches."""
+"""Width and height of a subplot, in inches."""
 ALONE = 5.0
-"""Width of the only panel of a figure."""
+"""Width of a figure with one subplot."""
 COLUMNS = 2
 MARGINS = (0.75, 0.5, 0.15, 0.3)
 PAD = 0.06
 LETTERS = 11.0
 """Letters of a label to an inch: longer ones are broken."""
+LINE = 1.8
+"""Width of a line."""
 _SETTINGS: dict[str, Any] = {
     "font.size": 10,
     "axes.titlesize": 10.5,
@@ -61,7 +62,7 @@ _SETTINGS: dict[str, Any] = {
     "grid.color": QUIET,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
-    "lines.linewidth": 1.8,
+    "lines.linewidth": LINE,
     "figure.dpi": 150,
     "svg.hashsalt": "halfmask",
     "pdf.fonttype": 42,
@@ -74,26 +75,6 @@ def ink_on(colour: str) -> str:
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
-
-
-def sized(value: float, unit: str) -> str:
-    """A number to three digits with its unit, for a sentence."""
-    return f"{value:.3g} {unit}".strip()
-
-
-def at_least(bound: float) -> str:
-    """Three digits of a lower bound, rounded down: never more than is sure."""
-    return f"{-float(upwards(-bound)):g}"
-
-
-def in_unit(what: str, unit: str) -> str:
-    """The words of an axis with its unit."""
-    return f"{what} ({unit or 'in the unit of the readings'})"
-
-
-def summed(what: str, unit: str) -> str:
-    """The words of an axis of sums: a sum of powers is no power, so the unit is said to be that of each reading."""
-    return f"{what} (each in {unit})" if unit else what
 
 
 @contextmanager
@@ -109,10 +90,10 @@ def styled(**more: Any) -> Iterator[None]:
 
 
 @contextmanager
-def panels(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
-    """A figure of ``count`` equal panels, two a row, to be drawn within a ``with``; ``share`` names common axes.
+def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
+    """A figure of ``count`` equal subplots, two a row, to be drawn within a ``with``; ``share`` names common axes.
 
-    A panel stands in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
+    A subplot stands in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
     drawing the margins of all cells are set to the largest that any needs: one pass, where matplotlib's own
     constrained layout takes as long as the drawing.
     """
@@ -133,7 +114,7 @@ def panels(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[t
 
 
 def _cells(figure: "Figure") -> "list[Bbox]":
-    """Where each panel stands with its margins, in inches."""
+    """Where each subplot stands with its margins, in inches."""
     from matplotlib.transforms import Bbox
 
     count = len(figure.axes)
@@ -144,7 +125,7 @@ def _cells(figure: "Figure") -> "list[Bbox]":
 
 
 def _place(figure: "Figure", margins: tuple[float, float, float, float]) -> None:
-    """Put each panel into its cell; margins are left, bottom, right and top, in inches."""
+    """Put each subplot into its cell; margins are left, bottom, right and top, in inches."""
     left, bottom, right, top = margins
     wide, high = figure.get_size_inches()
     for axes, cell in zip(figure.axes, _cells(figure), strict=True):
@@ -169,7 +150,7 @@ def _fit(figure: "Figure") -> None:
 
 
 def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
-    """The legend over the panel, where it can cover nothing, below the panel's title."""
+    """The legend over the subplot, where it can cover nothing, below its title."""
     heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
     axes.legend(
         title=title, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, alignment="left", borderpad=0,
@@ -184,11 +165,16 @@ def plain_log(axis: "Axes") -> None:
     axis.xaxis.set_major_formatter("{x:,g}")
 
 
-def powers_of_ten(first: int, last: int, step: int) -> tuple[list[float], list[str]]:
+def short_number(value: float, _: object = None) -> str:
+    """Write a tick: 12,000, or 3 M for millions."""
+    return f"{value / 1e6:,g} M" if abs(value) >= 1e6 else f"{value:,.6g}"
+
+
+def powers_of_ten(first: int, last: int, step: int) -> dict[float, str]:
     """Ticks and their words: 10⁻⁹ in letters, which matplotlib would set as a formula."""
     raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    words = {power: f"10{str(power).translate(raised)}" if power else "1" for power in range(first, last + 1, step)}
-    return [10.0**power for power in words], list(words.values())
+    powers = range(first, last + 1, step)
+    return {10.0**power: f"10{str(power).translate(raised)}" if power else "1" for power in powers}
 
 
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
@@ -200,6 +186,9 @@ def looks(names: list[str]) -> dict[str, dict[str, Any]]:
 def look(place: int) -> dict[str, Any]:
     """Colour and dashes of the line at a place in a series; dashes tell lines apart where colours are not seen."""
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
+
+
+MENU_LOOK: dict[str, Any] = {"color": PALETTE[2], "linestyle": "-"}
 
 
 def save(figure: "Figure", path: str | Path) -> Path:
@@ -214,9 +203,9 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 
 def inline_svgs(figure: "Figure", name: str) -> Iterator[str]:
-    """Each panel of a figure as an ``<svg>`` to stand in a page, which arranges them as it has room.
+    """Each subplot of a figure as an ``<svg>`` to stand in a page, which arranges them as it has room.
 
-    No background, ink in the page's text colour, letters as text. Every id is prefixed with ``name`` and the panel's
+    No background, ink in the page's text colour, letters as text. Every id is prefixed with ``name`` and the subplot's
     number, so that many can stand in one page; nothing refers outside.
     """
     with styled(**{"svg.fonttype": "none"}):

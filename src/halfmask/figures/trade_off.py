@@ -1,19 +1,15 @@
 """The trade-off of an attacker's two errors (f-DP): changes that are missed beside false alarms."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.audits.card import CURVE, ReportCard
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, Spec, axis, interactive
-from halfmask.figures.interactive.marks import line, plain
-from halfmask.figures.style import QUIET, at_least, look, panels, sized
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import QUIET, look
+from halfmask.figures.wording import at_least, sized
 from halfmask.protection.guarantees.promises import trade_off
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ALARMS = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1, 60), 1 - np.geomspace(1e-4, 1, 60), [0.05]]))
 """Shares of false alarms that the curves are drawn at: closest where curves bend."""
@@ -61,33 +57,27 @@ def trade_off_caption(data: TradeOff) -> str:
     return f"{text} ({'; '.join(data.promised[id])})."
 
 
-def draw_trade_off(data: TradeOff) -> "Figure":
-    """Two panels: one report, and a day of them."""
-    with panels(2) as (figure, axes):
-        titles = ("One report", f"A day of {data.day:,} reports")
-        for axes_, title, curves in zip(axes, titles, (data.one, data.whole_day), strict=True):
-            axes_.plot([0, 100], [100, 0], color=QUIET, linewidth=1.2)
-            for place, (id, missed) in enumerate(curves.items()):
-                axes_.plot(100 * data.alarms, 100 * missed, label=id, **look(place))
-            axes_.set(title=title, xlabel="false alarms, %", xlim=(-2, 102), ylim=(-2, 102))
-            axes_.set_ylabel("changes missed, at least, %")
-            axes_.legend(title="setting", loc="upper right", ncols=2)
-    return figure
-
-
-def trade_off_figure(data: TradeOff, caption: str) -> Interactive:
-    """The same two panels."""
-    traces: list[Spec] = []
-    made: list[FigurePanel] = []
-    for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day)):
-        number = len(made)
-        hover = "an attacker who learns nothing"
-        traces.append(line(number, "nothing learned", [0, 100], [100, 0], {"color": QUIET}, hover, showlegend=not made))
-        for order, (id, missed) in enumerate(curves.items()):
-            hover = f"<b>{id}</b><br>%{{customdata[0]}} % false alarms: at least %{{customdata[1]}} % missed"
-            x, y = 100 * data.alarms, 100 * missed
-            told = [[at_least(alarms), at_least(least)] for alarms, least in zip(x, y, strict=True)]
-            look_of = {"customdata": told, "showlegend": not made}
-            traces.append(line(number, id, plain(x), plain(y), look(order), hover, **look_of))
-        made.append(FigurePanel(title, axis("false alarms, %"), axis("changes missed, at least, %", range=[-2, 102])))
-    return interactive(caption, traces, made, height=290)
+def trade_off_plot(data: TradeOff) -> Plot:
+    """Two subplots: one report, and a day of them."""
+    told = "<b>{}</b><br>%{{customdata[0]}} % false alarms: at least %{{customdata[1]}} % missed"
+    grey, hover = {"color": QUIET}, "an attacker who learns nothing"
+    nothing = Mark("nothing learned", [0, 100], [100, 0], grey, hover, label="")
+    x = PlotAxis("false alarms, %", limits=(-2, 102))
+    y = PlotAxis("changes missed, at least, %", limits=(-2, 102))
+    alarms = 100 * data.alarms
+    return Plot(
+        [
+            Subplot(
+                title, x, y,
+                [nothing] + [
+                    Mark(
+                        id, alarms, 100 * missed, look(order), told.format(id),
+                        [[at_least(a), at_least(m)] for a, m in zip(alarms, 100 * missed, strict=True)],
+                    )
+                    for order, (id, missed) in enumerate(curves.items())
+                ],
+                legend="upper right", columns=2, heading="setting",
+            )
+            for title, curves in (("One report", data.one), (f"A day of {data.day:,} reports", data.whole_day))
+        ]
+    )  # fmt: skip

@@ -1,24 +1,25 @@
-"""Utility over privacy: median line and range from least to most (Fig. 4 of the paper), and over the users."""
+"""Utility over privacy: median line and range from least to most (Fig. 4 of the paper), and single settings."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.figures.interactive import Spec, faint, plain
 from halfmask.figures.menu_samples import MenuSamples
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import PALETTE, look, looks, panels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from halfmask.figures.style import MENU_LOOK, looks
+from halfmask.menus.menu import Menu
 
 STEP = 0.01
 RARE = 0.001
 NEAR = 0.04
+EDGE = 0.3
+"""Privacy from either end that a label has no room within."""
+MOST_POINTS = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,36 @@ class MenuBand:
     spread: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Some of the settings that keep the constraint: median privacy and utility; ``of`` says how many there are."""
+
+    settings: list[str]
+    privacy: FloatArray
+    utility: FloatArray
+    of: int
+
+
+def cloud_data(samples: Samples, most: int = MOST_POINTS) -> dict[str, Cloud]:
+    """By mechanism, at most ``most`` settings in all: evenly spaced by rank of privacy, ends included.
+
+    A mechanism has points in proportion to the square root of its settings, so that one with few is seen beside one
+    with a million.
+    """
+    names = samples.names()
+    rows = {name: np.flatnonzero(samples.kept & (samples.mechanisms == name)) for name in names}
+    rows = {name: found for name, found in rows.items() if len(found)}
+    roots = {name: np.sqrt(len(found)) for name, found in rows.items()}
+    return {name: _cloud(samples, found, int(most * roots[name] / sum(roots.values()))) for name, found in rows.items()}
+
+
+def _cloud(samples: Samples, rows: IntArray, most: int) -> Cloud:
+    q, u = samples.scores["privacy_median"], samples.scores["utility_median"]
+    ranked = rows[np.argsort(q[rows], kind="stable")]
+    drawn = ranked[np.unique(np.linspace(0, len(ranked) - 1, max(min(most, len(ranked)), 1)).round().astype(int))]
+    return Cloud([samples.settings[row] for row in drawn], q[drawn], u[drawn], len(rows))
+
+
 def trajectory_data(samples: Samples, menu: MenuSamples | None) -> Trajectories:
     """Everything that Fig. 4 draws; parts that need a menu, or samples of several sizes, are empty without."""
     every = np.ones(len(samples.users), bool)
@@ -74,7 +105,7 @@ def band_over_privacy(privacy: FloatArray, utility: FloatArray, step: float = ST
     place = np.floor(privacy / step + 1e-9)
     counts = np.bincount(place.astype(int))
     enough = counts[place.astype(int)] >= RARE * len(place)
-    return _band((place[enough] + 0.5) * step, utility[enough])
+    return band_at((place[enough] + 0.5) * step, utility[enough])
 
 
 def menu_band(menu: MenuSamples, chosen: npt.NDArray[np.bool_]) -> MenuBand:
@@ -88,14 +119,6 @@ def menu_band(menu: MenuSamples, chosen: npt.NDArray[np.bool_]) -> MenuBand:
     )
 
 
-def users_data(menu: MenuSamples) -> dict[str, Band]:
-    """Utility of each menu setting against the number of users."""
-    return {
-        name: _band(menu.users.astype(float), menu.utility[row])
-        for row, name in enumerate(menu.ids)
-    }  # fmt: skip
-
-
 def _by_mechanism(samples: Samples, chosen: npt.NDArray[np.bool_]) -> dict[str, Band]:
     bands = {}
     for name in samples.names():
@@ -106,7 +129,7 @@ def _by_mechanism(samples: Samples, chosen: npt.NDArray[np.bool_]) -> dict[str, 
     return bands
 
 
-def _band(at: FloatArray, values: FloatArray) -> Band:
+def band_at(at: FloatArray, values: FloatArray) -> Band:
     """Median and range of the values at each distinct place."""
     order = np.lexsort((values, at))
     at, values = at[order], values[order]
@@ -116,87 +139,107 @@ def _band(at: FloatArray, values: FloatArray) -> Band:
     return Band(at[starts], median, values[starts], values[ends])
 
 
-def draw_trajectories(data: Trajectories) -> "Figure":
-    """Mechanisms and menu, for all sizes and for the large ones."""
-    drawn: list[tuple[str, dict[str, Band] | MenuBand | None]] = [
-        ("By mechanism, all sizes", data.mechanisms),
-        ("The menu, all sizes", data.menu),
-        (f"By mechanism, {data.large}", data.large_mechanisms),
-        (f"The menu, {data.large}", data.large_menu),
+def trajectory_caption(data: Trajectories) -> str:
+    """Fig. 4."""
+    text = "The line is the median utility at each privacy, the band runs from the least to the most utility seen."
+    if data.menu is None:
+        return text
+    name, low, high = _last(data.menu)
+    text += f" What to see: the utility of {name} lies between {low:.2f} and {high:.2f} over groups of all sizes"
+    if data.large_menu is not None:
+        _, low, high = _last(data.large_menu)
+        text += f", and between {low:.2f} and {high:.2f} in groups of {data.large}"
+    text += ". The band of the menu is drawn straight from setting to setting."
+    if _reach(data.large_mechanisms) < _reach(data.mechanisms):
+        text += " The highest privacy is reached by small groups only, whose totals are least exact."
+    return text
+
+
+def _reach(bands: dict[str, Band]) -> float:
+    """The highest privacy that any of the bands comes to."""
+    return max((float(band.at[-1]) for band in bands.values()), default=1.0)
+
+
+def _last(menu: MenuBand) -> tuple[str, float, float]:
+    return menu.ids[-1], float(menu.band.low[-1]), float(menu.band.high[-1])
+
+
+def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, menu: Menu | None = None) -> Plot:
+    """Mechanisms and menu, for all sizes and for the large ones; single settings over the first of the interactive."""
+    settings = {each.id: str(each.setting) for each in menu.settings} if menu else {}
+    shown = [
+        ("By mechanism, all sizes", _mechanism_marks(data.mechanisms, clouds or {})),
+        ("The menu, all sizes", _menu_marks(data.menu, settings)),
+        (f"By mechanism, {data.large}", _mechanism_marks(data.large_mechanisms, {})),
+        (f"The menu, {data.large}", _menu_marks(data.large_menu, settings)),
     ]
-    shown = [(title, bands) for title, bands in drawn if bands]
-    with panels(len(shown), share="xy") as (figure, axes):
-        for axis, (title, bands) in zip(axes, shown, strict=True):
-            if isinstance(bands, MenuBand):
-                _draw_menu(axis, bands)
-            elif bands:
-                for name, band in bands.items():
-                    _draw_band(axis, band, name, looks(list(bands))[name])
-                axis.legend(loc="lower left")
-            axis.set(title=title, xlim=(-0.02, 1.02), xlabel="privacy", ylabel="utility")
-            axis.margins(y=0.12)
-    return figure
+    found = [marks for _, marks in shown if marks]
+    low = min((float(np.min(mark.around[0])) for marks in found for mark in marks if mark.around), default=0.0)
+    utility = PlotAxis("utility", limits=(low - 0.05 * (1 - low), 1 + 0.12 * (1 - low)))
+    return Plot(
+        [
+            Subplot(title, score("privacy"), utility, marks, legend="lower left" if "mechanism" in title else "")
+            for title, marks in shown
+            if marks
+        ],
+        pixels=280,
+        share="xy",
+    )
 
 
-def draw_users(data: dict[str, Band]) -> "Figure":
-    """One panel: as more people share, totals get better."""
-    with panels(1, height=3.6) as (figure, (axis,)):
-        styles = _menu_looks(data)
-        for name, band in data.items():
-            axis.plot(band.at, band.median, marker="o", markersize=3.5, **styles[name])
-            axis.fill_between(band.at, band.low, band.high, color=styles[name]["color"], alpha=0.18, linewidth=0)
-        axis.set(xscale="log", xlabel="number of users", ylabel="utility")
-        _users_ticks(axis, data)
-        axis.minorticks_off()
-        for name, height in _apart(data, axis):
-            axis.annotate(
-                name, (1.01, height), xycoords=("axes fraction", "data"), va="center", fontweight="bold",
-                color=styles[name]["color"], annotation_clip=False,
-            )  # fmt: skip
-    return figure
+def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[Mark]:
+    """Single settings lie below the lines, which would drown in them."""
+    styles, hover = looks(list(bands)), "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}"
+    found = []
+    for name, each in clouds.items():
+        look = {"color": faint(styles[name]["color"], 0.45)}
+        mark = Mark(name, each.privacy, each.utility, look, hover, each.settings, shape="points", size=2.7, drawn=False)
+        found.append(mark)
+    return [*found, *(_band_mark(name, each, styles[name], name) for name, each in bands.items())]
 
 
-def _draw_band(axis: "Axes", band: Band, name: str, style: dict[str, Any]) -> None:
-    axis.fill_between(band.at, band.low, band.high, color=style["color"], alpha=0.2, linewidth=0)
-    axis.plot(band.at, band.median, label=name, **style)
+def _band_mark(name: str, found: Band, look: Spec, words: str) -> Mark:
+    """A median line in the band around it."""
+    hover = f"{words} at privacy %{{x:.2f}}<br>median utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
+    told, ends = list(zip(plain(found.low), plain(found.high), strict=True)), (found.low, found.high)
+    return Mark(name, found.at, found.median, look, hover + "%{customdata[1]:.3f}", told, around=ends)
 
 
-def _draw_menu(axis: "Axes", menu: MenuBand) -> None:
-    colour, band = PALETTE[2], menu.band
-    _draw_band(axis, band, "menu", {"color": colour})
-    axis.hlines(band.median, *menu.spread, color=colour, linewidth=1.2)
-    axis.vlines(band.at, band.low, band.high, color=colour, linewidth=1.2)
-    axis.plot(band.at, band.median, "o", color=colour, markersize=5)
-    labels: list[tuple[str, float, float]] = []
-    for name, at, height in zip(menu.ids, band.at, band.median, strict=True):
-        if labels and abs(at - labels[-1][1]) < NEAR and abs(height - labels[-1][2]) < NEAR:
-            labels[-1] = (f"{labels[-1][0]}, {name}", *labels[-1][1:])
-        else:
-            labels.append((name, float(at), float(height)))
-    for number, (text, at, height) in enumerate(labels):  # above and below in turn: names are longer than letters
-        beside, side = ((5, 6), "left") if number % 2 == 0 else ((-3, -14), "right")
-        axis.annotate(
-            text, (at, height), xytext=beside, textcoords="offset points", ha=side, fontweight="bold", fontsize=9
-        )
+def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
+    """The band through the menu's settings, each with its range both ways and its letter."""
+    if found is None:
+        return []
+    at = found.band
+    hover = (
+        "<b>%{customdata[0]}</b>, %{customdata[1]}<br>privacy %{x:.3f}, from %{customdata[2]:.3f} to "
+        "%{customdata[3]:.3f}<br>utility %{y:.3f}, from %{customdata[4]:.3f} to %{customdata[5]:.3f}"
+    )
+    ends, spread = (at.low, at.high), (found.spread[0], found.spread[1])
+    ranges = np.stack([*spread, *ends], axis=1)
+    told = [[name, settings.get(name, ""), *plain(row)] for name, row in zip(found.ids, ranges, strict=True)]
+    texts = one_label_each(found.ids, at.at, at.median)
+    mark = Mark(
+        "menu", at.at, at.median, MENU_LOOK, hover, told, shape="both", size=6, around=ends, reach_x=spread,
+        reach_y=ends, texts=texts, sides=_sides(texts, at.at),
+    )  # fmt: skip
+    return [mark]
 
 
-def _menu_looks(names: dict[str, Band]) -> dict[str, dict[str, Any]]:
-    return {name: look(place) for place, name in enumerate(names)}
+def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
+    """Labels stand above and below the line in turn, and not beyond the edges: names are longer than letters."""
+    count = np.cumsum([bool(text) for text in texts])
+    above = np.where(places < 1 - EDGE, "top right", "top center")
+    below = np.where(places > EDGE, "bottom left", "bottom center")
+    return [str(side) for side in np.where(count % 2 == 1, above, below)]
 
 
-def _users_ticks(axis: "Axes", data: dict[str, Band]) -> None:
-    sizes = sorted({float(at) for band in data.values() for at in band.at})
-    shown: list[float] = []
-    for size in sizes:
-        if not shown or size >= 1.6 * shown[-1]:
-            shown.append(size)
-    axis.set_xticks(shown, [f"{size:,.0f}" for size in shown])
-
-
-def _apart(data: dict[str, Band], axis: "Axes") -> Iterator[tuple[str, float]]:
-    """Heights for the names at the right end, moved apart where lines end close together."""
-    low, high = axis.get_ylim()
-    gap, last = (high - low) * 0.055, np.inf
-    for name, band in sorted(data.items(), key=lambda item: -float(item[1].median[-1])):
-        last = min(float(band.median[-1]), last - gap)
-        yield name, last
+def one_label_each(names: Sequence[str], x: FloatArray | Sequence[float], y: FloatArray | Sequence[float]) -> list[str]:
+    """A label for each place; of several places too close to be told apart, the first has all names."""
+    labels: list[str] = []
+    for number, (name, *at) in enumerate(zip(names, x, y, strict=True)):
+        near = (k for k in range(number) if labels[k] and max(abs(at[0] - x[k]), abs(at[1] - y[k])) < NEAR)
+        first = next(near, None)
+        labels.append(name if first is None else "")
+        if first is not None:
+            labels[first] += f", {name}"
+    return labels

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, axis, interactive, score_axis
-from halfmask.figures.interactive.marks import MENU_COLOUR, line, plain, points
-from halfmask.figures.style import PALETTE, legend_above, look, panels
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
+from halfmask.figures.style import MENU_LOOK, look
+from halfmask.figures.wording import money
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from halfmask.rewards.reward_schedule import Schedule
 
 WITHIN, UTILITY, TAKING_PART = "total within", "utility", "share that takes part"
@@ -55,47 +52,23 @@ def pay_caption(data: Pay) -> str:
     )
 
 
-def money(amount: float) -> str:
-    """Four digits of it, never as a power of ten."""
-    return f"{float(f'{amount:.4g}'):,.10g}"
+def pay_plot(data: Pay) -> Plot:
+    """Two subplots: the error of the total; utility and participation."""
 
-
-def draw_pay(data: Pay) -> "Figure":
-    """Two panels: the error of the total; utility and participation."""
-    with panels(2, share="x") as (figure, (error, shares)):
-        _draw(error, data, WITHIN, 0, 100)
-        error.set(title="How close totals are", ylabel="total within, %", ylim=(0, None))
-        for place, name in enumerate((UTILITY, TAKING_PART)):
-            _draw(shares, data, name, place, 1)
-        shares.set(ylabel="0 to 1", ylim=(-0.02, 1.02))
-        legend_above(shares, "Utility, and who takes part")
-        for each in (error, shares):
-            each.set_xlabel("budget per period")
-            each.xaxis.set_major_formatter("{x:,.6g}")
-            each.locator_params(axis="x", nbins=5)
-    return figure
-
-
-def _draw(axes: "Axes", data: Pay, name: str, place: int, scale: float) -> None:
-    axes.plot(data.budget, [scale * each for each in data.bought[name]], label=name, **look(place))
-    axes.plot([data.cost], [scale * data.honest[name]], "o", color=PALETTE[2], markersize=6)
-
-
-def pay_figure(data: Pay, caption: str) -> Interactive:
-    """The same two panels."""
-    traces = []
-    for panel, name, place, scale, unit in (
-        (0, WITHIN, 0, 100, " %"), (1, UTILITY, 0, 1, ""), (1, TAKING_PART, 1, 1, ""),
-    ):  # fmt: skip
+    def marks(name: str, order: int, scale: int, unit: str) -> list[Mark]:
         hover = f"budget %{{x:,.6g}}<br>{name} %{{y:.3g}}{unit}"
-        values = plain([scale * each for each in data.bought[name]])
-        traces.append(line(panel, name, plain(data.budget), values, look(place), hover))
-        marker, own = {"size": 9, "color": MENU_COLOUR}, plain([scale * data.honest[name]])
-        first = name == WITHIN
-        traces.append(points(panel, "honest rewards", plain([data.cost]), own, marker, hover, showlegend=first))
-    budget = axis("budget per period", tickformat=",.6~g")
-    made = [
-        FigurePanel("How close totals are", budget, axis("total within, %", rangemode="tozero")),
-        FigurePanel("Utility, and who takes part", budget, score_axis("0 to 1")),
-    ]
-    return interactive(caption, traces, made, height=280)
+        bought, own = [scale * each for each in data.bought[name]], [scale * data.honest[name]]
+        dot = Mark("honest rewards", [data.cost], own, MENU_LOOK, hover, shape="points", size=6, label="")
+        return [Mark(name, data.budget, bought, look(order), hover), dot]
+
+    budget = PlotAxis("budget per period", more={"tickformat": ",.6~g"})
+    within, parts = PlotAxis("total within, %", limits=(0, None)), score("0 to 1")
+    shares = [*marks(UTILITY, 0, 1, ""), *marks(TAKING_PART, 1, 1, "")]
+    return Plot(
+        [
+            Subplot("How close totals are", budget, within, marks(WITHIN, 0, 100, " %"), legend=""),
+            Subplot("Utility, and who takes part", budget, parts, shares),
+        ],
+        pixels=280,
+        share="x",
+    )

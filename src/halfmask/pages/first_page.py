@@ -7,9 +7,9 @@ from halfmask.audits.card import ReportCard
 from halfmask.audits.card_table import at_most
 from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
-from halfmask.figures.captions import listed, share
 from halfmask.figures.paper_names import PAPER
 from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.wording import listed, share
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors

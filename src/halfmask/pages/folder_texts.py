@@ -1,7 +1,7 @@
 """What the pages of a folder have in common: how they open, what their sections are called, and what is left out."""
 
-from halfmask.figures.captions import share
 from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.wording import share
 from halfmask.menus.menu_table import InWords
 from halfmask.pages.page_parts import Markup, absent
 from halfmask.profiles.quality import quality

@@ -8,9 +8,9 @@ from halfmask.audits.card import CALIBRATION
 from halfmask.evaluation.decay import decay_of, verdict
 from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.algorithm import menu_omega
-from halfmask.figures.heatmaps import percent
 from halfmask.figures.results_folder import PARTS, ResultsFolder
 from halfmask.figures.study_samples import Samples
+from halfmask.figures.wording import percent
 from halfmask.pages.page_parts import Markup, bullets, commands, joined, notes, paragraph, table
 from halfmask.profiles.quality import advice
 from halfmask.profiles.show import table_rows

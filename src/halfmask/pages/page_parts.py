@@ -18,7 +18,7 @@ from markupsafe import escape
 
 if TYPE_CHECKING:
     from halfmask.figures.drawn_figures import DrawnFigure
-    from halfmask.figures.interactive.layout import Interactive
+    from halfmask.figures.interactive import Interactive
 
 SEEN_ON_A_PHONE = 3
 """Columns of a table that a phone shows without scrolling."""

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.what_money_buys import WITHIN, money
+from halfmask.figures.what_money_buys import WITHIN
+from halfmask.figures.wording import money
 from halfmask.pages.page_parts import Markup, bullets, element, joined, paragraph, table
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from halfmask.audits.card import CALIBRATION, BestScore, ReportCard, SettingCard
 from halfmask.audits.card_sentences import ALMOST, law_unknown
 from halfmask.audits.sampler_audit import EmpiricalAudit
-from halfmask.figures.protection import ratio, smoothed
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.style import sized
+from halfmask.figures.score_and_attacks import ratio, smoothed
+from halfmask.figures.wording import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import brief
 from halfmask.pages.first_page import chance, epsilon

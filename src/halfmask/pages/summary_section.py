@@ -2,10 +2,9 @@
 
 from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
-from halfmask.figures.captions import listed, share
-from halfmask.figures.heatmaps import percent
 from halfmask.figures.menu_samples import table_1
 from halfmask.figures.results_folder import ResultsFolder
+from halfmask.figures.wording import listed, percent, share
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, beyond, score_words

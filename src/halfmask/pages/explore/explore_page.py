@@ -11,7 +11,7 @@ from halfmask.errors import RunError
 from halfmask.evaluation.aggregates import noun
 from halfmask.figures.registry import by_place
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.style import sized
+from halfmask.figures.wording import sized
 from halfmask.files import whole_file
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN
 from halfmask.menus.menu import Menu

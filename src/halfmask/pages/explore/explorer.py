@@ -19,8 +19,8 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import passing, privacy, utility
 from halfmask.evaluation.study import SCORES, read_study
-from halfmask.figures.interactive.layout import Interactive
-from halfmask.figures.interactive.readings import shown_data, shown_figure
+from halfmask.figures.interactive import Interactive
+from halfmask.figures.masked_reading import shown_data, shown_figure
 from halfmask.figures.menu_samples import menu_samples
 from halfmask.figures.paper_names import paper_name
 from halfmask.figures.registry import interactive_figures

@@ -1,57 +1,19 @@
-"""What the data look like, and what a setting's noise makes of a typical reading, to look into."""
+"""What a setting makes of a typical reading: the distribution of its report."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.figures.interactive.layout import FigurePanel, Interactive, axes, axis, interactive
-from halfmask.figures.interactive.marks import faint, line, plain
-from halfmask.figures.readings import over_time
-from halfmask.figures.style import PALETTE, in_unit, sized
+from halfmask.figures.interactive import Interactive, SubplotSpec, axis, faint, interactive, line, plain
+from halfmask.figures.style import PALETTE
+from halfmask.figures.wording import in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN, noise_quantile
-from halfmask.profiles.show import ProfilePicture
 
-MOST_PERIODS = 2000
 CELLS = 60
 REACH = 3
-
-
-def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
-    """Two panels: the distribution of readings, over |s| on a logarithmic axis if they add up; each period's total.
-
-    Of very many periods, evenly spaced ones are drawn, and the caption says how many.
-    """
-    thin = np.unique(np.linspace(0, len(data.periods) - 1, MOST_PERIODS).round().astype(int))
-    if len(thin) < len(data.periods):
-        caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
-    times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
-    sizes = {
-        "type": "bar", "x": plain(data.sizes), "y": plain(data.shares * 100), "showlegend": False,
-        "width": plain(data.widths), "marker": {"color": PALETTE[0]},
-        "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
-    }  # fmt: skip
-    look = {"color": PALETTE[1]}
-    what = data.of_a_period.lower()
-    totals = line(1, what, times, plain(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False)
-    totals["line"]["width"] = 1.3
-    scale: dict[str, Any] = {} if data.mean else {"type": "log", "dtick": 1}
-    panels = [
-        FigurePanel(
-            data.title,
-            axis(in_unit(data.axis, data.unit), tickformat=",.6~g", **scale),
-            axis("share of readings (%)"),
-        ),
-        FigurePanel(
-            f"{data.of_a_period} of each period",
-            axis("", type="date"),
-            axis(over_time(data), tickformat=".3~s"),
-        ),
-    ]
-    return interactive(caption, [sizes, totals], panels, height=270, legend=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +77,8 @@ def shown_figure(data: Shown, setting: str) -> Interactive:
         f"What a reading of {sized(data.reading, data.unit)} (dashed) is reported as under {setting}; "
         f"{TIMES_OUT_OF_TEN} of 10 reports lie in the shaded range, {data.beyond:.1%} beyond the figure."
     )
-    panel = FigurePanel(
+    over = SubplotSpec(
         "", axis(in_unit("reported value", data.unit)), axis("reports in a step (%)", rangemode="tozero")
     )
-    made = interactive(caption, [steps], [panel], height=200, legend=False, shapes=marks)
+    made = interactive(caption, [steps], [over], height=200, legend=False, shapes=marks)
     return replace(made, name="shown", title=f"A reading under {setting}")

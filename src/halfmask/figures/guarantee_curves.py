@@ -1,0 +1,91 @@
+"""What is guaranteed: upper bounds on delta over epsilon, for one report and for a day of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from halfmask.audits.card import CURVE, ReportCard
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import QUIET, look, powers_of_ten
+from halfmask.figures.wording import listed, sized
+from halfmask_device.decimals import upwards
+
+USUAL = 1e-6
+"""A delta that is usually asked for."""
+FLOOR = 1e-9
+"""The smallest delta that is drawn."""
+
+
+@dataclass(frozen=True)
+class GuaranteeCurves:
+    """delta(epsilon) of each setting, for one report and for a day of them, against a change of ``change``.
+
+    ``instead``: the setting of highest privacy that has an alternative, that alternative, and its two curves.
+    ``certain``: settings with reports that are possible for one of the two readings only.
+    """
+
+    change: float
+    day: int
+    epsilon: Sequence[float]
+    one: dict[str, Sequence[float]]
+    whole_day: dict[str, Sequence[float]]
+    instead: tuple[str, str, Sequence[float], Sequence[float]] | None
+    unit: str = ""
+    certain: tuple[str, ...] = ()
+
+
+def guarantee_data(card: ReportCard, unit: str = "") -> GuaranteeCurves:
+    """Guarantees against a change of a typical reading's size."""
+    shown, day = card.masking(), card.day
+    better = [(each.score, each.id, each.instead) for each in shown if each.instead]
+    _, strongest, other = max(better, key=lambda each: each[0]) if better else (0.0, "", None)
+    return GuaranteeCurves(
+        change=card.about.sensitivity.typical,
+        day=day,
+        epsilon=CURVE,
+        one={each.id: each.curve[1] for each in shown},
+        whole_day={each.id: each.curve[day] for each in shown},
+        instead=(strongest, str(other.setting), other.curve[1], other.curve[day]) if other else None,
+        unit=unit,
+        certain=tuple(each.id for each in shown if each.typical.certain > 0),
+    )
+
+
+def guarantee_caption(data: GuaranteeCurves) -> str:
+    """Guarantees."""
+    text = (
+        f"Against a change of {sized(data.change, data.unit)} in one reading, and in each of a day's {data.day:,}: "
+        "delta, the most by which the chance of any outcome under one value exceeds e to the epsilon times its chance "
+        "under the other. Lower is better. The thin line marks delta = 0.000001, a usual demand. "
+    )
+    if data.certain:
+        text += (
+            f"The curves of {listed(list(data.certain))} level off: some of their reports are possible for one reading "
+            "only. "
+        )
+    if data.instead:
+        text += (
+            f"Thick and grey: {data.instead[1]}, which has the variance of {data.instead[0]}, and so the same utility."
+        )
+    return text.strip()
+
+
+def guarantee_plot(data: GuaranteeCurves) -> Plot:
+    """Two subplots; a curve that levels off has certain disclosure. What is told of a bound is rounded up."""
+    hover = "<b>{}</b><br>epsilon %{{x}}: delta at most %{{customdata}}"
+    grey = {"color": QUIET, "linewidth": 3.6, "alpha": 0.7}
+    delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))
+
+    def subplot(title: str, curves: dict[str, Sequence[float]], instead: Sequence[float]) -> Subplot:
+        shown = [(id, deltas, look(order)) for order, (id, deltas) in enumerate(curves.items())]
+        if data.instead:  # first, so that it lies below the others
+            shown.insert(0, (data.instead[1], instead, grey))
+        marks = [
+            Mark(name, data.epsilon, [max(each, FLOOR) for each in deltas], style, hover.format(name),
+                 [upwards(each) for each in deltas])
+            for name, deltas, style in shown
+        ]  # fmt: skip
+        return Subplot(title, PlotAxis("epsilon"), delta, marks, level=USUAL, columns=3)
+
+    one, day = data.instead[2:] if data.instead else ((), ())
+    titles = ("One report", f"A day of {data.day:,} reports")
+    return Plot([subplot(titles[0], data.one, one), subplot(titles[1], data.whole_day, day)], inches=3.2, share="xy")

@@ -1,0 +1,95 @@
+"""The privacy score beside what attacks leave of the protection, setting by setting."""
+
+from dataclasses import dataclass
+
+from halfmask.audits.card import ReportCard
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
+from halfmask.figures.style import QUIET, look
+from halfmask.protection.attacks.finding import Finding
+
+MEASURES = {
+    "privacy score": ("o", "privacy score"),
+    "reconstruction": ("s", "error of the best guess of a reading"),
+    "smoothing": ("^", "error after smoothing a series"),
+    "re-identification": ("D", "users no longer linked to their past"),
+}
+"""Errors are shares of the error without any report; users, of those linked without noise beyond chance."""
+
+
+@dataclass(frozen=True)
+class ProtectionMeasures:
+    """For each setting of a card, from the lightest to the strongest, each measure; None where it does not apply."""
+
+    ids: list[str]
+    measures: dict[str, list[float | None]]
+
+
+def protection_data(card: ReportCard) -> ProtectionMeasures:
+    """What attacks leave, and the score, of each setting that adds noise."""
+    shown = sorted(card.masking(), key=lambda each: each.score)
+    measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
+    for each in shown:
+        measures["privacy score"].append(each.privacy.median if each.privacy else None)
+        measures["reconstruction"].append(ratio(each.found("reconstruction")))
+        measures["smoothing"].append(smoothed(each.found("smoothing")))
+        measures["re-identification"].append(_unnamed(each.found("re-identification")))
+    return ProtectionMeasures([each.id for each in shown], measures)
+
+
+def ratio(found: Finding | None) -> float | None:
+    """A finding beside its baseline, 1 at the most; None where the attack does not apply."""
+    if found is None or found.value is None or not found.baseline:
+        return None
+    return min(found.value / found.baseline, 1.0)
+
+
+def smoothed(found: Finding | None) -> float | None:
+    """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
+    if found is None or not found.details.get("rmse_prior"):
+        return None
+    return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
+
+
+def _unnamed(found: Finding | None) -> float | None:
+    """1 - (named - chance) / (named without noise - chance): 0 where noise changes nothing, 1 at chance."""
+    if found is None or found.value is None or found.baseline is None:
+        return None
+    chance, bare = found.baseline, float(found.details["unmasked_top1"])
+    return min(max((bare - found.value) / (bare - chance), 0.0), 1.0) if bare > chance else None
+
+
+def protection_caption(data: ProtectionMeasures) -> str:
+    """Score and attacks."""
+    text = (
+        "Each row is a setting of the menu; the filled circle is its privacy score, the open marks are what attacks "
+        "leave of the protection. All run from 0 to 1, yet they measure different things: what counts is their order."
+    )
+    spans = []
+    for row, id in enumerate(data.ids):
+        marks = [(value, name) for name, values in data.measures.items() if (value := values[row]) is not None]
+        if len(marks) > 1:
+            spans.append((max(marks)[0] - min(marks)[0], id, min(marks), max(marks)))
+    if not spans:
+        return text
+    _, id, (low, least), (high, most) = max(spans)
+    return (
+        f"{text} What to see: they lie furthest apart for {id}, from {low:.2f} ({MEASURES[least][1]}) to {high:.2f} "
+        f"({MEASURES[most][1]})."
+    )
+
+
+def protection_plot(data: ProtectionMeasures) -> Plot:
+    """One subplot, a row a setting: where its marks lie apart, score and attacks disagree."""
+    marks = []
+    for row in range(len(data.ids)):
+        span = [value for values in data.measures.values() if (value := values[row]) is not None] or [0.0]
+        marks.append(Mark("", [min(span), max(span)], [row, row], {"color": QUIET, "alpha": 0.6}, label=""))
+    for order, (name, (marker, words)) in enumerate(MEASURES.items()):
+        held = [(value, row) for row, value in enumerate(data.measures[name]) if value is not None]
+        told, hover = [data.ids[row] for _, row in held], f"<b>%{{customdata}}</b><br>{words}: %{{x:.2f}}"
+        x, y = [value for value, _ in held], [row for _, row in held]
+        marks.append(Mark(words, x, y, look(order), hover, told, shape="points", marker=marker, size=8))
+    count = len(data.ids)
+    rows = PlotAxis("setting", limits=(-0.6, count - 0.4), ticks=dict(enumerate(data.ids)))
+    shown = Subplot("", score("0: nothing hidden, 1: nothing learned"), rows, marks, columns=1)
+    return Plot([shown], inches=1.8 + 0.42 * count, pixels=60 + 44 * count)

@@ -1,0 +1,54 @@
+"""Utility of each setting of the menu against the number of users."""
+
+from halfmask.figures.interactive import plain
+from halfmask.figures.menu_samples import MenuSamples
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
+from halfmask.figures.style import look
+from halfmask.figures.trajectories import Band, band_at
+from halfmask.menus.menu import Menu
+from halfmask.menus.menu_scale import score_words
+
+
+def users_data(menu: MenuSamples) -> dict[str, Band] | None:
+    """Utility of each menu setting by the number of users; None if all samples have as many."""
+    if len(set(menu.users.tolist())) < 2:
+        return None
+    return {
+        name: band_at(menu.users.astype(float), menu.utility[row])
+        for row, name in enumerate(menu.ids)
+    }  # fmt: skip
+
+
+def users_caption(data: dict[str, Band]) -> str:
+    """Utility against the number of users."""
+    text = "Median utility of each setting of the menu (line) and its range (band) in groups of growing size."
+    name, band = min(data.items(), key=lambda item: float(item[1].median[-1]))
+    if len(band.at) < 2:
+        return text
+    return (
+        f"{text} What to see: the utility of {name} goes from {band.median[0]:.2f} with {band.at[0]:,.0f} users to "
+        f"{band.median[-1]:.2f} with {band.at[-1]:,.0f}."
+    )
+
+
+def users_plot(data: dict[str, Band], menu: Menu | None = None) -> Plot:
+    """One subplot: as more people share, totals get better."""
+    marks = []
+    for order, (name, found) in enumerate(data.items()):
+        about = ""
+        if menu:
+            score = score_words(menu[name].privacy.median, known=menu[name].outside)
+            about = f", {menu[name].setting}, privacy {score}"
+        hover = f"<b>{name}</b>{about}<br>%{{x:,}} users: utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
+        told, ends = list(zip(plain(found.low), plain(found.high), strict=True)), (found.low, found.high)
+        mark = Mark(
+            name, found.at, found.median, look(order), hover + "%{customdata[1]:.3f}", told, shape="both", size=4,
+            around=ends,
+        )  # fmt: skip
+        marks.append(mark)
+    ticks: dict[float, str] = {}
+    for size in sorted({float(at) for found in data.values() for at in found.at}):
+        if not ticks or size >= 1.6 * max(ticks):
+            ticks[size] = f"{size:,.0f}"
+    x = PlotAxis("number of users", log=True, ticks=ticks)
+    return Plot([Subplot("", x, PlotAxis("utility"), marks, columns=4)], inches=3.6, pixels=330)

@@ -1,0 +1,45 @@
+"""Numbers and lists as captions and pages write them."""
+
+from halfmask_device.decimals import upwards
+
+
+def listed(words: list[str]) -> str:
+    """a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def share(value: float) -> str:
+    """A relative error as people read it."""
+    if 0 < value < 1e-4:
+        return "less than 0.01 %"
+    return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
+
+
+def percent(share: float) -> str:
+    """A share as people write it: 100 %, 87.5 %."""
+    return f"{share * 100:.4g} %"
+
+
+def money(amount: float) -> str:
+    """Four digits of it, never as a power of ten."""
+    return f"{float(f'{amount:.4g}'):,.10g}"
+
+
+def sized(value: float, unit: str) -> str:
+    """A number to three digits with its unit, for a sentence."""
+    return f"{value:.3g} {unit}".strip()
+
+
+def at_least(bound: float) -> str:
+    """Three digits of a lower bound, rounded down: never more than is sure."""
+    return f"{-float(upwards(-bound)):g}"
+
+
+def in_unit(what: str, unit: str) -> str:
+    """The words of an axis with its unit."""
+    return f"{what} ({unit or 'in the unit of the readings'})"
+
+
+def summed(what: str, unit: str) -> str:
+    """The words of an axis of sums: a sum of powers is no power, so the unit is said to be that of each reading."""
+    return f"{what} (each in {unit})" if unit else what
