@@ -1,4 +1,4 @@
-"""Files that commands read and write: campaigns, tables as CSV, and where a result may be written."""
+"""Files that commands read and write: campaigns, tables as CSV, and the checks before a result is written."""
 
 import csv
 import glob

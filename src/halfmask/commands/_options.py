@@ -1,4 +1,4 @@
-"""What the options of every command have in common: they can be checked, and they know their own command line."""
+"""The base of every command's options: they are checked together, and give the command line that repeats them."""
 
 import dataclasses
 import functools
@@ -193,7 +193,7 @@ class Options:
     def command_line(self) -> str:
         """Return the command that does the same, ready to paste, without the options at their defaults.
 
-        An object has no name on the command line, so the name of its field in capitals stands for it.
+        An object cannot be typed, so the name of its field is written in capitals instead.
         """
         first, then = list[str](), list[str]()
         for field, value, hint, spelling in self._given():
@@ -233,7 +233,7 @@ def _option(parameter: Parameter, name: str) -> str:
 
 
 def _several(value: Any, hint: Any) -> bool:
-    """Whether a value stands for an option that is given several times."""
+    """Whether a value is spelled by giving the option several times."""
     return (
         get_origin(_types(hint)[0]) in (tuple, list)
         and isinstance(value, Iterable)

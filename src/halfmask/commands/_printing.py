@@ -1,4 +1,4 @@
-"""What commands say: notes and progress on standard error, results on standard output."""
+"""Prints notes and progress to standard error, and results to standard output."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def note(message: str) -> None:
-    """A line on standard error; options in it are written as they are typed."""
+    """Print a line to standard error, with options as they are typed."""
     if "`" in message:
         from halfmask.commands._spelling import phrase
 
@@ -31,7 +31,7 @@ def print_table_of(made: Any, aggregate: Any = "auto") -> None:
 
 @contextmanager
 def progress(*columns: Any) -> Iterator[Any]:
-    """Progress on standard error, gone when done; silent where it is no terminal."""
+    """Show progress on standard error and remove it when done; print nothing if that is not a terminal."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -45,7 +45,7 @@ def progress(*columns: Any) -> Iterator[Any]:
 
 @contextmanager
 def counting(what: str, things: str) -> Iterator[Callable[[int], None]]:
-    """A growing count, where the total is not known: ``advance(n)`` adds."""
+    """Show a growing count, if the total is not known: ``advance(n)`` adds to it."""
     from rich.progress import TextColumn
 
     with progress(TextColumn("{task.fields[count]} " + things)) as shown:
@@ -62,7 +62,7 @@ def counting(what: str, things: str) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar with rate and time left: ``advance(done, total)`` sets it."""
+    """Show a bar with rate and time left: ``advance(done, total)`` sets it."""
     from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
     from rich.text import Text
 
@@ -77,7 +77,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def live_rows(headings: Sequence[str], total: int) -> Iterator[Callable[[Sequence[str]], None]]:
-    """A table on standard error that grows while the work goes on, the last rows of it; silent where no terminal is."""
+    """Show the last rows of a growing table on standard error; print nothing if that is not a terminal."""
     from rich.console import Console
     from rich.live import Live
     from rich.table import Table
@@ -103,11 +103,11 @@ def live_rows(headings: Sequence[str], total: int) -> Iterator[Callable[[Sequenc
 
 
 CELL, WORD = 8, 16
-"""Characters of a cell, and of a word, that are kept on one line where a terminal is narrow."""
+"""How many characters of a cell, and of a word, stay on one line in a narrow terminal."""
 
 
 def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """A table, headings first."""
+    """Print a table, headings first."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -122,4 +122,4 @@ def print_rows(rows: Sequence[Sequence[str]], title: str | None = None) -> None:
         table.add_column(heading, overflow="fold", min_width=max(min(widest, CELL), min(longest, WORD)))
     for row in rows[1:]:
         table.add_row(*(Text(str(cell)) for cell in row))
-    console.print(table, crop=False)  # rather too wide than without the last column
+    console.print(table, crop=False)  # a table too wide is better than one without its last column

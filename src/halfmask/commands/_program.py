@@ -1,4 +1,4 @@
-"""The ``halfmask`` program: one thin function a command, one place where errors become words and exit codes."""
+"""The ``halfmask`` program: the one place that turns errors into a line and an exit code."""
 
 import os
 import signal
@@ -20,8 +20,8 @@ INTERRUPTED = "interrupted; nothing was half-written"
 def main() -> None:
     """Run the program: 0 done, 1 failure, 2 bad input, 130 interrupted; never a traceback unless asked for.
 
-    Commands run side by side what can be; threads within a matrix product would only be in each other's way (an audit
-    took 50 core-seconds in place of 12). NumPy is not loaded yet, so it hears of that.
+    Commands use several threads themselves, so each matrix product gets one: with more an audit took 50 core-seconds
+    instead of 12. NumPy reads the setting when it is loaded, which is later.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if os.environ.get("HALFMASK_TRACEBACK"):
@@ -49,15 +49,15 @@ def main() -> None:
 
 
 def _way_out(message: str) -> str:
-    """Where to look; an option said to lack a value may be followed by one that begins with a hyphen."""
-    told, command = message.split(), _command()
-    split = [option for option, value in pairwise(sys.argv[1:]) if option in told and value.startswith("-")]
+    """Return what to do about a wrong command line; a value that begins with a hyphen is taken for an option."""
+    words, command = message.split(), _command()
+    split = [option for option, value in pairwise(sys.argv[1:]) if option in words and value.startswith("-")]
     hyphen = f"if its value begins with a hyphen, write {split[0]}=VALUE; " if split else ""
     return f"{hyphen}see halfmask {f'{command} ' if command in options() else ''}--help"
 
 
 def _command() -> str:
-    """The command that runs: one word, or two where the first is a group."""
+    """Return the command that runs: one word, or two if the first has subcommands."""
     one, two = " ".join(sys.argv[1:2]), " ".join(sys.argv[1:3])
     return two if two in options() else one
 
@@ -66,9 +66,9 @@ _interrupts: list[int] = []
 
 
 def _interrupt(number: int, _: object) -> None:
-    """Remember the interrupt: what it is raised in may make another error of it.
+    """Remember the interrupt, because the code that it interrupts may turn it into another error.
 
-    A library that was being loaded leaves objects half made, which fail when they are dropped: nobody need hear that.
+    A library that is being loaded leaves objects half made, and their errors when they are deleted mean nothing.
     """
     _interrupts.append(number)
     sys.unraisablehook = lambda _: None

@@ -73,7 +73,7 @@ class Seeded(Options):
 
 
 class Tells(Options):
-    """Options of commands that have something to say before the result.
+    """Options of commands that give notes while they work.
 
     Parameters
     ----------
@@ -184,19 +184,19 @@ class ReadingsOptions(Options):
         File, folder, glob, address or database: CSV, Parquet, JSON, Excel, OpenDocument, Arrow, Avro, zip, DuckDB,
         SQLite, postgresql://, mysql://, s3://, https://
     db
-        The database that --sql asks; the same as SOURCE. :memory: for a query over files.
+        The database for --sql; the same as SOURCE. Use :memory: for a query over files.
     sql
-        A query: "select meter, time, kwh from r where ..." of a database; any other SOURCE is the table readings.
+        A query of a database: "select meter, time, kwh from r where ...". Any other SOURCE is the table "readings".
     user
-        The column that tells users apart, or @file or @folder where the id is in the name; guessed where not named.
+        The column with the user, or @file or @folder if the name contains the id; guessed if not named.
     time
-        The column with the times, or with the clock where --date names the day; guessed where not named.
+        The column with the times, or with the time of day if --date names the day; guessed if not named.
     date
-        The column with the day, where --time is the clock alone.
+        The column with the day, if --time has only the time of day.
     value
-        The column with the readings; guessed where not named.
+        The column with the readings; guessed if not named.
     unit
-        Unit of the values (kWh), or from which to which (Wh:kWh); taken from the source where it says one.
+        Unit of the values (kWh), or a conversion (Wh:kWh); by default the unit that the source states.
     decimal
         Decimal sign of numbers in text: . or ,
     date_format
@@ -208,19 +208,19 @@ class ReadingsOptions(Options):
     sheet
         The sheet of an Excel or OpenDocument file.
     register
-        Values are states of a meter's register: take differences. --no-register: they are readings.
+        The values are meter states, so take differences. --no-register: they are readings.
     period
         What an aggregate covers: hour, day, week, month, year, or a length such as 30m or 6h.
     tz
-        Zone in which days are cut, for times that carry one (Europe/Dublin).
+        Time zone in which days begin, for times with an offset (Europe/Dublin).
     table
-        The table, where the source is a database.
+        The table, if the source is a database.
     wide
-        One column a sensor, beside the time.
+        The source has one column per sensor, and one with the time.
     duplicates
-        Which of several readings of a user at the same time counts; auto is the first, and stops above 1 %.
+        Which of several readings of a user at one time counts; auto takes the first, and stops if they exceed 1 %.
     nonfinite
-        What becomes of null, NaN and infinite values.
+        Whether null, NaN and infinite values are dropped or are an error.
     low
         Smaller values are implausible and dropped.
     high

@@ -13,7 +13,7 @@ from halfmask_device.errors import OPTION
 def phrase(message: str, command: str | None = None) -> str:
     """Return a message with options as they are typed: `max_mean` is --max-mean, `error=scaled` is --error scaled.
 
-    The spelling is that of the command that runs. If it has no such option, it is that of the first command that has.
+    The spelling is that of the command that runs, or of the first command that has the option.
     """
 
     def typed(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""``halfmask aggregate``: cells from a lake of reports, on an engine of one's own."""
+"""``halfmask aggregate``: adds up the reports of a lake, on DuckDB or Spark."""
 
 from dataclasses import field
 from pathlib import Path
@@ -25,11 +25,11 @@ class AggregateOptions(MayWrite, OnEngine):
     master
         Spark's address.
     stream
-        With spark: take in new files as they come, by Structured Streaming, until interrupted.
+        With spark: read new files as they arrive, by Structured Streaming, until interrupted.
     once
-        With stream: take in what is there and was not taken in before, then end.
+        With --stream: read the files that are there and were not read before, then end.
     state
-        With stream: the folder for the stream's checkpoint and its batches of cells.
+        With --stream: the folder for the stream's checkpoint and its batches of cells.
     output
         The cells to write (JSON).
     """
@@ -55,7 +55,7 @@ class AggregateOptions(MayWrite, OnEngine):
 
 @command(AggregateOptions, group="Share: service")
 def aggregate(options: AggregateOptions) -> "LakeCells":
-    """Reports, producers, sum and sum of squares per campaign, period and setting, exactly as the service counts."""
+    """Count reports and producers and add up values, per campaign, period and setting, as the service does."""
     folder = Path(options.lake)
     return _streamed(options, folder) if options.stream else _counted(options, folder)
 
@@ -77,7 +77,7 @@ def _counted(options: AggregateOptions, folder: Path) -> "LakeCells":
 
 
 def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
-    """Every batch writes its own cells under its own number: one that is repeated after a kill replaces itself."""
+    """Write each batch's cells under its number, so that a batch repeated after a kill replaces itself."""
     import narwhals as nw
 
     from halfmask.data.engines.spark import session
@@ -107,7 +107,7 @@ def _streamed(options: AggregateOptions, folder: Path) -> "LakeCells":
 
 
 def main(options: AggregateOptions) -> None:
-    """The service's cells from a lake of its reports, on DuckDB or Spark."""
+    """Add up the reports of a lake on DuckDB or Spark, exactly as the service does."""
     rows = [["campaign", "period", "setting", "reports", "producers", "sum in steps", "sum of squares"]]
     for (campaign, period), cells in aggregate(options).items():
         for setting, cell in cells.items():

@@ -1,4 +1,4 @@
-"""``halfmask auction``: buying from producers who state their costs."""
+"""``halfmask auction``: buys from producers that state their costs."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -21,19 +21,19 @@ class Auction(MayWrite):
     Parameters
     ----------
     bids
-        A CSV, one row per producer. With a variance: the columns producer and one per setting of the menu, each cell
-        what showing that setting costs this producer. With a budget: producer and cost, per unit of epsilon.
+        A CSV with one row per producer. With --variance: a column producer and one per setting of the menu, with what
+        showing that setting costs this producer. With --budget: producer and cost, per unit of epsilon.
     menu
         The menu whose settings are bought, with a variance.
     variance
         The largest variance of the noise in one report of everybody together.
     unasked
-        The variance with which a producer who is not asked must be guessed; that of the noisiest setting if not given.
+        The variance of the guess for a producer that is not asked; by default that of the noisiest setting.
     budget
         The most to spend (Ghosh and Roth's auction for a count).
     output
-        What each producer shows and is paid (CSV). Where several settings have a chance, the payment is expected: who
-        draws one of them gets what it stated for that one, and the surplus.
+        What each producer shows and is paid (CSV). If several settings have a chance, the payment is the expected one:
+        a producer that draws one of them gets what it stated for that one, and the surplus.
     """
 
     bids: AnyPath = field(kw_only=False)
@@ -49,7 +49,7 @@ class Auction(MayWrite):
 
 @command(Auction, group="Share: service")
 def auction(options: Auction) -> "tuple[list[str], Purchase | PrivacyPurchase]":
-    """The cheapest purchase under a bound on variance, or the largest within a budget, with truthful payments."""
+    """Return the cheapest purchase within a variance, or the largest within a budget, with truthful payments."""
     import numpy as np
 
     from halfmask.rewards.auction import least_cost, within_budget

@@ -31,48 +31,48 @@ class Audit(Seeded, MayWrite, Advances):
     Parameters
     ----------
     menu
-        A file that 'halfmask optimize' wrote. With --setting none is needed.
+        A file that 'halfmask optimize' or 'halfmask offer' wrote; not needed with --setting.
     profile
-        The menu's profile: attacks use the population's readings and each user's totals.
+        The menu's profile: attacks use the distribution of readings and each user's totals.
     panel
-        The readings the profile was made of: attacks then see series of readings, not totals by period.
+        The readings of the profile: attacks then use series of readings, not only totals by period.
     output
         The report card to write (JSON); 'halfmask report' shows it.
     setting
         Instead of a menu: the guarantee of this one setting, like laplace:0.5.
     sensitivity
-        The largest change of a reading that is to be hidden, in the readings' unit (its published range).
+        The largest change of a reading to hide, in the readings' unit (the width of the published range).
     step
-        The step of the lattice that devices draw their noise on: the guarantee is of that noise exactly. Where none is
-        given, that of --state, of --campaign, of the menu, or for a menu that names none the devices' default, 0.001;
-        a --setting without any of them gets the continuous law, which no device draws, and says so.
+        The step of the lattice that devices draw their noise on: the guarantee is of exactly that noise. By default the
+        step of --state, of --campaign or of the menu; for a menu without one the devices' default, 0.001. A --setting
+        without any of them is audited by its continuous law, which no device draws.
     state
-        Folder of a device: step, range and unless --setting or a menu is named the setting are those of its terms.
+        Folder of a device: its terms give step and range, and the setting if neither --setting nor a menu is named.
     campaign
-        A campaign as the service shows it (JSON): step, range and unit are its own.
+        A campaign as the service shows it (JSON): it gives step, range and unit.
     window
-        A number of readings in a row that are protected together, beside one and a day of them: 4 half-hours hold
-        an appliance's run of two hours.
+        A number of readings in a row to protect together, in addition to one reading and a day of readings: 4
+        half-hours cover two hours of an appliance.
     reports
-        With --setting: numbers of reports to add up the guarantee over.
+        With --setting: the numbers of reports for which to compose the guarantee.
     seed
-        For the attacks' draws. The noise of the device's sampler cannot be seeded.
+        The same seed gives the same attacks. The noise of the device's sampler cannot be seeded.
     other_data
-        Take a menu that was made on other data than the profile.
+        Accept a menu that was made on other data than the profile.
     user
-        The panel's column that tells users apart; where it is not named, it is as 'halfmask profile' was told.
+        The panel's column with the user; by default as the profile was read.
     time
-        The panel's column with the times; likewise.
+        The panel's column with the times; by default as the profile was read.
     value
-        The panel's column with the readings; likewise.
+        The panel's column with the readings; by default as the profile was read.
     format
         The panel's format, as for 'halfmask profile'.
     table
-        The panel's table, where it is a database.
+        The panel's table, if it is a database.
     wide
-        The panel has one column a sensor, beside the time.
+        The panel has one column per sensor, and one with the time.
     tz
-        Zone in which the profile's days were cut.
+        Time zone in which the profile's days begin.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "profile", "panel", "output")
@@ -97,12 +97,12 @@ class Audit(Seeded, MayWrite, Advances):
     tz: str | None = None
 
     def columns(self) -> dict[str, Any]:
-        """How the panel is to be read, as far as it was said."""
+        """Return the options that say how the panel is read."""
         named = ("user", "time", "value", "format", "table", "wide", "tz")
         return {name: getattr(self, name) for name in named if getattr(self, name)}
 
     def check_together(self) -> None:
-        """One thing to audit, with what that takes."""
+        """Check that there is one thing to audit, and what that needs."""
         if self.setting is not None and self.menu is not None:
             raise OptionError("name a menu to audit, or one `setting`, not both")
         if self.setting is None and self.menu is None and self.state is None:
@@ -122,10 +122,10 @@ class Audit(Seeded, MayWrite, Advances):
 
 @command(Audit, group="Check")
 def audit(options: Audit) -> "ReportCard | Guarantee":
-    """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
+    """Audit what settings really protect: score, guarantee and attacks, for a menu or for one setting.
 
-    A menu gives a `ReportCard`. With a panel, the readings that the profile was made of, attacks see series of
-    readings; without it, totals by period. One setting gives its `Guarantee`.
+    A menu gives a `ReportCard`; one setting gives its `Guarantee`. With a panel, the readings of the profile, attacks
+    use series of readings; without it, totals by period.
     """
     asked, options = options, _on_lattice(options)
     if options.menu is None or options.profile is None:
@@ -148,7 +148,7 @@ def audit(options: Audit) -> "ReportCard | Guarantee":
 
 
 def _on_lattice(options: Audit) -> Audit:
-    """The options with what the device's terms or the campaign say, where the caller does not."""
+    """Return the options, with what is not named taken from the device's terms or the campaign."""
     if options.state is not None:
         from halfmask_device import State
         from halfmask_device.device_state import TERMS
@@ -199,7 +199,7 @@ def _counts(reports: str) -> Sequence[int]:
 
 
 def main(options: Audit, *, json: Flag = False) -> None:
-    """What settings really protect: score, guarantee and attacks side by side, for a menu or for one setting.
+    """Audit what settings really protect: score, guarantee and attacks, for a menu or for one setting.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class BargainOptions(Seeded):
     delta
         How much more privacy producers ask for at first.
     c
-        The change of utility that the consumer asks for at first; below 0 it would give some up.
+        The change of utility that the consumer asks for at first; below 0 it accepts a loss.
     reward
         The most that the consumer pays per report in the end.
     least_delta
@@ -38,7 +38,7 @@ class BargainOptions(Seeded):
     rounds
         Rounds of offers, 2 to 200.
     rule
-        How producers elect their answer: plurality, borda, approval, condorcet or median.
+        The voting rule for the producers' answer.
     seed
         The same seed gives the same producers.
     """
@@ -57,7 +57,7 @@ class BargainOptions(Seeded):
 
 @command(BargainOptions, group="Choose")
 def bargain(options: BargainOptions) -> "Bargain":
-    """Offers and answers, ending in a setting and a reward, or in what stood between the two sides."""
+    """Alternate offers and answers until there is a setting and a reward, or a reason why there is none."""
     from halfmask.rewards.bargain import bargain as negotiate
     from halfmask.streams import stream
 
@@ -69,7 +69,7 @@ def bargain(options: BargainOptions) -> "Bargain":
 
 
 def main(options: BargainOptions) -> None:
-    """Alternating offers between the consumer and the producers' vote, ending in a setting and a reward, or why not."""
+    """Alternate offers between the consumer and the producers' vote, until there is a deal or a reason for none."""
     found = bargain(options)
     rows = [["round", "producers ask for", "consumer asks for", "reward", "consumer offers", "would accept", "answer"]]
     for each in found.rounds:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from halfmask.evaluation.cancellation import Cancellation
 
 PAIRS = ("laplace", "gaussian", "sine:0.9,0.3,0.6,0.6,0.3", "relative-laplace", "relative-gaussian")
-"""The settings of the table of all pairs."""
+"""The settings in the table of all pairs."""
 
 
 class Check(Seeded):
@@ -24,7 +24,7 @@ class Check(Seeded):
         sum, mean, count, variance, variance-uncorrected, max, min, median, quantile:0.9, product, geometric-mean, or a
         function of your own: file.py:function, called with the values of one period in ascending order.
     mechanism
-        A mechanism (laplace) or setting (laplace:0.5); repeat it for users who choose differently, in equal shares.
+        A mechanism (laplace) or setting (laplace:0.5); repeat it if users choose differently, in equal shares.
     accuracy
         The mean relative error that is wanted: 0.01 is 1 %.
     all
@@ -44,9 +44,9 @@ class Check(Seeded):
 
 @command(Check, group="Check")
 def check(options: Check) -> "list[Cancellation]":
-    """Whether noise cancels in an aggregate: the theorem's conditions tried, and the decay of the error measured.
+    """Check whether noise cancels in an aggregate: test the theorem's conditions and measure how the error decays.
 
-    The users needed for the accuracy come by formula for sums, means and variances, else measured with an interval.
+    The number of users needed comes from a formula for sums, means and variances, else from a measurement.
     """
     from halfmask.evaluation.cancellation import NAMES, cancellation, setting_of
     from halfmask.streams import stream

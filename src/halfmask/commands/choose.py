@@ -27,11 +27,11 @@ class Choose(Seeded):
     current
         The setting in use: an id of the menu.
     delta
-        Privacy that producers ask for on top of the current one.
+        How much more privacy producers ask for.
     c
-        Change of utility that the consumer asks for (negative: may be lost).
+        The change of utility that the consumer asks for; negative if some may be lost.
     deltas
-        CSV of user,delta: every producer asks for itself; needs --profile.
+        CSV of user,delta: the wish of each producer; needs --profile.
     profile
         The profile of the producers.
     seed
@@ -52,8 +52,8 @@ class Choose(Seeded):
 def choose(options: Choose) -> "Choice | Assignment":
     """Change a setting: producers ask for more privacy, the consumer for more utility.
 
-    One change for all gives a `Choice`; with ``deltas``, which Python also takes as a mapping, every producer gets a
-    setting: an `Assignment`.
+    One change for all gives a `Choice`. With ``deltas``, in Python also a mapping, every producer gets a setting: an
+    `Assignment`.
     """
     from halfmask.choice.requirements import assign, read_deltas
     from halfmask.choice.requirements import choose as find_setting
@@ -80,7 +80,7 @@ def main(options: Choose) -> None:
 
 
 def choice_rows(found: "Choice") -> list[list[str]]:
-    """The setting now and the chosen one; where none is, the nearest from either side."""
+    """Return rows for the current and the chosen setting; if none fits, for the nearest ones on both sides."""
     named = [("now", found.current), ("chosen", found.chosen)]
     if found.chosen is None:
         named += [
@@ -100,7 +100,7 @@ def _cells(each: "MenuSetting | None") -> list[str]:
 
 
 def assignment_rows(found: "Assignment") -> list[list[str]]:
-    """How many producers have each setting, then the system's utility against what was asked."""
+    """Return rows with the producers of each setting, then the system's utility and what was asked for."""
     ids = list(found.settings.values())
     counted = [[id, f"{ids.count(id):,}", f"{ids.count(id) / len(ids):.1%}"] for id in sorted(set(ids))]
     met = "met" if found.utility > found.utility_above else "not met"

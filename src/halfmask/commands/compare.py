@@ -23,13 +23,13 @@ class Compare(Options):
     one
         A menu (.json) or a study (.parquet).
     other
-        Another.
+        Another menu or study.
     profile
-        The readings' profile: both sides are evaluated on the same fresh subsets of it. Menus need it.
+        The readings' profile: both sides are evaluated on the same new subsets of it. Menus need it.
     bins
         Levels of privacy.
     weights
-        Six numbers, as for 'halfmask optimize': how much each error counts; the menus' own if these agree.
+        Six numbers, as for 'halfmask optimize': how much each error counts; by default the menus' own, if these agree.
     """
 
     one: AnyPath = field(kw_only=False)

@@ -33,7 +33,7 @@ class Demo(Options):
     days
         How many days it covers.
     seed
-        The same seed gives the same files, but for noise that has no seed: of devices, and of the offer's summary.
+        The same seed gives the same files, except for the noise of devices and of the offer's summary.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("folder",)
@@ -44,7 +44,7 @@ class Demo(Options):
     seed: int = 1
 
     def check(self) -> None:
-        """Make the folder, which all steps write to, if what the last steps need is installed."""
+        """Make the folder for all results, if what the last commands need is installed."""
         need("pages", "service")
         at = Path(self.folder)
         try:

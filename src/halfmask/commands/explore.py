@@ -22,15 +22,15 @@ class Explore(MayWrite):
     folder
         Holds *.profile, study.parquet, menu.json, offer.json, mix.parquet, card.json and so on.
     output
-        Write the figures to this one HTML file, which opens offline, and end; live controls are left out.
+        Write the figures to this HTML file, which opens offline, and end; it has no live controls.
     host
-        The address to listen on; the default is heard by this machine alone.
+        The address to listen on; by default only this machine can reach it.
     port
         The port to listen on; 0 takes a free one.
     browser
         Open the page in the browser; --no-browser prints its address only.
     tell
-        Hears the address once the server listens.
+        Callback that receives the address once the server listens.
     """
 
     folder: AnyPath = field(kw_only=False)
@@ -40,13 +40,13 @@ class Explore(MayWrite):
     tell: Teller = print
 
     def read_files(self) -> Iterator[Path]:
-        """All results that the folder holds."""
+        """Yield all results of the folder."""
         return (path for path in Path(self.folder).glob("*") if path.suffix in RESULTS)
 
 
 @command(Explore, group="Show")
 def explore(options: Explore) -> None:
-    """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
+    """Explore the results of a folder in the browser: other menus, mixes and settings. Ctrl-C ends it."""
     from halfmask.commands._repeat import command_of
     from halfmask.pages.explore.explore import explore as serve
 
@@ -62,9 +62,9 @@ def explore(options: Explore) -> None:
 
 
 def main(options: Explore) -> None:
-    """Results of a folder, interactive in the browser: other menus, mixes and settings at a touch. Ctrl-C ends it."""
+    """Explore the results of a folder in the browser: other menus, mixes and settings. Ctrl-C ends it."""
     if options.output is None and options.host not in OWN_MACHINE:
-        note(f"listening on {options.host}: whoever reaches this machine sees the results, without a password")
+        note(f"listening on {options.host}: everyone who can reach this machine sees the results, without a password")
     explore(replace(options, tell=lambda address: print(address, flush=True)))
     if options.output is None:
         note("stopped")

@@ -22,7 +22,7 @@ class Join(OfDevice):
     url
         The service's address.
     campaign
-        The campaign's id; not needed where the service has one campaign.
+        The campaign's id; not needed if the service has one campaign.
     setting
         The id of the menu's setting to share by.
     invitation
@@ -37,7 +37,7 @@ class Join(OfDevice):
 
 @command(Join, group="Share: device")
 def join(options: Join) -> "Membership":
-    """Join a campaign: the device keeps its token, and pins the terms by their hash."""
+    """Join a campaign: the device stores its token, and pins the terms by their hash."""
     from halfmask_device.sharing import Sharer
 
     return Sharer(options.state).join(options.url, options.campaign, options.setting, options.invitation)

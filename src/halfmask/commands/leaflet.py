@@ -25,21 +25,21 @@ class Leaflet(Writes):
     language
         en or de.
     rewards
-        What each level earns: A=5,B=4,N=10.
+        The reward of each level: A=5,B=4,N=10.
     currency
-        What the rewards are, such as 'EUR a month'.
+        The unit of the rewards, such as 'EUR a month'.
     unit
         Unit of a reading, for the words; the menu's by default.
     recipient
-        Who receives the reports; blank lines are left for the sender to fill in where this and the next are not given.
+        Who receives the reports. If this or one of the next is not given, its line is left blank to fill in.
     purpose
-        What the totals are for.
+        The purpose of the totals.
     keeps
         What is kept, and how long.
     contact
         How to leave, and whom to ask.
     campaign
-        A campaign as it is offered, or as the service shows it (JSON): purpose and what is kept are its own.
+        A campaign as it is offered, or as the service shows it (JSON): it gives purpose and what is kept.
     """
 
     menu: AnyMenu = field(kw_only=False)
@@ -67,7 +67,7 @@ class Leaflet(Writes):
 
 @command(Leaflet, group="Show")
 def leaflet(options: Leaflet) -> str:
-    """One offline page for households: a day as others see it under each choice. Gives the page's text."""
+    """Write one offline page for households: a day as others see it under each choice. Returns the page's text."""
     from halfmask.commands.recommend import parse_rewards
     from halfmask.pages.leaflet import leaflet as make_page
 
@@ -78,7 +78,7 @@ def leaflet(options: Leaflet) -> str:
 
 
 def sender(options: Leaflet, menu: "Menu") -> dict[str, str]:
-    """Who asks, as far as it is said: by the options, and where they are silent by the campaign."""
+    """Return what is known of the sender: from the options, else from the campaign."""
     from halfmask.pages.leaflet import SENDER, kept_words
 
     told = {name: getattr(options, name) for name in SENDER}
@@ -90,7 +90,7 @@ def sender(options: Leaflet, menu: "Menu") -> dict[str, str]:
 
 
 def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
-    """A campaign whose menu is this one: a leaflet about other settings would promise what nobody keeps."""
+    """Return a campaign if its menu is this one: a leaflet about other settings would promise what nobody does."""
     from halfmask.mechanisms.setting import PrivacySetting
 
     def take(plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str, PrivacySetting]]:
@@ -109,7 +109,7 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
 
 
 def main(options: Leaflet) -> None:
-    """One offline page for households: a day as others see it under each choice, and what that tells."""
+    """Write one offline page for households: a day as others see it under each choice, and what it reveals."""
     leaflet(options)
     from_campaign = ("purpose", "keeps") if options.campaign else ()
     blank = [name for name in ("recipient", "purpose", "keeps", "contact") if not getattr(options, name)]

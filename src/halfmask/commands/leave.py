@@ -15,7 +15,7 @@ class Leave(OfDevice):
     Parameters
     ----------
     campaign
-        The campaign's id; not needed where the device is in one.
+        The campaign's id; not needed if the device is in one campaign.
     """
 
     campaign: str | None = None

@@ -1,4 +1,4 @@
-"""``halfmask ledger``: what a device's reports have told so far."""
+"""``halfmask ledger``: what a device's reports have given away so far."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,17 +19,17 @@ class LedgerOptions(OfDevice):
     Parameters
     ----------
     change
-        The change of a reading that epsilon is for, in the readings' unit.
+        The change of a reading that epsilon is about, in the readings' unit.
     delta
-        The delta that epsilon is at.
+        The delta of the epsilon.
     limit
-        From here on hold each window to this epsilon, for `change` and at `delta`.
+        From now on keep each window within this epsilon, for --change and at --delta.
     window
         The window of the limit.
     then
-        What follows the limit: warn only, stop reporting, or move to a coarser setting of the menu.
+        What happens at the limit: only warn, stop reporting, or move to a coarser setting of the menu.
     no_limit
-        Take the limit away.
+        Remove the limit.
     forget_before
         Delete the keys of days before this date: their readings can never be masked or unmasked again.
     """
@@ -44,7 +44,7 @@ class LedgerOptions(OfDevice):
 
     def check_together(self) -> None:
         if self.no_limit and self.limit is not None:
-            raise OptionError("`limit` sets a limit and `no_limit` takes it away: say one of them")
+            raise OptionError("`limit` sets a limit and `no_limit` takes it away: name one of them")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Spent:
 
 @command(LedgerOptions, group="Share: device")
 def ledger(options: LedgerOptions) -> Spent:
-    """The privacy ledger of a device over all its campaigns, by day, week and month; sets or takes away its limit."""
+    """Return a device's privacy ledger over all its campaigns, by day, week and month; set or remove its limit."""
     state = State(options.state, create=False)
     if options.limit is not None:
         write_limit(state, Limit(options.limit, options.change, options.window, options.delta, options.then))
@@ -69,11 +69,11 @@ def ledger(options: LedgerOptions) -> Spent:
 
 
 SHOWN = 10
-"""Windows of a kind that are printed: the latest."""
+"""How many windows of a kind are printed: the latest."""
 
 
 def main(options: LedgerOptions) -> None:
-    """What a device's reports have told so far: by day, week and month, over all its campaigns."""
+    """Show what a device's reports have given away so far: by day, week and month, over all its campaigns."""
     spent = ledger(options)
     account = spent.account
     print(

@@ -1,4 +1,4 @@
-"""``halfmask look``: what the reader understands of a source, before anything is made of it."""
+"""``halfmask look``: shows how a source is read, before anything is made of it."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -37,7 +37,7 @@ def look(options: Look) -> "FirstLook":
 
 
 def commands(options: Look, seen: "FirstLook") -> list[str]:
-    """The command lines that read the source: one, or one for each way out of a doubt."""
+    """Return the command line that reads the source, or one for each answer to a doubt."""
     from halfmask.commands.profile import ProfileOptions
 
     shared = {field.name: getattr(options, field.name) for field in fields(ReadingsOptions)}
@@ -48,7 +48,7 @@ def commands(options: Look, seen: "FirstLook") -> list[str]:
 
 
 def _taken(plain: "ProfileOptions", way: Mapping[str, Any]) -> "ProfileOptions":
-    """The options with a way out; a query reads what a table of a database was named for."""
+    """Return the options with one answer to a doubt; a query replaces the name of a table."""
     return replace(plain, **way) if "sql" not in way else replace(plain, table=None, **way)
 
 

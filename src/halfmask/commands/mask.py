@@ -34,23 +34,24 @@ class Mask(Tells):
     setting
         A setting (laplace:0.5), or an id of the menu (C). Needed on first use, then remembered.
     menu
-        A file that 'halfmask optimize' wrote; its settings are remembered too (menu.json where an id is asked for).
+        A file that 'halfmask optimize' wrote; its settings are remembered too (menu.json if the setting is an id).
     step
         Step of the published lattice that readings are rounded to and reports lie on (0.001 on first use).
     low
-        Least value of the published range; smaller readings count as it (-1000000 on first use, which is hardly one).
+        Least value of the published range; smaller readings count as it (-1000000 on first use).
     high
-        Largest value of the published range; larger readings count as it (1000000 on first use, which is hardly one).
+        Largest value of the published range; larger readings count as it (1000000 on first use).
     time
         The column with the times (time on first use).
     value
         The column with the readings, which is masked (value on first use); all other columns pass as they are.
     sensor
-        The column that tells sensors apart, where a device has several.
+        The column that identifies the sensor, if a device has several.
     change
-        Share by another setting, menu or columns from here on.
+        Share by another setting, menu or columns from now on.
     revise
-        Report another value for a time that was reported already: one more look at the true value, which is counted.
+        Report another value for a time that was reported already. This is one more observation of the true value, and
+        the privacy ledger counts it.
     rng
         A numpy.random.Generator, to simulate the masking of an array.
     """
@@ -119,7 +120,7 @@ def mask(options: Mask) -> "int | FloatArray":
         terms = agree(Path(options.state or ""), asked, change=options.change)
         producer = Producer(terms.setting_text, terms.lattice, options.state or "", revise=options.revise)
         if options.tell and not terms.published:
-            options.tell("no range is published, so guarantees mean nearly nothing: name `low` and `high` on first use")
+            options.tell("no range is published, so guarantees mean almost nothing: name `low` and `high` on first use")
         if options.tell and terms.setting_text == "none":
             options.tell("the setting is none: readings are rounded to the lattice and not masked")
         rows, stopped = 0, None
@@ -162,7 +163,7 @@ def _masked_array(options: Mask) -> "FloatArray":
 
 @contextmanager
 def _streams(options: Mask) -> Iterator[tuple[Any, Any]]:
-    """Where readings come from and where reports go; a file is whole or not there."""
+    """Open the readings and the file of reports, which is whole or not there."""
     from halfmask.files import whole_file
 
     if not isinstance(options.source, str | Path):

@@ -23,15 +23,15 @@ class MixOptions(Seeded, Writes, Advances):
     output
         The table of mixes to write (Parquet).
     step
-        Shares of users go in steps of this.
+        The increment between shares of users.
     repeats
         Random assignments of each mix.
     seed
         The same seed gives the same table.
     shares
-        One mix only: A=0.3,B=0.2,N=0.5.
+        Only this mix: A=0.3,B=0.2,N=0.5.
     other_data
-        Take a menu that was made on other data than the profile.
+        Accept a menu that was made on other data than the profile.
     """
 
     profile: AnyProfile = field(kw_only=False)
@@ -62,7 +62,7 @@ def main(options: MixOptions, *, keep: float | None = None) -> None:
     Parameters
     ----------
     keep
-        Also say which mixes keep utility above this, and which of them is the most private.
+        Also list how many mixes have a utility above this, and the most private of them.
     """
     from halfmask.choice.mix import keeping
     from halfmask.menus.menu_scale import score_words

@@ -37,7 +37,7 @@ class Optimize(Writes, OfPromise, Advances):
     output
         The menu to write (JSON).
     profile
-        The study's profile: says what each setting means for a typical reading; --refine needs it.
+        The study's profile, to say what each setting means for a typical reading; --refine needs it.
     bins
         Levels of privacy, equally wide.
     omega
@@ -50,23 +50,23 @@ class Optimize(Writes, OfPromise, Advances):
     max_std
         Settings with a larger standard deviation of the pooled global error are left out (0.1).
     refine
-        Continue from the winners by continuous optimisation of their parameters; gains are measured on fresh subsets,
-        and a winner stays if no gain shows.
+        Optimise the parameters of the winners between the points of the grid. Gains are measured on fresh subsets; a
+        winner without a gain stays.
     floor
         With --refine: reconstruction=0.2 keeps the error of the best guess of a reading at 0.2 of the readings'
-        standard deviation or more, with noise of any shape where that is better.
+        standard deviation or more, with noise of any shape if that is better.
     colour
-        How much predictable noise loses of its privacy, 0 to 1: errors that follow from those before count for less.
-        Needs --profile; concerns rules and plug-ins, since noise drawn afresh for each reading is white.
+        How much of its privacy predictable noise loses, 0 to 1: errors that follow from earlier ones count for less.
+        Needs --profile. It concerns rules and plug-ins, because independent noise is white.
     panel
-        The readings: with --colour their series are masked to see the colour (drawn readings that stay for a while),
-        and --by recognised and --require recognised=... see on them who is recognised from a masked day.
+        The readings. --colour masks their series to measure the colour (by default drawn readings); --by recognised and
+        --require recognised=... measure on them which users are recognised from a masked day.
     by
-        What is cut in levels: score (the paper's), guess (error of the best guess of a reading from its report, over
-        that without a report), epsilon (on a log scale), recognised (share of producers named from a masked day).
+        The axis of the levels: score (the paper's), guess (error of the best guess of a reading from its report, over
+        that without a report), epsilon (on a log scale), recognised (share of users named from a masked day).
     require
         What every setting must meet: guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500 (the error of the
-        total of 500 producers); may be repeated. A table says what each costs in utility. --refine and --floor keep it.
+        total of 500 producers); may be repeated. A table shows their cost in utility. --refine and --floor keep them.
     """
 
     unrecorded: ClassVar[tuple[str, ...]] = ("unit",)
@@ -143,7 +143,7 @@ def optimize(options: Optimize) -> "Optimum":
 
 
 def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
-    """Series of readings, where there are some to see producers recognised on."""
+    """Return series of readings on which recognition is measured, if there are any."""
     from halfmask.protection.evidence import evidence_from_panel
 
     if people is None or options.panel is None or options.colour is not None:
@@ -152,7 +152,7 @@ def _evidence(options: Optimize, people: "Profile | None") -> "Evidence | None":
 
 
 def _colour(weight: float, people: "Profile", panel: object) -> "Callable[[PrivacySetting], float]":
-    """What predictable noise loses, seen on the panel's series or on the profile's sizes."""
+    """Return how much privacy predictable noise loses, on the panel's series or on the profile's sizes."""
     from halfmask.protection.attacks.colour import discount
     from halfmask.protection.evidence import evidence_from_panel, evidence_from_profile
 
@@ -167,7 +167,7 @@ def _refined(
     meets: "Callable[[PrivacySetting], bool]",
     taken: "Callable[[PrivacySetting], bool]",
 ) -> "Optimum":
-    """The menu between the grid's points, above a floor where one is asked for; what is required stays so."""
+    """Refine the menu between the grid's points, above a floor if one is asked for; requirements stay met."""
     from halfmask.menus.refine import refine
 
     if options.floor is None:
@@ -232,7 +232,7 @@ def _tables(found: "Optimum", people: "Profile | None", floor: str | None, unit:
 
 
 def _words(menu: "Menu", people: "Profile", unit: str) -> None:
-    """What each setting means for a typical reading and for a total."""
+    """Print what each setting means for a typical reading and for a total."""
     from halfmask.menus.menu_table import menu_words
 
     words = menu_words(menu, people)

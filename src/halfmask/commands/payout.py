@@ -11,7 +11,7 @@ from halfmask.commands._shared_options import MayWrite, OfService
 
 @dataclass(frozen=True)
 class Owed:
-    """What one producer's entries add up to, in the campaign's smallest unit of money."""
+    """The sum of one producer's entries, in the campaign's smallest unit of money."""
 
     campaign: str
     producer: str
@@ -30,9 +30,9 @@ class Payout(MayWrite, OfService):
     Parameters
     ----------
     output
-        The CSV file to write; printed where none is named.
+        The CSV file to write; by default the table is printed.
     campaign
-        One campaign alone.
+        Only this campaign.
     """
 
     campaign: str | None = None
@@ -44,14 +44,14 @@ class Payout(MayWrite, OfService):
 
 @command(Payout, group="Share: service")
 def payout(options: Payout) -> tuple[Owed, ...]:
-    """What is owed: per campaign and producer the sum of its ledger, reversals included."""
+    """Return what is owed: per campaign and producer the sum of the ledger, reversals included."""
     from halfmask.service.operator_queries import owed
 
     return tuple(Owed(*row) for row in owed(options.db, options.campaign))
 
 
 def main(options: Payout) -> None:
-    """What producers are owed, as CSV: campaign, producer, amount, currency."""
+    """List what producers are owed, as CSV: campaign, producer, amount, currency."""
     found = payout(options)
     if options.output is None:
         put_csv(sys.stdout, table(found))

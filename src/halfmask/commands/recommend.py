@@ -24,9 +24,9 @@ class Recommend(Seeded):
     menu
         A file that 'halfmask offer' wrote, or with --profile one of 'halfmask optimize'.
     profile
-        The population's profile, for the consumer's own use: sharper than what an offer tells of everybody.
+        The population's profile, for the consumer's use: more precise than an offer's summary.
     producer
-        Which one, where the source holds several.
+        Which user, if the source has several.
     privacy
         Wish: personal privacy of at least this.
     peak
@@ -36,11 +36,11 @@ class Recommend(Seeded):
     rewards
         What each setting pays: A=5,B=4,N=10.
     trial
-        Instead of advising: on held-out users, how often advice for --privacy is right, against one setting for all.
+        Instead of advice: how often advice for --privacy is right for held-out users, against one setting for all.
     other_data
-        Take a menu that was made on other data than the profile.
+        Accept a menu that was made on other data than the profile.
     seed
-        For what is drawn.
+        The same seed gives the same advice.
     """
 
     readings: AnySource | None = field(default=None, kw_only=False)
@@ -57,9 +57,9 @@ class Recommend(Seeded):
 
 @command(Recommend, group="Choose")
 def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
-    """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine.
+    """Advise one producer: which setting of the menu meets a wish. The readings stay on this machine.
 
-    ``trial`` gives a list of `Trial` instead of advice.
+    ``trial`` gives a list of `HeldOutTrial` instead of advice.
     """
     from halfmask.choice.held_out import evaluate_recommendations
     from halfmask.choice.personal import population_prior, public_prior
@@ -72,7 +72,7 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
         if people is None:
             raise OptionError("a trial is made on the population's own users: name their `profile`")
         if options.privacy is None:
-            raise OptionError("a trial tries advice for a least privacy: name it", field="privacy")
+            raise OptionError("`trial` needs `privacy`", field="privacy")
         return evaluate_recommendations(
             people, menu, min_privacy=options.privacy, seed=options.seed, other_data=options.other_data
         )
@@ -88,7 +88,7 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
 
 
 def parse_rewards(text: str) -> dict[str, float]:
-    """``A=5,B=4,N=10`` as a dictionary."""
+    """Parse ``A=5,B=4,N=10``."""
     paid = {}
     for part in text.split(","):
         id, _, amount = part.strip().partition("=")
@@ -102,7 +102,7 @@ def parse_rewards(text: str) -> dict[str, float]:
 
 
 def main(options: Recommend) -> None:
-    """Advise one producer: which setting of the menu serves a wish. The readings stay on this machine."""
+    """Advise one producer: which setting of the menu meets a wish. The readings stay on this machine."""
     found = recommend(options)
     if isinstance(found, list):
         print_rows(trial_rows(found), f"A wish for privacy of {options.privacy:g}, on held-out users")
@@ -113,7 +113,7 @@ def main(options: Recommend) -> None:
 
 
 def advice_rows(found: "Recommendation") -> list[list[str]]:
-    """Every setting for this producer."""
+    """Return a row for each setting, with its scores for this producer."""
     from halfmask.menus.menu_scale import score_words
 
     head = ["", "id", "setting", "your privacy", "80 % sure between", "masked once", "others' privacy", "utility"]
@@ -139,7 +139,7 @@ def advice_rows(found: "Recommendation") -> list[list[str]]:
 
 
 def trial_rows(trials: "list[HeldOutTrial]") -> list[list[str]]:
-    """Advice tried on held-out users, a row for each number of readings."""
+    """Return a row for each number of readings: advice tried on held-out users."""
     head = [
         "readings",
         "users",

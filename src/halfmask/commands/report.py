@@ -27,7 +27,7 @@ class ReportOptions(Options):
 
 @command(ReportOptions, group="Show")
 def report(options: ReportOptions) -> Path:
-    """All results of a folder on one page that opens offline: folder/report.html. Gives its path."""
+    """Write all results of a folder to one page that opens offline, folder/report.html, and return its path."""
     from halfmask.commands._repeat import command_of
     from halfmask.pages.report import report as write_report
 
@@ -35,5 +35,5 @@ def report(options: ReportOptions) -> Path:
 
 
 def main(options: ReportOptions) -> None:
-    """All results of a folder on one page that opens offline: folder/report.html."""
+    """Write all results of a folder to one page that opens offline: folder/report.html."""
     note(f"wrote {report(options)}")

@@ -29,23 +29,23 @@ class Reward(Seeded, MayWrite):
     model
         What producers choose at which rewards: a file that 'halfmask reward fit' wrote.
     budget
-        The most to spend in a period, in the unit of the model's rewards.
+        The most to spend per period, in the unit of the model's rewards.
     within
-        How close the total is to be in 95 of 100 periods, such as 1% or 0.01.
+        The largest error of the total in 95 of 100 periods, such as 1% or 0.01.
     utility
-        The paper's utility that is to be reached.
+        The paper's utility to reach.
     producers
-        How many producers are asked; as many as the profile holds where not given.
+        How many producers are asked; by default as many as the profile has.
     privacy
-        The average privacy score of those who take part is kept at this or above.
+        The least average privacy score of the producers that take part.
     uncertain
-        Work with the model's uncertainty: rewards are best on average over draws of its parameters.
+        Include the model's uncertainty: rewards are best on average over draws of its parameters.
     output
         The schedule to write (JSON).
     seed
         The same seed gives the same schedule.
     other_data
-        Take a menu that was made from other data than the profile.
+        Accept a menu that was made on other data than the profile.
     """
 
     menu: AnyMenu = field(kw_only=False)

@@ -1,4 +1,4 @@
-"""``halfmask reward design``: rewards drawn at random, so that what they do can be learned."""
+"""``halfmask reward design``: draws rewards at random, so that their effect can be learned."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ class RewardDesign(Seeded, MayWrite):
     high
         The largest reward per report.
     groups
-        How many different schedules: one for each group of producers, or for each period in turn.
+        How many different schedules: one for each group of producers, or for each period.
     output
         The schedules to write (CSV: group and one column per setting).
     seed
@@ -43,7 +43,7 @@ class RewardDesign(Seeded, MayWrite):
 
 @command(RewardDesign, group="Share: service")
 def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]":
-    """Schedules of whole rewards from which the worth of privacy and of money can be told apart."""
+    """Draw schedules of whole rewards, from which the worth of privacy and the worth of money can both be learned."""
     from halfmask.rewards.reward_design import designed
     from halfmask.streams import stream
 
@@ -53,7 +53,7 @@ def reward_design(options: RewardDesign) -> "tuple[tuple[str, ...], FloatArray]"
 
 
 def main(options: RewardDesign) -> None:
-    """Rewards drawn at random, so that what they do can be learned from who chooses what."""
+    """Draw rewards at random, so that their effect can be learned from what producers choose."""
     ids, drawn = reward_design(options)
     print_rows(schedule_rows(ids, drawn), "Rewards per report")
 

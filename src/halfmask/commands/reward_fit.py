@@ -24,19 +24,19 @@ class RewardFit(MayWrite, Tells):
     ----------
     choices
         A CSV with the columns producer, occasion, setting, privacy, reward, chosen: one row for each setting that a
-        producer was offered on an occasion; chosen is 1 for the one it took, and 0 in all rows of one who declined.
+        producer was offered on an occasion. chosen is 1 for the setting it took; if it declined, all its rows have 0.
     service
-        The address of a running service, whose closed periods tell how many took each setting at which rewards.
+        The address of a running service: its closed periods show how many chose each setting at which rewards.
     token
-        The token of the campaign's consumer; else HALFMASK_TOKEN of the environment.
+        The token of the campaign's consumer; by default the environment's HALFMASK_TOKEN.
     campaign
-        The campaign of that service; its only one where not given.
+        The campaign's id; not needed if the service has one campaign.
     invited
-        How many producers were asked to take part in it, which no service knows.
+        How many producers were asked to take part, which the service cannot know.
     menu
-        The menu or offer with the settings' privacy, where the campaign's own menu does not tell it.
+        The menu or offer with the settings' privacy, if the campaign's menu does not contain it.
     mixed
-        Let what privacy is worth differ between producers.
+        Let the worth of privacy differ between producers.
     output
         The model to write (JSON).
     """
@@ -66,7 +66,7 @@ class RewardFit(MayWrite, Tells):
 
 @command(RewardFit, group="Share: service")
 def reward_fit(options: RewardFit) -> "Fit":
-    """The model of producers under which their choices are most likely, with standard errors."""
+    """Fit the model of producers under which their choices are most likely, with standard errors."""
     from halfmask.rewards.reward_fit import fit
 
     choices = history(options) if options.choices is None else read_choices(options.choices)
@@ -74,7 +74,7 @@ def reward_fit(options: RewardFit) -> "Fit":
 
 
 def history(options: RewardFit) -> "Choices":
-    """What a service published of a campaign: in each closed period, how many took each setting at which rewards."""
+    """Return what a service published: in each closed period, how many chose each setting at which rewards."""
     import os
 
     import numpy as np
@@ -110,7 +110,7 @@ def _campaign(service: "ServiceClient", name: str | None) -> dict[str, Any]:
 
 
 def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
-    """The median privacy of each setting of the campaign, from the menu in hand or the campaign's own."""
+    """Return the median privacy of each setting of the campaign, from the menu given or from the campaign's."""
 
     settings = offer["menu"]["settings"]
     if options.menu is not None:
@@ -125,11 +125,11 @@ def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
     try:
         return {each["id"]: float(each["privacy"]["median"]) for each in settings}
     except (KeyError, TypeError, ValueError) as error:
-        raise OptionError("the campaign's menu does not tell its settings' privacy: name the `menu`") from error
+        raise OptionError("the campaign's menu does not contain its settings' privacy: name the `menu`") from error
 
 
 def _paid(offer: dict[str, Any], period: str) -> dict[str, int]:
-    """The rewards of a period: the latest that were set from it or from an earlier one."""
+    """Return the rewards of a period: the latest that were set for it or an earlier one."""
     later = [each for each in offer["later_rewards"] if each["from"] <= period]
     return dict(max(later, key=lambda each: each["from"])["rewards"] if later else offer["rewards"])
 
@@ -177,7 +177,7 @@ def _offered(place: str, cells: Mapping[str, str]) -> tuple[float, float, bool]:
 
 
 def main(options: RewardFit) -> None:
-    """What producers choose at which rewards, learned from what they chose."""
+    """Learn what producers choose at which rewards, from what they chose."""
     found = reward_fit(replace(options, tell=note))
     model = found.model
     values = {"taking part": model.take, "a unit of privacy": model.worth, "a unit of money": model.money}
@@ -193,7 +193,7 @@ def main(options: RewardFit) -> None:
 
 
 def _differ(spread: float, low: float, high: float) -> str:
-    """How much what privacy is worth differs between producers, and what is known of that."""
+    """Say how much the worth of privacy differs between producers, with its interval."""
     alike = "" if low > 0 else ", so they may as well all be alike"
     return (
         f"The value of a unit of privacy differs between producers by {spread:.4g} (standard deviation; 95 % interval "

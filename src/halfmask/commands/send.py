@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from halfmask_device.sharing import Sharer
 
 WAIT = 1.0
-"""Seconds between two looks at a growing file."""
+"""Seconds between two reads of a growing file."""
 
 
 class Send(OfDevice, Tells):
@@ -31,13 +31,13 @@ class Send(OfDevice, Tells):
     Parameters
     ----------
     source
-        A CSV of readings with a header, or - for standard input; without it, what is queued is sent.
+        A CSV of readings with a header, or - for standard input; without it, only queued reports are sent.
     time
         The column with the times, each with its date and, best, its offset.
     value
         The column with the readings.
     follow
-        Go on as the file grows, until Ctrl-C.
+        Continue as the file grows, until Ctrl-C.
     mqtt
         Send the reports by this broker, mqtt://PRODUCER:PASSWORD@HOST:PORT or mqtts://; each waits for its receipt.
     """
@@ -55,8 +55,14 @@ class Send(OfDevice, Tells):
 
 @dataclass
 class Shared:
-    """``queued`` reports were masked or known; ``refused`` readings were not; ``outcomes`` are the service's words;
-    ``earned`` is by currency, in its smallest unit."""
+    """What became of readings and reports.
+
+    ``queued``    how many reports were put into the queue
+    ``refused``   readings that may not be reported, by reason
+    ``outcomes``  the service's receipts, by kind
+    ``earned``    rewards by currency, in its smallest unit
+    ``waiting``   reports that are still in the queue
+    """
 
     queued: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -84,7 +90,7 @@ def send(options: Send) -> Shared:
 
 @contextmanager
 def _sharer(options: Send) -> "Iterator[Sharer]":
-    """The device's own client; with a broker, reports go by MQTT and all else by HTTP."""
+    """Yield the device's client; with a broker, reports go by MQTT and all else by HTTP."""
     from halfmask_device.sharing import Sharer
 
     if options.mqtt is None:
@@ -127,7 +133,7 @@ class _Run:
         return True
 
     def send(self, *, patient: bool) -> None:
-        """Send what is queued; where the service stays away, a patient run goes on queueing."""
+        """Send what is queued. If the service does not answer, a patient run goes on queueing."""
         try:
             sent = self.sharer.send()
         except RunError as error:
@@ -184,7 +190,7 @@ WORDS = {
     "limit": "beyond the limit of the ledger",
     "waiting": "waiting for a receipt",
 }
-"""What became of readings and reports, said to a person."""
+"""What the codes of refusals and receipts mean, as they are printed."""
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -17,31 +17,31 @@ class Serve(OfService, Tells):
     Parameters
     ----------
     init
-        Make the tables, or bring them up to date, print the operator's token once, and end.
+        Make or update the tables, print the operator's token once, and end.
     rotate
         With --init: revoke the operator's token and print a new one.
     host
-        The address to listen on; the default is heard by this machine alone.
+        The address to listen on; by default only this machine can reach it.
     port
         The port to listen on; 0 takes a free one.
     workers
         Processes that serve; more than one needs PostgreSQL or MySQL.
     requests_per_second
-        Requests that one token may make in a second, per process; 0 is no limit.
+        Requests that one token may make in a second, per process; with 0 any number.
     joins_per_minute
-        Producers that may join one campaign in a minute, per process; 0 is no limit.
+        Producers that may join one campaign in a minute, per process; with 0 any number.
     lake
         A folder for reports of closed periods as Parquet, of campaigns that keep reports.
     upstream
-        The address of the service above: this one becomes a gateway, which sends its cells there.
+        The address of the service above: this service becomes a gateway and sends its cells there.
     upstream_token
-        The gateway's token, which the campaign's consumer got for it; else HALFMASK_UPSTREAM_TOKEN of the environment.
+        The gateway's token, made by the campaign's consumer; by default the environment's HALFMASK_UPSTREAM_TOKEN.
     peer
-        The address of a node that keeps the same campaigns; repeat it for several.
+        The address of a node with the same campaigns; may be repeated.
     peer_token
-        The secret that all peers share, 32 random characters or more; else HALFMASK_PEER_TOKEN of the environment.
+        The secret of all peers, 32 random characters or more; by default the environment's HALFMASK_PEER_TOKEN.
     mqtt
-        A broker to take reports from, too: mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS.
+        A broker from which reports are taken as well: mqtt://USER:PASSWORD@HOST:PORT, or mqtts:// for TLS.
     mqtt_acl
         Print the access list for Mosquitto, for the user that --mqtt names, and end.
     json
@@ -68,7 +68,7 @@ class Serve(OfService, Tells):
         if (self.rotate or self.json) and not self.init:
             raise OptionError(f"--{'rotate' if self.rotate else 'json'} goes with --init")
         if not 0 <= self.port < 65536:
-            raise OptionError(f"port {self.port} is none: name one from 1 to 65535, or 0 for a free one")
+            raise OptionError(f"{self.port} is not a valid port: use 1 to 65535, or 0 for a free one")
         if self.requests_per_second < 0 or self.joins_per_minute < 0:
             raise OptionError("a rate limit is negative: name a rate, or 0 for no limit")
         if self.upstream_token and not self.upstream:
@@ -83,8 +83,8 @@ class Serve(OfService, Tells):
 def serve(options: Serve) -> str | None:
     """Run the service until SIGTERM or Ctrl-C; with ``init`` make its database and give the operator's token.
 
-    The token is None where the database had one and its tables alone were brought up to date. ``tell`` hears the
-    address once the service listens.
+    The token is None if the database had one, and only its tables were updated. ``tell`` receives the address once the
+    service listens.
     """
     from halfmask.service.serve import ServeOptions, initialise, run
 
@@ -119,7 +119,7 @@ def serve(options: Serve) -> str | None:
 
 
 def main(options: Serve) -> None:
-    """The live service: masked reports in, aggregates with error bars out. SIGTERM or Ctrl-C ends it cleanly."""
+    """Run the live service: masked reports in, aggregates with error bars out. SIGTERM or Ctrl-C ends it cleanly."""
     if options.mqtt_acl:
         print(serve(options), end="")
         return
@@ -152,7 +152,7 @@ def _without_password(db: str) -> str:
 
 
 def _say_address(address: str) -> None:
-    """The address on standard output, and what to do next beside it."""
+    """Print the address to standard output, and what to do next to standard error."""
     print(address, flush=True)
     note("what to do next, with the operator's token of 'halfmask serve --init':")
     note(f"""  curl -X POST {address}/v1/consumers -H "Authorization: Bearer OPERATOR" -d '{{"name": "utility"}}'""")

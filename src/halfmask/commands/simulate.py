@@ -28,7 +28,7 @@ else:
 
 STEP, HIGH = "0.001", "100"
 MIXES = 39
-"""Draws of `mix`: one more of the same kind lies between the least and the largest of them 38 times of 40."""
+"""How many draws of `mix`: one more lies between the least and the largest of them with probability 38/40."""
 
 
 class Simulate(Seeded, MayWrite, Tells):
@@ -41,22 +41,22 @@ class Simulate(Seeded, MayWrite, Tells):
     days
         How many days they share.
     panel
-        Readings in kWh, from any source that 'halfmask profile' reads without further options: its first days, and
-        producers who have readings on most of them; synthetic ones if not given.
+        Readings in kWh, from any source that 'halfmask profile' reads without further options: its first days, and the
+        producers with readings on most of them. By default readings are synthetic.
     menu
-        The menu they choose from; an offer made from their own readings where none is given.
+        The menu they choose from; by default an offer made from their readings.
     budget
-        All that the consumer can pay, in the smallest unit of money.
+        The most that the consumer can pay in all, in the smallest unit of money.
     most_reward
-        The largest reward per report while the consumer learns what rewards do; it never pays more than twice this.
+        The largest reward per report while the consumer learns the effect of rewards; later at most twice this.
     take
-        What taking part is worth to a producer.
+        The worth of taking part, to a producer.
     worth
-        What a unit of privacy is worth to a producer, on average.
+        The worth of a unit of privacy, to a producer on average.
     spread
-        How much that differs between producers.
+        The standard deviation of that between producers.
     money
-        What a unit of money per report is worth to a producer.
+        The worth of a unit of money per report, to a producer.
     leaves
         The chance per day that a producer leaves for good.
     offline
@@ -66,14 +66,14 @@ class Simulate(Seeded, MayWrite, Tells):
     liars
         The share of producers who send one number all day.
     service
-        The address of a service that runs already; its clock is the real one, so rewards stay as they are.
+        The address of a running service; it keeps the real time, so rewards stay as they are.
     operator
-        That service's operator's token.
+        The token of that service's operator.
     folder
-        Where devices keep their state; a temporary one where not given.
+        Where devices keep their state; by default a temporary folder.
     output
-        One row per day (CSV): rewards, who takes what, cost, utility and privacy; simulation.csv in a report's folder
-        is drawn there.
+        One row per day (CSV): rewards, shares of the settings, cost, utility and privacy. A report draws the file if it
+        is in the report's folder.
     figure
         The same as a figure (PNG, SVG or PDF).
     seed
@@ -114,11 +114,13 @@ class Simulate(Seeded, MayWrite, Tells):
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """What came of a simulation, beside what `mix` says of its average shares.
+    """The outcome of a simulation, and what `mix` gives for its average shares.
 
-    ``mixes`` are the utilities of `MIXES` draws of `mix`, for as many producers over the same days, who keep to one
-    setting: another draw lies between their ends 95 times of 100. ``suspects`` are those of whom it is proven that they
-    lied, looked for where some do; ``proof`` is how many equal reports under each setting always prove it.
+    ``result``    the days
+    ``mixes``     utilities of `MIXES` draws of `mix`, for as many producers over the same days who keep to one setting;
+                  another draw lies between the least and the largest with probability 0.95
+    ``suspects``  producers that are proven to have lied; None if nobody lies
+    ``proof``     how many equal reports prove it, by setting
     """
 
     result: "SimulationResult"
@@ -130,13 +132,13 @@ class Simulated:
 
     @property
     def unmasked_liars(self) -> frozenset[str]:
-        """Those who lied under settings without noise alone: there is no noise that could be missing."""
+        """Return the liars that only used settings without noise: such a lie cannot be proven."""
         return frozenset(name for name, under in self.result.liars.items() if not under & self.proof.keys())
 
 
 @command(Simulate, group="Share: service")
 def simulate(options: Simulate) -> Simulated:
-    """Agents with their own data and wishes join, choose, mask, send and react; the consumer learns what to pay."""
+    """Let agents with data and wishes join, choose, mask, send and react, while the consumer learns what to pay."""
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
@@ -173,7 +175,7 @@ def simulate(options: Simulate) -> Simulated:
 
 
 def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date) -> "World":
-    """The world of a simulation, as the options have it."""
+    """Return the world that the options describe."""
     from halfmask.rewards.choice_model import ChoiceModel
     from halfmask.simulation.producer_agent import Behaviour
     from halfmask.simulation.simulation import World
@@ -195,7 +197,7 @@ def world_of(options: Simulate, menu: "Menu", readings: "Readings", first: date)
 
 
 def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readings]":
-    """Each producer's readings by day, as texts, moved to begin on ``first``; and the profile of these alone."""
+    """Return the profile of the producers' readings, moved to begin on ``first``, and the readings by day, as texts."""
     import duckdb
 
     import halfmask
@@ -221,7 +223,7 @@ def panel(folder: Path, options: Simulate, first: date) -> "tuple[Profile, Readi
 
 
 def read_panel(folder: Path, options: Simulate) -> "pa.Table":
-    """User, time and value of the panel's first days, from any source that `profile` takes, or a synthetic one."""
+    """Return user, time and value of the panel's first days, or of a synthetic panel."""
     import narwhals as nw
 
     import halfmask
@@ -246,7 +248,7 @@ def read_panel(folder: Path, options: Simulate) -> "pa.Table":
 
 
 def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
-    """The menu that was given, or an offer made from the readings."""
+    """Return the menu that was given, or an offer made from the readings."""
     import halfmask
     from halfmask.menus.menu import Menu
 
@@ -258,7 +260,7 @@ def chosen_menu(options: Simulate, profile: "Profile") -> "Menu":
 
 
 def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult", seed: int) -> "FloatArray":
-    """What `mix` gives for an average day's shares, each time for others, as many as took part on it."""
+    """Return utilities of `mix` for an average day's shares, each for other users, as many as took part."""
     import numpy as np
 
     import halfmask
@@ -278,7 +280,7 @@ def mixed_utilities(profile: "Profile", menu: "Menu", result: "SimulationResult"
 
 
 def suspected(db: str, campaign: str) -> tuple[frozenset[str], Mapping[str, int]]:
-    """Producers of whom it is proven that they did not draw the noise they claim, and how many reports prove it."""
+    """Return the producers that are proven to have lied about their noise, and how many reports prove it."""
     import halfmask
 
     found, names = halfmask.suspects(campaign, db=db)
@@ -301,7 +303,7 @@ def write_rows(rows: "list[dict[str, Any]]", output: "AnyPath") -> None:
 
 
 def main(options: Simulate) -> None:
-    """A population of producers and a consumer against a live service: what was worked out, put to the proof."""
+    """Simulate a population of producers and a consumer against a live service."""
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
     with live_rows(heads, options.days) as add:
         found = simulate(replace(options, watch=lambda row: add(_shown(row)), tell=note))
@@ -318,7 +320,7 @@ def main(options: Simulate) -> None:
 
 
 def _outcome(options: Simulate, found: "Simulated") -> None:
-    """What the days come to: intervals, utility, what was learned, and who was caught."""
+    """Print the outcome: intervals, utility, what the consumer learned, and which liars were found."""
     import numpy as np
 
     result, mixes, lies = found.result, found.mixes, bool(options.liars)
@@ -352,7 +354,7 @@ def _outcome(options: Simulate, found: "Simulated") -> None:
 
 
 def _shown(row: "Row") -> list[str]:
-    """A day as the table shows it."""
+    """Return the cells of a day."""
     error = "" if row.error is None else f"{row.error:.1%}"
     privacy = "" if row.privacy is None else f"{row.privacy:.2f}"
     inside = {None: "", True: "yes", False: "no"}[row.inside]

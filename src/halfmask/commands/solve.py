@@ -18,15 +18,15 @@ class Solve(OfPromise):
     Parameters
     ----------
     profile
-        The readings' profile: gives errors of totals, and the change and the window where they are not named.
+        The readings' profile: it gives errors of totals, and change and window if these are not named.
     epsilon
-        The promise: the least noise of each mechanism that keeps this epsilon.
+        Find the least noise of each mechanism that keeps this epsilon.
     within
-        The error: the strongest promise with a total of so many --producers within this, such as 1%.
+        Find the strongest promise for which the total of --producers stays within this error, such as 1%.
     producers
-        Of how many producers.
+        With --within: how many producers add up to the total.
     menu
-        A menu of the same data: its scale gives the paper's scores.
+        A menu of the same data, whose scale gives the paper's scores.
     """
 
     profile: AnyProfile | None = field(default=None, kw_only=False)
@@ -36,7 +36,7 @@ class Solve(OfPromise):
     menu: AnyMenu | None = None
 
     def check_together(self) -> None:
-        """One question at a time."""
+        """Check that there is one question."""
         if (self.epsilon is None) == (self.within is None):
             raise OptionError("ask for a promise, `epsilon`, or for an error, `within` with `producers`")
         if (self.within is None) != (self.producers is None):
@@ -63,7 +63,7 @@ def solve(options: Solve) -> "Solved":
 
 
 def main(options: Solve) -> None:
-    """Noise for a promise: the least of each mechanism that keeps it; or the strongest promise that keeps an error."""
+    """Find the least noise of each mechanism that keeps a promise, or the strongest promise that keeps an error."""
     found = solve(options)
     asked = found.question.words()
     title = f"Epsilon {options.epsilon:g} {asked}" if options.epsilon is not None else f"The strongest promise {asked}"

@@ -1,4 +1,4 @@
-"""``halfmask status``: how a device stands with its campaigns."""
+"""``halfmask status``: the campaigns of a device and what became of its reports."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ class Status(OfDevice):
 
 @dataclass(frozen=True)
 class CampaignStanding:
-    """One campaign: reports and rewards by outcome, ``waiting`` for those without a receipt.
+    """One campaign: reports and rewards by outcome; reports without a receipt are ``waiting``.
 
-    Of a campaign that was left and joined again there are several, the latest first.
+    A campaign that was left and joined again has several, the latest first.
     """
 
     member: "Membership"
@@ -34,14 +34,14 @@ class CampaignStanding:
 
 @command(Status, group="Share: device")
 def status(options: Status) -> list[CampaignStanding]:
-    """The campaigns of a device, with what became of its reports; from the device alone, nobody is asked."""
+    """Return the campaigns of a device, with what became of its reports, as far as the device knows."""
     from halfmask_device.sharing import Sharer
 
     return [CampaignStanding(member, counts) for member, counts in Sharer(options.state, create=False).standings()]
 
 
 def main(options: Status) -> None:
-    """The campaigns that a device is in, and what became of its reports."""
+    """Show the campaigns that a device is in, and what became of its reports."""
     found = status(options)
     for each in found:
         member, left = each.member, " (left)" if each.member.left else ""

@@ -1,4 +1,4 @@
-"""``halfmask suspects``: reports that do not look like what their setting claims."""
+"""``halfmask suspects``: finds reports that do not have the noise of their setting."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ class Suspects(OfService):
     Parameters
     ----------
     campaign
-        The campaign whose reports are looked at; only those that are still kept can be.
+        The campaign to check, among the reports that the service still keeps.
     false_alarm
         The chance that a run over honest producers flags any of them with proof.
     """
@@ -28,19 +28,19 @@ class Suspects(OfService):
 
     def check_together(self) -> None:
         if not 0 < self.false_alarm < 1:
-            raise OptionError(f"a false-alarm rate of {self.false_alarm} is none: name one between 0 and 1")
+            raise OptionError(f"{self.false_alarm} is not a false-alarm rate: use a number between 0 and 1")
 
 
 @command(Suspects, group="Share: service")
 def suspects(options: Suspects) -> "tuple[Suspicions, dict[int, str]]":
-    """Who is flagged and why, with the chance of it for an honest producer; and the producers' names by key."""
+    """Return flagged producers, why, and how likely that is for an honest one; and the producers' names by key."""
     from halfmask.service.operator_queries import suspicions
 
     return suspicions(options.db, options.campaign, options.false_alarm)
 
 
 def main(options: Suspects) -> None:
-    """Producers whose reports do not look like what their setting claims. A flag is a reason to ask."""
+    """List producers whose reports do not have the noise of their setting. A flag is a reason to ask."""
     found, names = suspects(options)
     rows = [("producer", "setting", "reports", "reason", "chance if honest, at most")]
     rows += [

@@ -22,7 +22,7 @@ class Vote(Options):
     preferences
         CSV, one row per voter: ids of the menu, best first (approval: the approved ones).
     rule
-        How votes are counted.
+        The voting rule.
     """
 
     positional: ClassVar[tuple[str, ...]] = ("menu", "preferences", "rule")
