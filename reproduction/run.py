@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from halfmask.choice.mix import mix
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import GLOBAL_MEAN, LOCAL, METRICS, local_error, summary
 from halfmask.evaluation.sampling import Subset, draw_subsets, population

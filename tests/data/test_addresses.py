@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pymysql
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from tests.data.panels import CSV, READINGS, rows, write
 from tests.refusals import refused
 

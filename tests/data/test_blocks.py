@@ -12,8 +12,8 @@ import pytest
 
 from halfmask.data import arrow_blocks as blocks
 from halfmask.data.formats import parquet
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.data.zones import second_passings, wall_clock, wall_clocks
 from halfmask.errors import SourceError
 from halfmask.profiles.build import build_profile

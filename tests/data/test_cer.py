@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import ReadingError
 from tests.data.panels import rows, us, write
 from tests.refusals import refused

@@ -8,8 +8,8 @@ import pytest
 
 from halfmask.data.columns import Columns, choose_columns, words
 from halfmask.data.kinds import Kind, text_kind
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.data.units import unit_in_name
 from halfmask.errors import ColumnError, ReadingError
 from halfmask.profiles.first_look import ways_out

@@ -10,7 +10,7 @@ import narwhals as nw
 import pytest
 
 import halfmask
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import ReadingError, SourceError
 from tests.data.panels import READINGS, rows, us, write
 from tests.refusals import refused

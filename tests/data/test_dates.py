@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import InputError, ReadingError
 from halfmask.profiles.first_look import ways_out
 from tests.data.panels import rows, us

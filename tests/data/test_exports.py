@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from halfmask.commands._spelling import phrase
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.first_look import ways_out

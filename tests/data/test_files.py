@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import ColumnError, HalfmaskError, OptionError, ReadingError, RunError, SourceError
 from tests.data.panels import CSV, READINGS, rows, table, us, write
 from tests.real_data import DATA, needs_data

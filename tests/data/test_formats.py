@@ -8,9 +8,9 @@ import pytest
 from halfmask.data import formats
 from halfmask.data.formats import AUTO, Format, by_address, by_extension, names
 from halfmask.data.locate import locate
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from halfmask.data.sniff import sniff
-from halfmask.data.sources import open_panel
 from tests.commands.program import halfmask
 from tests.data import exports_of_files
 from tests.data.panels import READINGS, rows, write

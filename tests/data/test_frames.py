@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import ColumnError, OptionError, ReadingError, SourceError
 from tests.data.panels import READINGS, rows, table, us, write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import SourceError
 from tests.data.panels import CSV, READINGS, rows
 from tests.service.servers import free_port, wait_for_port

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import ColumnError, HalfmaskError, ReadingError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.csv
 import pytest
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import InputError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out

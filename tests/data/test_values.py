@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import ReadingError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out

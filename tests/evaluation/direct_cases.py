@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import FloatArray
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.build import Policies, build_profile

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.evaluation.analytic.run import evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import draw_subsets

@@ -14,7 +14,7 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.data.engines import duckdb as duckdb_engine
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.decay import decay_exponent

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import SourceError
 from halfmask.evaluation.direct import readings
 from halfmask.evaluation.direct.run import evaluate_direct

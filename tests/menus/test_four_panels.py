@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.evaluation.error_kind import error_function
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment

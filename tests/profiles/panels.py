@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.data.sources import open_panel
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
 from tests.profiles.oracle import Reading, us

@@ -9,8 +9,8 @@ import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import ColumnError, OptionError, ReadingError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.first_look import ways_out

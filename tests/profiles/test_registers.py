@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.data.sources import open_panel
 from halfmask.errors import ReadingError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.first_look import ways_out

@@ -86,7 +86,7 @@ def large(duplicates: bool) -> list[Reading]:
 
 @pytest.mark.parametrize("duplicates", [False, True])
 def test_the_same_file_gives_the_same_bytes_whatever_the_threads(duplicates: bool, tmp_path: Path) -> None:
-    from halfmask.data.sources import open_panel
+    from halfmask.data.open_panel import open_panel
     from halfmask.profiles.build import build_profile
 
     source = str(tmp_path / "panel.parquet")

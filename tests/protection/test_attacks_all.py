@@ -6,7 +6,7 @@ from functools import partial, update_wrapper
 
 import pytest
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.plain import to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.protection.attacks import ATTACKS, Finding, attack

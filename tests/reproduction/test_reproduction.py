@@ -15,7 +15,7 @@ from reproduction.page import page
 from reproduction.run import CLAIMS, ReproductionPlan, measure, read_findings, reproduce
 from reproduction.trial import Trial, few_users, run_trial
 
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import write_study

@@ -18,7 +18,7 @@ from halfmask.choice.personal import (
     personal_laws,
     personal_privacy,
 )
-from halfmask.data.sources import open_panel
+from halfmask.data.open_panel import open_panel
 from halfmask.errors import OptionError
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.streams import stream

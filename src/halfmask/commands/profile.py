@@ -41,7 +41,7 @@ class ProfileOptions(ReadingsOptions, MayWrite, OnEngine, Tells):
 @command(ProfileOptions, group="Measure")
 def profile(options: ProfileOptions) -> "Profile":
     """Readings to a profile, in one pass: the compact file that every later command works from."""
-    from halfmask.data.sources import open_panel
+    from halfmask.data.open_panel import open_panel
     from halfmask.profiles.build import build_profile
 
     panel = open_panel(options.readings, options.read_options())

@@ -227,7 +227,7 @@ def read_panel(folder: Path, options: Simulate) -> "pa.Table":
     import narwhals as nw
 
     import halfmask
-    from halfmask.data.sources import open_panel
+    from halfmask.data.open_panel import open_panel
     from halfmask.profiles.periods import DAY
 
     source = options.panel

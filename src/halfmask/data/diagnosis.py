@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from halfmask.data.engines.sql import literal, matches, quote
-from halfmask.data.kinds import NAIVE_TIME, TEXTS, ZONED_TIME
+from halfmask.data.kinds import NAIVE_TIME, ZONED_TIME
 from halfmask.data.numbers import NumberFormat, proof, undecided, unit_behind
 from halfmask.data.queries import Queries, advised, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.rules import Rule
-from halfmask.data.times import TimeRule
 from halfmask.errors import HalfmaskError, ReadingError
 
 FEW_WORDS = 8
@@ -19,7 +18,7 @@ _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
 """A number with whatever decimal sign."""
 
 
-def guard(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Callable[[], AbstractContextManager[None]]:
+def guard(raw: Raw, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
     """A context for queries: what the engine raises in it becomes one of our errors.
 
     Only then is the source searched for the first reading that cannot be read; a query that succeeds pays nothing.
@@ -30,24 +29,24 @@ def guard(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Callable[[]
         try:
             yield
         except raw.failures as error:
-            raise diagnose(raw, rules, time, error) from error
+            raise diagnose(raw, rules, error) from error
 
     return watch
 
 
-def diagnose(raw: Raw, rules: Sequence[Rule], time: TimeRule | None, error: Exception) -> HalfmaskError:
+def diagnose(raw: Raw, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
     """The first reading at fault, or else what the engine's own failure means."""
     if fatal := raw.fatal(error):
         return fatal
     try:
-        found = unreadable(raw, rules, time)
+        found = unreadable(raw, rules)
     except raw.failures as second:
         # The search runs into the same wall where the file itself is broken.
         return raw.explain(second)
     return found or raw.explain(error)
 
 
-def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> ReadingError | None:
+def unreadable(raw: Raw, rules: Sequence[Rule]) -> ReadingError | None:
     """The error for the first reading that cannot be read, or None if all can."""
     for rule in rules:
         if rule.bad is None:
@@ -55,7 +54,7 @@ def unreadable(raw: Raw, rules: Sequence[Rule], time: TimeRule | None) -> Readin
         place = raw.first(rule.bad, quote(rule.column))
         if place is None:
             continue
-        if rule.role == "time" and time is not None and (mixed := mixed_zones(raw, rule.column, time)):
+        if rule.written and (mixed := mixed_zones(raw, rule.column)):
             return mixed
         where = f"{place.file}, row {place.row}" if place.file else f"{raw.source}, row {place.row}"
         advice = _of_values(raw, rule, rules) if rule.role == "value" else _of_times(raw, rule)
@@ -120,10 +119,8 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
     return all(re.fullmatch(pattern, cell) for cell in cells)
 
 
-def mixed_zones(raw: Raw, column: str, time: TimeRule) -> ReadingError | None:
+def mixed_zones(raw: Raw, column: str) -> ReadingError | None:
     """The error for a column in which some times have a zone and some have none."""
-    if time.kind not in TEXTS or time.unit is not None:
-        return None
     text = f"trim({quote(column)})"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):

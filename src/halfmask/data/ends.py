@@ -2,36 +2,42 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 
 from halfmask.data.columns import STARTS, words
 from halfmask.data.engines.sql import extract, quote
-from halfmask.data.raw import Raw
+from halfmask.data.interpretation import Interpretation
 
 MINUTE = 60_000_000
 _CLOCK = r"([0-9]{1,2}:[0-9]{2})"
 """The first clock in a text. Both engines and Python read it alike."""
 
 
-def ends(raw: Raw, name: str, days: Sequence[str], clocks: Sequence[str]) -> int:
-    """The microseconds of the intervals that a column's clocks end; 0 where they are no ends.
+def interval_ended(table: Interpretation, day: str, clock: str) -> int:
+    """Return the length of the intervals whose ends a column has, in microseconds, with a note; 0 if they are not ends.
 
-    ``days`` and ``clocks`` are the texts of the first rows, the same twice where one column has both. The clocks of all
-    rows must be those of a day's ends, each of them. A source that writes midnight as 24:00 of the day before begins
-    with it: then the first day has no other clock.
+    ``day`` and ``clock`` are columns of texts; they are the same column if it has both. The clocks of all rows must be
+    ends of a day's intervals, and each of those must occur. A source that writes midnight as 24:00 of the day before
+    begins with it: then the first day has no other clock.
     """
-    stamps = [(day, found[1]) for day, text in zip(days, clocks, strict=True) if (found := re.search(_CLOCK, text))]
-    if STARTS & set(words(name)) or not stamps or any(_minutes(clock) == 0 for _, clock in stamps):
+    days, clocks = ([str(cell or "") for cell in table.sample(name).to_pylist()] for name in (day, clock))
+    stamps = [(each, found[1]) for each, text in zip(days, clocks, strict=True) if (found := re.search(_CLOCK, text))]
+    if STARTS & set(words(clock)) or not stamps or any(_minutes(stamp) == 0 for _, stamp in stamps):
         return 0
-    texts = raw.distinct(extract(f"CAST({quote(name)} AS VARCHAR)", _CLOCK, 1))
-    times = sorted({_minutes(clock) for clock in texts if clock})
+    texts = table.raw.distinct(extract(f"CAST({quote(clock)} AS VARCHAR)", _CLOCK, 1))
+    times = sorted({_minutes(text) for text in texts if text})
     if not times or times[-1] != 24 * 60 or times != list(range(times[0], 24 * 60 + 1, times[0])):
         return 0
     of_day: dict[str, set[int]] = defaultdict(set)
-    for day, clock in stamps:
-        of_day[day.partition(clock)[0]].add(_minutes(clock))
+    for each, stamp in stamps:
+        of_day[each.partition(stamp)[0]].add(_minutes(stamp))
     begins = next(iter(of_day.values())) == {24 * 60}
-    return 0 if begins else times[0] * MINUTE
+    if begins:
+        return 0
+    table.notes.append(
+        f"{clock} runs to 24:00 and never has 00:00: the ends of intervals of {times[0]} min, "
+        "each of which is taken by its start"
+    )
+    return times[0] * MINUTE
 
 
 def _minutes(clock: str) -> int:

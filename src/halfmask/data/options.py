@@ -91,7 +91,7 @@ class Opening(ReadOptions):
 
     def panel(self, source: Any, **named: Any) -> "Panel":
         """A source opened in this way, but for what is named."""
-        from halfmask.data.sources import open_panel
+        from halfmask.data.open_panel import open_panel
 
         own = {each.name: getattr(self, each.name) for each in fields(ReadOptions)}
         return open_panel(source, **{**own, **named})

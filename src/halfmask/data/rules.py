@@ -22,7 +22,8 @@ class Rule:
     ``sql`` is the expression that fails on what cannot be read; ``bad`` is true exactly there, or None where
     nothing can go wrong; ``wanted`` says what would have been readable. ``quick`` takes what looks like the first rows:
     it gives what ``sql`` gives, or fails; then ``sql`` has to be asked. Empty: there is none. ``cells`` is the same for
-    Arrow's readers of plain text and of Parquet, which are quicker still.
+    Arrow's readers of plain text and of Parquet, which are quicker still. ``written``: it is a time written as text, so
+    that some may have a zone and some not.
     """
 
     role: str
@@ -32,6 +33,7 @@ class Rule:
     wanted: str = ""
     quick: str = ""
     cells: ArrowCells | None = None
+    written: bool = False
 
 
 def operand(name: str, column: pa.ChunkedArray) -> str:
@@ -79,6 +81,7 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
     careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
+    careful = replace(careful, written=rule.kind in TEXTS and rule.unit is None)
     if rule.kind not in TEXTS:
         return replace(careful, cells=rule.stored())
     found = texts(column)

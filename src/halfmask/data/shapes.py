@@ -39,42 +39,41 @@ _VALUES = NUMBERS | {Kind.EMPTY}
 
 @dataclass(frozen=True)
 class Long:
-    """A reading a row."""
+    """One reading per row."""
 
     columns: Columns
     guesses: tuple[Guess, ...] = ()
 
-
-@dataclass(frozen=True)
-class Sensors:
-    """A column a sensor, beside the time."""
-
-    time: str
-    sensors: tuple[str, ...]
-    guesses: tuple[Guess, ...] = ()
+    @property
+    def measured(self) -> Sequence[str]:
+        """The columns whose names may say what the readings are of."""
+        return [self.columns.value]
 
 
 @dataclass(frozen=True)
-class Days:
-    """A row a day, and a column for each part of it; ``running``: they run on through the hour that comes twice."""
+class Wide:
+    """Several readings per row, each in its own column.
 
-    user: str
-    date: str
-    slots: Mapping[str, int]
+    ``offsets``  the columns of readings, and the microseconds from the row's time to the time of each
+    ``user``     the column of the user; None if each column of readings is a user
+    ``time``     the column of the time or of the day; None if the names of the columns are times
+    ``running``  whether parts of a day run on through the hour that comes twice
+    """
+
+    offsets: Mapping[str, int]
+    user: str | None
+    time: str | None
+    note: str
     guesses: tuple[Guess, ...] = ()
     running: bool = False
 
-
-@dataclass(frozen=True)
-class Moments:
-    """A row a user, and a column for each time; ``times`` are microseconds of the wall clock by column."""
-
-    user: str
-    times: Mapping[str, int]
-    guesses: tuple[Guess, ...] = ()
+    @property
+    def measured(self) -> Sequence[str]:
+        """The columns whose names may say what the readings are of."""
+        return list(self.offsets) if self.user is None else []
 
 
-def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Sensors | Days | Moments:
+def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Wide:
     """The shape of a table, by the names and kinds of its columns and by what the caller said."""
     if options.wide:
         return wide(raw, found, options)
@@ -82,7 +81,7 @@ def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long
     return found_here or _long(raw, found, options)
 
 
-def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Moments | None:
+def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
     """A row a user: most columns are named by times, and hold values."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
@@ -93,7 +92,8 @@ def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Momen
     user, guess = user_of(raw, {name: kind for name, kind in found.items() if name not in times}, options)
     first, *_, last = times
     evidence = f"{len(times)} columns from {first} to {last} are named by times"
-    return Moments(user, times, (guess, Guess("shape", "a row a user", evidence, "`value`")))
+    shape = Guess("shape", "a row a user", evidence, "`value`")
+    return Wide(times, user, None, f"user = {user}; {evidence}", (guess, shape))
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
@@ -118,7 +118,7 @@ def _instant(text: str, tz: str) -> int:
     return (local - datetime(1970, 1, 1)) // timedelta(microseconds=1) + moment.fold * clocks.SECOND
 
 
-def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors:
+def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide:
     """One column a sensor, as the caller said: every numeric column but the time is a user of that name."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
@@ -126,7 +126,7 @@ def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors:
     sensors = tuple(c for c in found if c != name and c not in raw.partitions and found[c] in _VALUES)
     if not sensors:
         raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})")
-    return Sensors(name, sensors)
+    return _of_sensors(name, sensors)
 
 
 def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
@@ -143,7 +143,7 @@ def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
     return likely[0]
 
 
-def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | None:
+def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
     """A row a day: one column of days, and columns that make up a day by their names."""
     if options.value is not None:
         return None
@@ -170,7 +170,9 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Days | N
         )
     parts = parts if running else parts.without_beyond()
     shape = Guess("shape", "a row a day", parts.evidence, "`value`")
-    return Days(user, days[0], parts.offsets, (guess, shape), running)
+    shown = "the file's name" if user.startswith("@") else user
+    note = f"user = {shown}, time = {days[0]} and the column's name; {parts.evidence}"
+    return Wide(parts.offsets, user, days[0], note, (guess, shape), running)
 
 
 def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
@@ -181,7 +183,7 @@ def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
     return [name for name, count in zip(names, counts, strict=True) if count]
 
 
-def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Sensors | None:
+def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
     """A column a sensor: one time, no column named as a user or as a value, and two or more of numbers."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
@@ -206,7 +208,12 @@ def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Senso
     if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):
         return None
     evidence = f"{times[0]} is the only time, and no name of the {len(sensors)} columns of numbers is one of a value"
-    return Sensors(times[0], sensors, (Guess("shape", "a column a sensor", evidence, "`user`, `value`"),))
+    return _of_sensors(times[0], sensors, Guess("shape", "a column a sensor", evidence, "`user`, `value`"))
+
+
+def _of_sensors(time: str, sensors: Sequence[str], *guesses: Guess) -> Wide:
+    note = f"time = {time}, {len(sensors)} columns as users"
+    return Wide(dict.fromkeys(sensors, 0), None, time, note, guesses)
 
 
 def _fractions(found: Mapping[str, Kind], names: Sequence[str]) -> bool:

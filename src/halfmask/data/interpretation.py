@@ -1,0 +1,87 @@
+"""A table with what is concluded about it, from which a panel is made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from halfmask.data.diagnosis import guard
+from halfmask.data.kinds import Kind
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Guess, Panel, Quick
+from halfmask.data.queries import Queries
+from halfmask.data.raw import Raw, RowTimes
+from halfmask.data.rules import Rule
+
+ROLES = ("user", "time", "value")
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """A table, the kinds of its columns and the caller's options. Notes and guesses collect what is concluded."""
+
+    raw: Raw
+    kinds: Mapping[str, Kind]
+    options: ReadOptions
+    notes: list[str] = field(default_factory=list)
+    guesses: list[Guess] = field(default_factory=list)
+
+    def sample(self, name: str) -> pa.ChunkedArray:
+        """Return the first rows of a column."""
+        return self.raw.sample.column(name)
+
+    def panel(self, rules: Sequence[Rule], unit: str | None = None) -> Panel:
+        """Return the panel of a table that has one reading per row."""
+        sql = {rule.role: rule.sql for rule in rules if rule.role in ROLES}
+        quick = self._quick([rule for rule in rules if rule.role in ROLES])
+        return self._panel(partial(self.raw.select, sql), rules, (), unit, quick)
+
+    def wide_panel(
+        self, users: Sequence[str], times: RowTimes, keys: Sequence[Rule], values: Sequence[Rule], unit: str | None
+    ) -> Panel:
+        """Return the panel of a table that has several readings per row.
+
+        ``keys`` are the rules of the columns that all readings of a row share.
+        """
+        select = partial(self.raw.unpivot, users, times, [rule.sql for rule in values])
+        return self._panel(select, [*keys, *values], [rule.column for rule in keys], unit, None)
+
+    def _panel(
+        self,
+        select: Callable[..., nw.LazyFrame[Any]],
+        rules: Sequence[Rule],
+        keys: Sequence[str],
+        unit: str | None,
+        quick: Quick | None,
+    ) -> Panel:
+        raw, watch = self.raw, guard(self.raw, rules)
+        with watch():
+            frame, ordered = (select(ordered=ordered) for ordered in (False, True))
+            raw.engine.collect(frame.head(100))
+        user = next((rule.column for rule in rules if rule.role == "user"), "")
+        return Panel(
+            frame,
+            ordered,
+            raw.engine,
+            raw.source,
+            watch,
+            (*raw.notes, *self.notes),
+            (*raw.guesses, *self.guesses),
+            unit,
+            quick=quick,
+            queries=Queries(raw.origin, user, keys, bool(raw.files)),
+        )
+
+    def _quick(self, rules: Sequence[Rule]) -> Quick | None:
+        """Return what reads the columns by Arrow, or by their quick expressions; None if there is neither."""
+        cells = [rule.cells for rule in rules if rule.cells]
+        by_blocks = self.raw.by_blocks if len(cells) == len(rules) else None
+        if by_blocks and (quick := by_blocks([rule.column for rule in rules], cells)):
+            return quick
+        if not any(rule.quick for rule in rules):
+            return None
+        frame = self.raw.select({rule.role: rule.quick or rule.sql for rule in rules}, ordered=False)
+        return partial(self.raw.engine.batches, frame)

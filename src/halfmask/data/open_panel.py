@@ -1,0 +1,131 @@
+"""Open any source of readings as a panel.
+
+The stages are modules of this folder: `locate` finds files, `sniff` their format, `formats` open them as a table.
+Then `columns` finds user, time and value, `kinds` what columns hold, `time_columns` and `value_columns` how they are
+read, `rules` the queries that read them, and `registers` makes readings of the states of a counter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from halfmask.data import bystanders
+from halfmask.data.columns import FRACTIONS, role_of
+from halfmask.data.dates import check_format
+from halfmask.data.engines.sql import file_part, literal, quote, to_instant
+from halfmask.data.interpretation import Interpretation
+from halfmask.data.kinds import NUMBERS, kinds
+from halfmask.data.open_table import open_table
+from halfmask.data.options import ReadOptions
+from halfmask.data.panel import Panel
+from halfmask.data.quantities import state_of
+from halfmask.data.raw import Raw, RowTimes
+from halfmask.data.registers import differences
+from halfmask.data.rules import Rule, user_rule
+from halfmask.data.shapes import Long, Wide, recognise
+from halfmask.data.steps import head, step_of
+from halfmask.data.time_columns import time_rules
+from halfmask.data.units import Wanted
+from halfmask.data.value_columns import unit_column, value_rules
+from halfmask.errors import OptionError, SourceError
+
+
+def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> Panel:
+    """Return readings from a path, glob, folder, address, database or frame as a panel; only a few rows are read yet.
+
+    ``options``, or the arguments by name, are fields of `ReadOptions`. What they do not say is guessed from the first
+    rows, and from the whole column if these do not decide it; the panel's guesses say why.
+    """
+    chosen = options or ReadOptions(**said)
+    if chosen.date_format is not None:
+        check_format(chosen.date_format)
+    raw = open_table(source, chosen)
+    if raw.sample.num_rows == 0:
+        raise SourceError(f"{raw.source}: there are no readings in it", kind="empty", place=raw.source)
+    if raw.rules:
+        return _fixed(raw, chosen)
+    found = kinds(raw.sample)
+    named = (chosen.user, chosen.time, chosen.value, chosen.date)
+    numbers = [name for name in bystanders.row_numbers(raw.sample, found) if name not in named]
+    table = Interpretation(raw, {name: kind for name, kind in found.items() if name not in numbers}, chosen)
+    raw.notes += tuple(f"{name} numbers the rows: left out, `user` takes it" for name in numbers)
+    shape = recognise(raw, table.kinds, chosen)
+    table.guesses.extend(shape.guesses)
+    panel = _long(table, shape) if isinstance(shape, Long) else _wide(table, shape)
+    panel = replace(panel, quantity=state_of(panel.unit, shape.measured))
+    return differences(panel, step_of(head(panel))) if chosen.register else replace(panel, register=chosen.register)
+
+
+def _fixed(raw: Raw, options: ReadOptions) -> Panel:
+    """Read a table of a format that fixes the columns."""
+    for name in ("wide", "user", "time", "value", "date"):
+        if getattr(options, name):
+            raise OptionError(f"`{name}` cannot be chosen: the format fixes the columns", kind="format", field=name)
+    columns = ", ".join(rule.column for rule in raw.rules)
+    table = Interpretation(raw, {}, options, [f"the format fixes the columns: {columns}"])
+    return table.panel(raw.rules, Wanted.parse(options.unit).source)
+
+
+def _long(table: Interpretation, shape: Long) -> Panel:
+    """Read a table that has one reading per row."""
+    columns, kinds = shape.columns, table.kinds
+    unit = unit_column(table)
+    roles = (columns.user, columns.date, columns.time, columns.value, unit)
+    named = [name for name in dict.fromkeys(roles) if name is not None and name in kinds]
+    user = _user(table, columns.user)
+    (guess,) = (guess for guess in shape.guesses if guess.what == "user")
+    table.notes.append(columns.note())
+    if columns.user.startswith("@"):
+        table.notes.append(f"user = {guess.choice}: {guess.evidence}")
+    if not guess.sure:
+        bystanders.check_user(table.raw, columns.user)
+    if table.options.value is None:
+        bystanders.check_sorts(table.raw, kinds, user.sql, columns.value, frozenset(named))
+    table.raw.keep(named)
+    times = time_rules(table, columns.date or columns.time, columns.time if columns.date else None)
+    values, kept = value_rules(table, [columns.value], unit, [user, *times])
+    numbers = [name for name, kind in kinds.items() if kind in NUMBERS and name not in named]
+    _note_left_out(table, [c for c in numbers if kinds[c] in FRACTIONS or role_of(c, kinds[c]) == "value"])
+    table.notes.extend(bystanders.flagged(table.raw.sample, kinds, frozenset(named)))
+    return table.panel([user, *times, *values], kept)
+
+
+def _wide(table: Interpretation, shape: Wide) -> Panel:
+    """Read a table that has several readings per row."""
+    names, kinds, tz = list(shape.offsets), table.kinds, table.options.tz if shape.running else None
+    keys = [_user(table, shape.user)] if shape.user is not None else []
+    users = [rule.sql for rule in keys] or list(map(literal, names))
+    unit = unit_column(table) if shape.time is None else None
+    used = frozenset(name for name in (shape.user, shape.time, unit, *names) if name is not None)
+    if keys and shape.time is not None:
+        bystanders.check_sorts(table.raw, kinds, users[0], None, used)
+    table.notes.append(shape.note)
+    left = [name for name in kinds if name not in used]
+    if keys:
+        _note_left_out(table, [name for name in left if kinds[name] in FRACTIONS])
+    elif left:
+        table.notes.append(f"columns left out: {', '.join(left)}")
+    table.raw.keep([name for name in kinds if name in used])
+    base = "CAST(0 AS BIGINT)"
+    if shape.time is not None:
+        keys += time_rules(table, shape.time, None, running=shape.running)
+        base = to_instant(keys[-1].sql, tz) if tz else keys[-1].sql
+    values, kept = value_rules(table, names, unit, keys)
+    offsets = tuple(shape.offsets.values())
+    return table.wide_panel(users, RowTimes(base, offsets if any(offsets) else (), tz), keys, values, kept)
+
+
+def _note_left_out(table: Interpretation, names: Sequence[str]) -> None:
+    if names:
+        table.notes.append(f"columns of numbers left out: {', '.join(names)}")
+
+
+def _user(table: Interpretation, name: str) -> Rule:
+    if name.startswith("@"):
+        return Rule("user", name, file_part(name.removeprefix("@")))
+
+    def whole() -> bool:
+        quoted = quote(name)
+        return table.raw.count([f"NOT isnan({quoted}) AND {quoted} <> floor({quoted})"]) == [0]
+
+    return user_rule(name, table.kinds[name], table.sample(name), whole)

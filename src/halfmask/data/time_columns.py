@@ -1,0 +1,153 @@
+"""The columns of the time: one, or one of the day and one of the clock."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from halfmask.data.dates import ORDER, DateFormat, date_format, start_of
+from halfmask.data.diagnosis import guard
+from halfmask.data.ends import interval_ended
+from halfmask.data.engines.sql import extract, quote
+from halfmask.data.interpretation import Interpretation
+from halfmask.data.kinds import CLOCK_SPAN, TEXTS, Kind, is_iso, texts
+from halfmask.data.offsets import own_clock
+from halfmask.data.panel import Guess
+from halfmask.data.rules import Rule, operand, time_column
+from halfmask.data.times import TimeRule, clock_sql, time_rule
+from halfmask.data.zones import running_on
+from halfmask.errors import OptionError
+
+_WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a number counts: parts of a day, of which a usual day has ``per_day``; ``running``: through a longer one."""
+
+    first: int
+    per_day: int
+    running: bool
+
+
+def time_rules(table: Interpretation, name: str, clock: str | None, *, running: bool = False) -> list[Rule]:
+    """The rule of the time's column, with that of the clock where it has a column of its own.
+
+    ``running``: parts of the day are counted on through the hour that comes twice, in the zone of `tz`.
+    """
+    column, kind = table.sample(name), table.kinds[name]
+    spans = kind in TEXTS and any(start_of(text) != text for text in texts(column))
+    if spans:
+        column = pa.chunked_array([[start_of(text) for text in texts(column)]])
+    written = _date_format(table, name, kind, column)
+    part = _parts_of_day(table, clock) if clock is not None and table.kinds[clock] in _WHOLE else None
+    running = running or (part is not None and part.running)
+    rule, notes = time_rule(name, kind, column, None if running else table.options.tz, written)
+    rule = replace(rule, spans=spans)
+    if rule.has_offsets and table.options.tz is None:
+        rule = _with_own_clock(table, name, replace(rule, name=name), texts(column))
+    notes += [f"{name} holds both ends of an interval: its start is the time"] if spans else []
+    table.notes.extend(notes)
+    evidence = written.evidence if written else _iso_evidence(kind)
+    shown = written.formats[0] if written else rule.unit or "ISO"
+    table.guesses.append(Guess("times", shown, evidence, "`date_format`"))
+    if rule.zoned:
+        zone = f"wall clock of {rule.tz}"
+        evidence = "times name an instant" if rule.tz in ("UTC", table.options.tz) else "the offsets of all times"
+        table.guesses.append(Guess("zone", zone, evidence, "`tz`"))
+    moment = time_column(name, rule, column)
+    stamped = clock or name
+    length = (
+        0
+        if spans or table.kinds[stamped] not in (Kind.TEXT_TIME, Kind.TEXT_CLOCK)
+        else interval_ended(table, name, stamped)
+    )
+    if clock is None and length:
+        return [replace(moment, sql=f"(({moment.sql}) - {length})", quick="", cells=None)]
+    if clock is None:
+        return [moment]
+    sql, bad = _clock(table, clock, part)
+    wanted = "a time of day, such as 23:30"
+    both = f"(({moment.sql}) + ({sql}) - {length})"
+    if part is not None and part.running and table.options.tz:
+        both = running_on(moment.sql, sql, table.options.tz)
+    return [replace(moment, sql=both, quick="", cells=None), Rule("clock", clock, sql, bad, wanted)]
+
+
+def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
+    """The rule with the clock that the offsets of all times show, and a note of it."""
+    column = table.sample(name)
+    with guard(table.raw, [])():
+        text = rule.text(operand(name, column))
+        rule = replace(rule, tz=own_clock(table.raw, name, text, sample))
+    if rule.tz == "UTC":
+        table.notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
+    elif rule.tz[0] in "+-":
+        table.notes.append(f"{name} has the offset {rule.tz}: days are cut by that clock; `tz` names a zone")
+    else:
+        table.notes.append(
+            f"{name} has several offsets, those of {rule.tz}: days are cut by that clock; `tz` names another zone"
+        )
+    return rule
+
+
+def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
+    """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
+    quoted = operand(name, table.sample(name))
+    number = f"TRY_CAST({quoted} AS BIGINT)"
+    limits = (24, 25, 48, 50, 96, 100)
+    none, below, *above = table.raw.count(
+        [f"{number} = 0", f"{number} < 0", *(f"{number} > {limit}" for limit in limits)]
+    )
+    more = dict(zip(limits, above, strict=True))
+    if below or more[100]:
+        raise OptionError(f"column {name!r} is no number of a part of a day; name another with `time`")
+    per_day = 96 if more[50] else 48 if more[25] else 24
+    first = 0 if none else 1
+    running = bool(more[per_day])
+    if running and table.options.tz is None:
+        raise OptionError(
+            f"column {name!r} counts beyond {per_day}, as on the day when clocks go back: name the zone whose "
+            "clock it is with `tz`, such as Europe/Dublin"
+        )
+    what = {24: "hours", 48: "half-hours", 96: "quarters of an hour"}[per_day]
+    table.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")
+    return _Parts(first, per_day, running)
+
+
+def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str, str]:
+    """SQL of the microseconds from midnight in a column, and of where it cannot be read."""
+    kind = table.kinds[name]
+    quoted = operand(name, table.sample(name))
+    first, per_day = (part.first, part.per_day) if part else (0, 24)
+    spans = kind is Kind.TEXT_CLOCK and any(re.fullmatch(CLOCK_SPAN, text) for text in texts(table.sample(name)))
+    sql = clock_sql(kind, quoted, first, per_day, spans=spans)
+    tried = clock_sql(kind, quoted, first, per_day, "TRY_CAST", spans=spans)
+    present = f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS VARCHAR)) <> ''"
+    return sql, f"{present} AND ({tried}) IS NULL"
+
+
+def _date_format(table: Interpretation, name: str, kind: Kind, column: pa.ChunkedArray) -> DateFormat | None:
+    """How the times of a column are written, where they are neither ISO nor counts from 1970."""
+    asked = table.options.date_format
+    if kind in (Kind.INTEGER, Kind.FLOAT):
+        found = [f"{number:.0f}" for number in column.drop_null().to_pylist() if number == number]
+    elif kind in TEXTS:
+        found = texts(column)
+    else:
+        return None
+    if asked is None and 2 * sum(map(is_iso, found)) >= len(found):
+        return None
+    quoted = f"trim(CAST({quote(name)} AS VARCHAR))"
+    parts = [f"TRY_CAST({extract(quoted, ORDER, i)} AS BIGINT) > 12" for i in (1, 2)]
+
+    def whole() -> tuple[int, int]:
+        first, second = table.raw.count(parts)
+        return first, second
+
+    return date_format(name, found, asked, whole) if found or asked else None
+
+
+def _iso_evidence(kind: Kind) -> str:
+    return "its type" if kind not in TEXTS else "most texts are ISO times"

@@ -1,0 +1,153 @@
+"""The columns of the values: how their numbers are written, and which unit they are brought to."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from halfmask.data.columns import words
+from halfmask.data.engines.sql import literal, matches, quote
+from halfmask.data.interpretation import Interpretation
+from halfmask.data.kinds import ABSENT, TEXTS, Kind, texts
+from halfmask.data.numbers import NumberFormat, number_format, unit_behind
+from halfmask.data.panel import Guess
+from halfmask.data.queries import Queries, text_of
+from halfmask.data.rules import Rule, value_rule
+from halfmask.data.steps import head, step_of
+from halfmask.data.units import NAMES as UNIT_NAMES
+from halfmask.data.units import Wanted, canonical, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name
+from halfmask.errors import ColumnError, ReadingError
+
+NOTHING = "no cell"
+
+
+def value_rules(
+    table: Interpretation, names: Sequence[str], unit_column: str | None, keys: Sequence[Rule]
+) -> tuple[list[Rule], str | None]:
+    """Return the rules of the columns of values, and the unit that they give, if it is known.
+
+    ``keys`` are the rules of user and time, which show the interval between readings.
+    """
+    kept: str | None
+    form, wanted = _number_format(table, names), Wanted.parse(table.options.unit)
+    dressed = form is not None and form.dressed and any(map(unit_behind, texts(table.sample(names[0]))))
+    if unit_column is not None:
+        text = f"CAST({quote(unit_column)} AS VARCHAR)"
+        by, kept = _unit_of_rows(table, names[0], unit_column, text, wanted, keys)
+    elif form is not None and dressed and len(names) == 1:
+        quoted, nothing = quote(names[0]), ", ".join(map(literal, ABSENT))
+        text = f"CASE WHEN lower(trim({quoted})) NOT IN ({nothing}) THEN {form.unit(quoted)} ELSE '{NOTHING}' END"
+        by, kept = _unit_of_rows(table, names[0], None, text, wanted, keys)
+    else:
+        factors, kept = _units_of_columns(table, names, form, wanted)
+        return [_rule(table, name, form, factors[name]) for name in names], kept
+    return [_rule(table, name, form, by) for name in names], kept
+
+
+def _rule(table: Interpretation, name: str, form: NumberFormat | None, by: str) -> Rule:
+    return value_rule(name, table.kinds[name], table.sample(name), form, by)
+
+
+def _units_of_columns(
+    table: Interpretation, names: Sequence[str], form: NumberFormat | None, wanted: Wanted
+) -> tuple[dict[str, str], str | None]:
+    """What to multiply each column with, as text, and the unit they are then in: that of the first column."""
+    units = {name: wanted.source or _unit_of(table, name, form) for name in names}
+    known = {unit: name for name, unit in reversed(units.items()) if unit}
+    kept = wanted.kept or next((unit for unit in units.values() if unit), None)
+    if kept is None:
+        return dict.fromkeys(names, ""), None
+    odd = [f"{name} in {unit}" for unit, name in known.items() if factor(unit, kept) is None]
+    if odd:
+        raise ColumnError(
+            f"{table.raw.source}: {odd[0]} does not convert into {kept}, which the first is in; name one column "
+            "with `value`, and its user with `user` (`user=@file` is the file's name)",
+            kind="units",
+        )
+    bare = [name for name, unit in units.items() if unit is None]
+    if bare:
+        raise ColumnError(
+            f"{table.raw.source}: {', '.join(bare)} say no unit, and {known[kept]} is in {kept}; say `unit={kept}` "
+            "where all are, or leave those out",
+            kind="units",
+        )
+    named = "a row under the header" if table.raw.units.get(names[0]) else f"the name {names[0]!r}"
+    evidence = named if len(names) == 1 else "names, cells or a row under the header"
+    table.guesses.append(Guess("unit", kept, "`unit`" if wanted.source else evidence, "`unit`"))
+    factors = {name: factor(unit or "", kept) for name, unit in units.items()}
+    return {name: "" if by == 1.0 else repr(by) for name, by in factors.items()}, kept
+
+
+def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str | None:
+    """The unit of a column: of a row under the header, of its name, or of its cells, which must agree."""
+    if found := table.raw.units.get(name) or unit_in_name(name):
+        return found
+    if form is None or not form.dressed:
+        return None
+    behind = {unit for text in texts(table.sample(name)) if (unit := unit_behind(text))}
+    if len(behind) > 1:
+        listed = ", ".join(sorted(behind))
+        raise ReadingError(
+            f"{table.raw.source}, column {name!r}: its cells are in {listed}; give a table of a reading a row"
+        )
+    return canonical(behind.pop()) if behind else None
+
+
+def unit_column(table: Interpretation) -> str | None:
+    """Return the column that names the unit of each row, if there is one."""
+    named = [name for name, kind in table.kinds.items() if kind in TEXTS and UNIT_NAMES & {*words(name), name.lower()}]
+    if len(named) > 1:  # a time's unit, or a sensor's, beside that of the values
+        named = [name for name in named if all(map(is_unit, texts(table.sample(name))))]
+    return named[0] if len(named) == 1 else None
+
+
+def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat | None:
+    """How numbers are written in columns of text, all of them alike; None where numbers are numbers."""
+    written = [name for name in names if table.kinds[name] in TEXTS]
+    if not written:
+        return None
+    found = [text for name in written for text in texts(table.sample(name))]
+
+    def whole(patterns: Sequence[str]) -> list[int]:
+        tests = [matches(f"trim({quote(name)})", pattern) for name in written for pattern in patterns]
+        counts = table.raw.count(tests)
+        return [sum(counts[i :: len(patterns)]) for i in range(len(patterns))]
+
+    form = number_format(written[0], found, table.options.decimal, whole)
+    if not form.plain:
+        table.notes.append(f"{written[0]} has decimal {form.decimal!r}: {form.evidence}")
+    evidence = form.evidence or "every number has a point or none"
+    table.guesses.append(Guess("numbers", f"decimal {form.decimal!r}", evidence, "`decimal`"))
+    return form
+
+
+def _unit_of_rows(
+    table: Interpretation, value: str, column: str | None, text: str, wanted: Wanted, keys: Sequence[Rule]
+) -> tuple[str, str]:
+    """A unit a row: all brought to one, power by the sampling step where energy is among them.
+
+    ``text`` is an expression of the unit: that in a column, or behind each value.
+    """
+    place = f"column {column}" if column else f"the cells of {value}"
+    found = table.raw.distinct(text)
+    found.pop(NOTHING, None)
+    if wanted.source is not None and not any(found):
+        by = factor(wanted.source, wanted.kept or wanted.source) or 1.0
+        return (repr(by) if by != 1.0 else ""), wanted.kept or wanted.source
+    step = None
+    if needs_step(found, wanted):
+        plain = value_rule(value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
+        zero = replace(plain, sql="CAST(0 AS DOUBLE)", bad=None)
+        step = step_of(head(table.panel([*keys, zero])))
+
+    def apart(unit: str) -> str:
+        cell, shown = text_of(column or value), literal(unit)
+        return Queries(table.raw.origin).where(f"{cell} = {shown}" if column else f"ends_with({cell}, {shown})")
+
+    kept = kept_unit(f"{table.raw.source}, {place}", found, wanted, step, apart)
+    listed = ", ".join(f"{unit} {count:,}" for unit, count in sorted(found.items()))
+    table.notes.append(f"unit = {kept}: by {place}, {listed} rows")
+    table.guesses.append(Guess("unit", kept, f"{place}: {listed} rows", "`unit`"))
+    if all(factor(unit, kept, step) == 1.0 for unit in found):
+        return "", kept
+    return conversion(text, found, kept, step), kept
