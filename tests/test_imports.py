@@ -23,7 +23,7 @@ FLOW = [
         "evaluation",
         "protection",
     ),
-    *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands"),
+    *("menus", "choice", "rewards", "audits", "figures", "pages", "service", "simulation", "commands", "testing"),
 ]
 RAW_DATA = {"data", "profiles"}
 OUTSIDE_WORLD = {"csv", "httpx", "io", "json", "os", "pathlib", "pyarrow", "requests", "socket", "sqlite3", "urllib"}
