@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
-from halfmask.simulation.producer_agent import LIE, STAY_OUT, Behaviour, ProducerAgent, Wishes
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.simulation.producer_agent import LIE, STAY_OUT, Behaviour, Makings, ProducerAgent
 from halfmask_device.lattice import Lattice
 from tests.service.links import link
 from tests.service.world import CAMPAIGN, World, sqlite_url
@@ -14,13 +13,16 @@ DAY = "2026-11-16"
 READINGS = [(f"{DAY}T{hour:02}:00:00Z", f"{1 + hour / 10:.3f}") for hour in range(0, 24, 2)]
 
 
-def producer(world: World, campaign: str, folder: Path, behaviour: Behaviour) -> ProducerAgent:
+def producer(
+    world: World, campaign: str, folder: Path, behaviour: Behaviour, days: int = 1, liars: float = 0.0
+) -> ProducerAgent:
     """One who shares without noise, so that what is published is what it counts."""
     lattice = Lattice(*(CAMPAIGN["lattice"][name] for name in ("step", "low", "high")))
-    return ProducerAgent(
-        "http://service", campaign, folder, [READINGS], Wishes(100.0, 0.0, 0.0), {"N": 0.0}, behaviour, lattice,
-        link(world), np.random.default_rng(1),
+    makings = Makings(
+        "http://service", campaign, folder, [[READINGS] * days], {"N": "none"}, {"N": 0.0},
+        ChoiceModel(100.0, 0.0, 1.0), behaviour, liars, lattice, 1,
     )  # fmt: skip
+    return ProducerAgent(makings, 0, link(world))
 
 
 def published(world: World, campaign: str, consumer: str) -> int:
@@ -67,7 +69,7 @@ def test_the_truth_of_one_who_lies_is_what_it_read_and_not_what_it_sent(tmp_path
     with running_service(sqlite_url(tmp_path)) as world:
         consumer = world.consumer()
         campaign = world.campaign(consumer, least_producers=1)
-        agent = producer(world, campaign, tmp_path / "device", Behaviour(lies=True))
+        agent = producer(world, campaign, tmp_path / "device", Behaviour(), liars=1.0)
         world.clock.set("2026-11-17T00:30:00Z")
         agent.decide({})
         agent.share(0)
@@ -92,9 +94,8 @@ def test_a_network_that_loses_most_messages_ends_no_simulation(tmp_path: Path) -
 
 def moved_by_money(world: World, campaign: str, folder: Path, leaves: float) -> ProducerAgent:
     """A producer who shares when a report pays 10, and not when it pays nothing."""
-    agent = producer(world, campaign, folder, Behaviour(leaves=leaves))
+    agent = producer(world, campaign, folder, Behaviour(leaves=leaves), days=2)
     agent.appeal, agent.stays_out, agent.money = {"N": 0.0}, 5.0, 1.0
-    agent.readings = [READINGS, READINGS]
     return agent
 
 

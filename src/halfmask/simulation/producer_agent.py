@@ -5,11 +5,15 @@ A producer uses the real client of `halfmask_device`: it masks in its own state 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from halfmask.rewards.choice_model import ChoiceModel
+from halfmask.streams import stream
 from halfmask_device.http_client import Answer, ServiceClient, Transport
 from halfmask_device.lattice import Lattice
 from halfmask_device.sharing import Sharer
@@ -23,64 +27,73 @@ TRIES, NEVER = 12, 1e-15
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """A producer's wishes, as in `rewards.choice_model`: what taking part, privacy and money are worth to it."""
-
-    take: float
-    worth: float
-    money: float
-
-
-@dataclass(frozen=True)
 class Behaviour:
-    """Chances per day to leave for good and to be offline, and per message to lose it; whether it lies."""
+    """Chances per day to leave for good and to be offline, and per message to lose it."""
 
     leaves: float = 0.0
     offline: float = 0.0
     loses: float = 0.0
-    lies: bool = False
+
+
+@dataclass(frozen=True)
+class Makings:
+    """Everything that producers are made of.
+
+    ``readings``  of each producer, by day
+    ``liars``     share of producers who lie
+    ``first``     number of the producer whose readings come first
+    """
+
+    address: str
+    campaign: str
+    folder: Path
+    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
+    settings: Mapping[str, str]
+    privacy: Mapping[str, float]
+    model: ChoiceModel
+    behaviour: Behaviour
+    liars: float
+    lattice: Lattice
+    seed: int
+    first: int = 0
+
+    def dealt(self, hands: int) -> list["Makings"]:
+        """Return the same producers in ``hands`` parts."""
+        cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
+        return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
 
 
 class ProducerAgent:
-    """One producer: its wishes, its readings, and the device that shares them.
+    """The n-th of all producers: its wishes, its readings, and the device that shares them.
 
     ``truth``  the sum of its readings that were reported, by day and in steps
     ``moved``  by how much its lies changed that sum, by day and in steps
     """
 
-    def __init__(
-        self,
-        address: str,
-        campaign: str,
-        folder: Path,
-        readings: Sequence[Sequence[tuple[str, str]]],
-        wishes: Wishes,
-        privacy: Mapping[str, float],
-        behaviour: Behaviour,
-        lattice: Lattice,
-        transport: Transport,
-        rng: np.random.Generator,
-    ) -> None:
-        self.lattice, self.transport = lattice, transport
-        self.campaign, self.readings, self.behaviour, self.rng = campaign, readings, behaviour, rng
-        self.appeal = {id: wishes.take + wishes.worth * q + float(rng.gumbel()) for id, q in privacy.items()}
-        self.stays_out = float(rng.gumbel())
-        self.money = wishes.money
-        self.address, self.folder = address, folder
+    def __init__(self, makings: Makings, n: int, transport: Transport) -> None:
+        self.rng = stream(makings.seed, "simulation.producer", n)
+        model = makings.model
+        worth = model.worth + model.spread * float(self.rng.standard_normal())
+        self.liar = bool(self.rng.random() < makings.liars)
+        self.appeal = {id: model.take + worth * q + float(self.rng.gumbel()) for id, q in makings.privacy.items()}
+        self.stays_out = float(self.rng.gumbel())
+        self.money = model.money
+        self.address, self.campaign, self.transport = makings.address, makings.campaign, transport
+        self.folder = makings.folder / f"device-{n}"
+        self.lattice, self.behaviour = makings.lattice, makings.behaviour
+        self.readings = makings.readings[n - makings.first]
         self.setting, self.joined, self.gone = STAY_OUT, STAY_OUT, False
         self.truth: dict[int, int] = {}
         self.moved: dict[int, int] = {}
         self.kept_back: dict[int, list[tuple[str, int]]] = {}
         self.lies: dict[tuple[str, int], str] = {}
         self.last = 0
-        self._sharer: Sharer | None = None
 
-    @property
+    @cached_property
     def sharer(self) -> Sharer:
-        if self._sharer is None:
-            self._sharer = Sharer(self.folder, self._service)
-            self._sharer.state.fleeting()
-        return self._sharer
+        sharer = Sharer(self.folder, self._service)
+        sharer.state.fleeting()
+        return sharer
 
     def _service(self, address: str) -> ServiceClient:
         """Return a client that tries again at once, or when the service says.
@@ -128,7 +141,7 @@ class ProducerAgent:
         self.last = day
         if self.setting != STAY_OUT:
             readings = self.readings[day]
-            if self.behaviour.lies:
+            if self.liar:
                 self._lie(day, readings)
                 return
             self.kept_back[day] = self._in_steps(readings)

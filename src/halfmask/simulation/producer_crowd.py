@@ -8,20 +8,15 @@ import asyncio
 import multiprocessing as mp
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from halfmask.errors import HalfmaskError, RunError
 from halfmask.simulation.connections import Connections
-from halfmask.simulation.producer_agent import Behaviour, ProducerAgent, Wishes
+from halfmask.simulation.producer_agent import Makings, ProducerAgent
 from halfmask.simulation.simulated_service import no_script
-from halfmask.streams import stream
-from halfmask_device.lattice import Lattice
 from halfmask_device.setting import DeviceSetting, law
 
 THREADS = 8
@@ -32,47 +27,6 @@ Ask = Callable[..., Coroutine[Any, Any, Any]]
 """Calls a method of `Crowd`, by its name and arguments, and returns its result."""
 
 
-@dataclass(frozen=True)
-class Makings:
-    """Everything that producers are made of.
-
-    ``wishes``  the average wishes
-    ``spread``  standard deviation of what privacy is worth
-    ``liars``   share of producers who lie
-    ``first``   number of the producer whose readings come first
-    """
-
-    address: str
-    campaign: str
-    folder: Path
-    readings: Sequence[Sequence[Sequence[tuple[str, str]]]]
-    settings: Mapping[str, str]
-    privacy: Mapping[str, float]
-    wishes: Wishes
-    spread: float
-    behaviour: Behaviour
-    liars: float
-    lattice: Lattice
-    seed: int
-    first: int = 0
-
-    def dealt(self, hands: int) -> list["Makings"]:
-        """Return the same producers in ``hands`` parts."""
-        cuts = [len(self.readings) * hand // hands for hand in range(hands + 1)]
-        return [replace(self, readings=self.readings[a:b], first=self.first + a) for a, b in pairwise(cuts)]
-
-    def producer(self, n: int, transport: Connections) -> ProducerAgent:
-        """Return the n-th of all producers."""
-        rng = stream(self.seed, "simulation.producer", n)
-        worth = self.wishes.worth + self.spread * float(rng.standard_normal())
-        lies = bool(rng.random() < self.liars)
-        return ProducerAgent(
-            self.address, self.campaign, self.folder / f"device-{n}", self.readings[n - self.first],
-            replace(self.wishes, worth=worth), self.privacy, replace(self.behaviour, lies=lies), self.lattice,
-            transport, rng,
-        )  # fmt: skip
-
-
 class Crowd:
     """Some of the producers, with the connections that they share."""
 
@@ -81,7 +35,7 @@ class Crowd:
             law(DeviceSetting.parse(setting), makings.lattice.unit).prepare()  # once for all devices here
         self.connections, self._pool = Connections(), ThreadPoolExecutor(THREADS)
         numbers = range(makings.first, makings.first + len(makings.readings))
-        self.agents = [makings.producer(n, self.connections) for n in numbers]
+        self.agents = [ProducerAgent(makings, n, self.connections) for n in numbers]
 
     def _each(self, act: Callable[[ProducerAgent], None]) -> None:
         for _ in self._pool.map(act, self.agents):

@@ -20,8 +20,8 @@ from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.simulation.connections import Connections
 from halfmask.simulation.consumer_agent import ConsumerAgent
-from halfmask.simulation.producer_agent import Behaviour, Wishes
-from halfmask.simulation.producer_crowd import Ask, Makings, crowds
+from halfmask.simulation.producer_agent import Behaviour, Makings
+from halfmask.simulation.producer_crowd import Ask, crowds
 from halfmask.simulation.simulated_service import Host
 from halfmask.simulation.simulation_result import Row, SimulationResult
 from halfmask.streams import stream
@@ -135,12 +135,11 @@ class Simulation:
         return str(token), str(self.service.ask("POST", "/v1/campaigns", token, terms)["campaign"])
 
     def _makings(self) -> Makings:
-        world, model = self.world, self.world.model
+        world = self.world
         return Makings(
             self.host.address, self.campaign, self.folder, world.readings,
             {each.id: str(each.setting) for each in world.menu.settings}, self.privacy,
-            Wishes(model.take, model.worth, model.money), model.spread, world.behaviour, world.liars, world.lattice,
-            world.seed,
+            world.model, world.behaviour, world.liars, world.lattice, world.seed,
         )  # fmt: skip
 
     async def run(self) -> SimulationResult:
