@@ -22,7 +22,7 @@ from pathlib import Path
 from halfmask_device.errors import FileFormatError, OptionError, RunError
 from halfmask_device.private_files import create_once, own_folder, private
 from halfmask_device.reading_times import day_of
-from halfmask_device.secret import WAY_OUT, Keys, find_secret, keep, places
+from halfmask_device.secret import Keys, find_secret, keep, places
 
 TERMS = "terms.json"
 LIMIT = "limit.json"
@@ -224,6 +224,3 @@ def add_counts(memory: sqlite3.Connection, law: str, days: Iterable[tuple[int, i
         "reports = reports + excluded.reports, revisions = revisions + excluded.revisions",
         [(day, law, reports, revisions) for day, reports, revisions in days],
     )
-
-
-__all__ = ["MEMORY", "TERMS", "WAY_OUT", "State", "add_counts", "can_begin", "holds_device", "known_tags"]

@@ -1,15 +1,14 @@
 """A producer's limit on the epsilon of the reports in a day, week or month."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from halfmask_device.decimals import number_text
 from halfmask_device.device_state import State
-from halfmask_device.errors import FileFormatError, OptionError
+from halfmask_device.errors import OptionError
 from halfmask_device.lattice import exact_decimal
 from halfmask_device.private_files import replace
-from halfmask_device.sealed_files import sealed, unsealed
+from halfmask_device.sealed_files import read_sealed, sealed
 
 Window = Literal["day", "week", "month"]
 WINDOWS: tuple[Window, ...] = ("day", "week", "month")
@@ -57,12 +56,8 @@ def read_limit(state: State) -> Limit | None:
     path = state.limit
     if not path.exists():  # faster than opening the file, and called with every report
         return None
-    try:
-        plain = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise FileFormatError(f"{path} is damaged: bring it back from a copy", kind="damaged") from error
-    unsealed(plain, state, path)
-    return Limit(**plain)
+    plain = read_sealed(path, state)
+    return Limit(**plain) if plain else None
 
 
 def write_limit(state: State, limit: Limit | None) -> None:

@@ -30,26 +30,24 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def private(path: Path) -> Path:
-    """Return the path; raise a RunError unless the current user owns the file and others have no access."""
-    found = path.stat()
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RunError(f"{path} can be read by others: chmod 600 it, and take it as known to them", kind="private")
-    if found.st_uid != os.geteuid():
-        raise RunError(f"{path} belongs to another user: take a folder of your own", kind="owner")
+    """Return the path. Raise a RunError if the file is another user's, or if others have access to it."""
+    _check_owner(path, stat.S_IRWXG | stat.S_IRWXO, "can be read by others: chmod 600 it, and take it as known to them")
     return path
 
 
 def own_folder(folder: Path) -> None:
     """Create the folder, and raise a RunError if others can write in it: they could replace the device's files."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise RunError(
-            f"{folder} can be written by others, who could swap its files: chmod 700 it, or take another",
-            kind="private",
-        )
+    message = "can be written by others, who could swap its files: chmod 700 it, or take another"
+    _check_owner(folder, stat.S_IWGRP | stat.S_IWOTH, message)
+
+
+def _check_owner(path: Path, others: int, message: str) -> None:
+    found = path.stat()
+    if found.st_mode & others:
+        raise RunError(f"{path} {message}", kind="private")
     if found.st_uid != os.geteuid():
-        raise RunError(f"{folder} belongs to another user: take a folder of your own", kind="owner")
+        raise RunError(f"{path} belongs to another user: take a folder of your own", kind="owner")
 
 
 def _written_beside(path: Path, content: bytes) -> Path:

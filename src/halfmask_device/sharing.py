@@ -224,11 +224,6 @@ class Sharer:
 
     def _send(self, member: Membership, sent: Sent) -> None:
         service = self._service(member.address)
-        self._hold_to_terms(service, member)
-        for rows in self._waiting(member):
-            self._post(service, member, rows, sent)
-
-    def _hold_to_terms(self, service: ServiceClient, member: Membership) -> None:
         now = CampaignTerms.read(service.ask("GET", f"/v1/campaigns/{member.campaign}"))
         if now.terms_hash() != member.pinned:
             raise OptionError(
@@ -236,6 +231,8 @@ class Sharer:
                 "cohort or purpose): nothing is sent; leave it, and join again if the new terms are fine",
                 kind="terms",
             )
+        for rows in self._waiting(member):
+            self._post(service, member, rows, sent)
 
     def _waiting(self, member: Membership) -> Iterator[list[tuple[int, str, str, str]]]:
         after = 0

@@ -13,7 +13,7 @@ from halfmask_device.errors import FileFormatError, OptionError, RunError, Sourc
 from halfmask_device.lattice import Lattice
 from halfmask_device.private_files import create_once
 from halfmask_device.private_files import replace as replace_file
-from halfmask_device.sealed_files import sealed, unsealed
+from halfmask_device.sealed_files import read_sealed, sealed
 from halfmask_device.setting import DeviceSetting, law
 
 FORMAT = "halfmask device"
@@ -231,33 +231,14 @@ def _check_menu(plain: Any, path: Path) -> None:
 def read_terms(state: State) -> Terms | None:
     """Return the stored terms, or None if there are none. Raise a FileFormatError if this device did not write them."""
     path = state.folder / FILE
-    try:
-        plain = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    plain = read_sealed(path, state)
+    if plain is None:
         return None
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror or error}", kind="read") from error
-    except ValueError as error:
-        raise FileFormatError(f"{path} is damaged ({error}): bring it back from a copy", kind="damaged") from error
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise FileFormatError(f"{path} does not hold the terms of a device: take another `state`", kind="terms")
-    if plain.get("version") != VERSION:
-        raise FileFormatError(
-            f"{path} is of version {plain.get('version')}, this program reads {VERSION}: update it", kind="version"
-        )
-    unsealed(plain, state, path)
-    return _read(plain)
-
-
-def _read(plain: dict[str, Any]) -> Terms:
-    """Return the terms of a file whose seal was verified, so its fields need no further check."""
-    return Terms(
-        plain["setting"],
-        Lattice(plain["step"], plain["low"], plain["high"]),
-        plain["menu"],
-        plain["columns"],
-        tuple(plain["past"]),
-    )
+    if plain["version"] != VERSION:
+        message = f"{path} is of version {plain['version']}, this program reads {VERSION}: update it"
+        raise FileFormatError(message, kind="version")
+    lattice = Lattice(plain["step"], plain["low"], plain["high"])
+    return Terms(plain["setting"], lattice, plain["menu"], plain["columns"], tuple(plain["past"]))
 
 
 def _written(terms: Terms, state: State) -> bytes:

@@ -7,6 +7,7 @@ from halfmask.service.campaign import Campaign, check_text, check_whole
 from halfmask.service.clock import DAY
 from halfmask.service.refusal import Refusal, forbidden, not_found, unfit
 from halfmask.service.request import Call
+from halfmask.service.storage.identity_rows import Role
 from halfmask.service.storage.participant_rows import ProducerRow
 from halfmask.service.storage.statements import Plain
 from halfmask.service.tokens import digest, issue, new_name, new_secret
@@ -26,20 +27,19 @@ def add_consumer(call: Call) -> Plain:
 
 def renew_consumer(call: Call) -> Plain:
     """Issue a new token to a consumer who lost its token. Its earlier tokens are revoked."""
-    key = call.tx.consumer(call.request.path["consumer"])
-    if key is None:
-        raise not_found("consumer")
-    call.tx.revoke_tokens("consumer", key, call.now)
-    return {"token": issue(call.tx, "consumer", key, call.now)}
+    return _renewed(call, "consumer", call.tx.consumer(call.request.path["consumer"]))
 
 
 def renew_node(call: Call) -> Plain:
     """Issue a new token to a node whose token was lost or stolen. Its earlier tokens are revoked."""
-    node = call.tx.node(call.own_campaign().key, call.request.path["node"])
-    if node is None:
-        raise not_found("node")
-    call.tx.revoke_tokens("node", node, call.now)
-    return {"token": issue(call.tx, "node", node, call.now)}
+    return _renewed(call, "node", call.tx.node(call.own_campaign().key, call.request.path["node"]))
+
+
+def _renewed(call: Call, role: Role, key: int | None) -> Plain:
+    if key is None:
+        raise not_found(role)
+    call.tx.revoke_tokens(role, key, call.now)
+    return {"token": issue(call.tx, role, key, call.now)}
 
 
 def renew_token(call: Call) -> Plain:
@@ -86,8 +86,7 @@ def join(call: Call) -> Plain:
 
 
 def show_me(call: Call) -> Plain:
-    producer = call.producer()
-    return _state(call, producer)
+    return _state(call, call.producer())
 
 
 def change_me(call: Call) -> Plain:

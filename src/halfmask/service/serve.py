@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -91,23 +91,20 @@ def initialise(db: str, *, rotate: bool = False) -> str | None:
     Raise OptionError if the tables are up to date and there is a token already.
     """
     store, before = prepare(db)
-    try:
-        with store.transaction() as tx:
-            now = system_clock()
-            if tx.has_role("operator"):
-                if rotate:
-                    tx.revoke_tokens("operator", OPERATOR, now)
-                elif before == newest_version():
-                    raise OptionError(
-                        "the database is initialised and up to date, and its operator's token was shown then; "
-                        "start once with `init` and `rotate`: that makes a new one and revokes the old",
-                        kind="initialised",
-                    )
-                else:
-                    return None
-            return issue(tx, "operator", OPERATOR, now)
-    finally:
-        store.close()
+    with closing(store), store.transaction() as tx:
+        now = system_clock()
+        if tx.has_role("operator"):
+            if rotate:
+                tx.revoke_tokens("operator", OPERATOR, now)
+            elif before == newest_version():
+                raise OptionError(
+                    "the database is initialised and up to date, and its operator's token was shown then; "
+                    "start once with `init` and `rotate`: that makes a new one and revokes the old",
+                    kind="initialised",
+                )
+            else:
+                return None
+        return issue(tx, "operator", OPERATOR, now)
 
 
 def make_service(options: ServeOptions) -> Service:
