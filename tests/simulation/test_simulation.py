@@ -211,7 +211,6 @@ def test_a_service_that_runs_already_serves_as_well_and_days_are_written_and_dra
     days.write_text("day,utility\n1,x\n")
     with pytest.raises(FileFormatError, match="no simulated days"):
         read_days(days)
-    assert read_days(tmp_path / "none.csv") is None
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:

@@ -9,7 +9,7 @@ The score alone must not decide: the best law has nearly constant magnitude, and
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, MenuSetting
 from halfmask.plain import Size
 from halfmask.profiles.profile import Profile
-from halfmask.protection.best_law import TOLERANCE, BestLaw, PrivacyScore, best_law
+from halfmask.protection.best_law import BestLaw, PrivacyScore, best_law
 
 if TYPE_CHECKING:
     from halfmask.evaluation.analytic.fine import FineGrid
@@ -35,7 +35,6 @@ FINER = 4
 """The bound is certified on pieces and cells so many times as narrow: a 64th of an octave, as a profile's bins are."""
 BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0
 POINTS = 20
-FEWEST_POINTS, MOST_POINTS = 4, 40
 RARE = 1e-6
 DIGITS = 6
 
@@ -89,21 +88,14 @@ class AllReadings:
         self.z: Denominators = denominators(profile, [Subset(people, 0, rows, people)], "additive", error)
         mean, std, entropy = (float(each) for each in np.array(menu.weights.privacy) / menu.largest[LOCAL])
         self.weights = (mean, std, entropy)
-        self._limits: dict[tuple[float, float], LimitLaw] = {}
         if not np.isfinite(self.z.inverse[0, :2]).all():
             raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
 
-    def limit(self, variance: float, edges: FloatArray | None = None, tolerance: float = TOLERANCE) -> LimitLaw:
-        """The best law of a variance, on the given pieces or on those of the logarithmic grid, which is kept."""
-        if edges is not None:
-            return self._limit(variance, edges, tolerance)
-        asked = (float(variance), tolerance)
-        if asked not in self._limits:
-            self._limits[asked] = self._limit(variance, pieces(variance), tolerance)
-        return self._limits[asked]
-
-    def _limit(self, variance: float, edges: FloatArray, tolerance: float) -> LimitLaw:
-        law: BestLaw = best_law(self.score(edges), variance, tolerance)
+    @cache  # noqa: B019 - a scale lives as long as its audit
+    def limit(self, variance: float) -> LimitLaw:
+        """The best law of a variance on the pieces of the logarithmic grid."""
+        edges = pieces(variance)
+        law: BestLaw = best_law(self.score(edges), variance)
         fine = finer(edges)
         width = np.diff(fine).reshape(-1, FINER)
         masses = (law.masses[:, None] * width / width.sum(axis=1, keepdims=True)).ravel()
@@ -250,14 +242,12 @@ def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
     return Closeness(found, most, entry.noise_std, entry.privacy.median)
 
 
-def few_pieces(scale: AllReadings, best: LimitLaw, points: int = POINTS) -> PrivacySetting:
+def few_pieces(scale: AllReadings, best: LimitLaw) -> PrivacySetting:
     """The best law of few pieces as a ``tabulated`` setting, for every other part to take.
 
     Pieces lie where the limit's mass is; their masses are searched for again.
     """
-    if not FEWEST_POINTS <= points <= MOST_POINTS:
-        raise OptionError(f"points {points} is not between {FEWEST_POINTS} and {MOST_POINTS}")
-    edges = likely_edges(best.edges, best.masses, points)
+    edges = likely_edges(best.edges, best.masses, POINTS)
     return tabulated(edges, best_law(scale.score(edges), best.variance).masses)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, read_mix
@@ -50,11 +50,11 @@ class ResultsFolder:
 
     folder: Path
     name: str
-    profile: Profile | None
-    samples: Samples | None
-    menu: Menu | None
-    mix: Mix | None
-    of_menu: MenuSamples | None
+    profile: Profile | None = None
+    samples: Samples | None = None
+    menu: Menu | None = None
+    mix: Mix | None = None
+    of_menu: MenuSamples | None = None
     card: ReportCard | None = None
     offer: Menu | None = None
     schedule: "Schedule | None" = None
@@ -128,23 +128,15 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
-    menu = read_menu(folder / "menu.json") if (folder / "menu.json").exists() else None
-    offer = read_menu(folder / "offer.json") if (folder / "offer.json").exists() else None
-    mix = read_mix(folder / "mix.parquet") if (folder / "mix.parquet").exists() else None
-    card = ReportCard.read(folder / "card.json") if (folder / "card.json").exists() else None
-    schedule = _schedule(folder / "schedule.json") if (folder / "schedule.json").exists() else None
+    parts = {part: read(folder / file) for part, (file, read) in FILES.items() if (folder / file).exists()}
     name, profile = _profile(folder) or (folder.resolve().name, None)
-    if not (profile or menu or (folder / "study.parquet").exists()):
+    if not (profile or "menu" in parts or (folder / "study.parquet").exists()):
         raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
-    offer_card = ReportCard.read(folder / "offer-card.json") if (folder / "offer-card.json").exists() else None
-    days, shared = (read_days(folder / name) for name in ("simulation.csv", "sharing.csv"))
-    found = ResultsFolder(
-        folder, name, profile, None, menu, mix, None, card, offer, schedule, days, spell, offer_card, shared
-    )  # fmt: skip
+    found = ResultsFolder(folder, name, profile, spell=spell, **parts)
     _check_same(found)
-    _check_menu(folder, "card.json", card, "menu.json", menu)
-    _check_menu(folder, "offer-card.json", offer_card, "offer.json", offer)
-    return _told_apart(found) if offer else found
+    _check_menu(found, "card", "menu")
+    _check_menu(found, "offer_card", "offer")
+    return _told_apart(found) if found.offer else found
 
 
 def _told_apart(found: ResultsFolder) -> ResultsFolder:
@@ -168,12 +160,14 @@ def _schedule(path: Path) -> "Schedule":
         raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
 
 
-def _check_menu(folder: Path, file: str, card: ReportCard | None, other: str, menu: Menu | None) -> None:
+def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
     """A card is of one menu: the ids of another mean other settings."""
-    if card is None or menu is None:
+    card, settings = getattr(of, part), getattr(of, menu)
+    if not card or not settings:
         return
-    if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in menu.settings]:
-        raise OptionError(f"{folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'")
+    if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in settings.settings]:
+        file, other = FILES[part][0], FILES[menu][0]
+        raise OptionError(f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'")
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:
@@ -186,16 +180,29 @@ def _profile(folder: Path) -> tuple[str, Profile] | None:
 
 def _check_same(of: ResultsFolder) -> None:
     """One report is about one dataset."""
-    marks = {
-        "study.parquet": of.samples.about.get("fingerprint") if of.samples else None,
-        "menu.json": of.menu.provenance.get("fingerprint") if of.menu else None,
-        "offer.json": of.offer.provenance.get("fingerprint") if of.offer else None,
-        "mix.parquet": of.mix.about.get("fingerprint") if of.mix else None,
-        "card.json": of.card.about.fingerprint if of.card else None,
-        "offer-card.json": of.offer_card.about.fingerprint if of.offer_card else None,
-        "schedule.json": of.schedule.about.get("fingerprint") if of.schedule else None,
-        f"{of.name}.profile": of.profile.fingerprint() if of.profile else None,
-    }
+    held = {"study.parquet": of.samples, **{file: getattr(of, part) for part, (file, _) in FILES.items()}}
+    marks = {file: _fingerprint(each) for file, each in held.items() if not isinstance(each, SimulatedDays | None)}
+    marks |= {f"{of.name}.profile": of.profile.fingerprint()} if of.profile else {}
     if len({str(mark) for mark in marks.values() if mark is not None}) > 1:
         told = ", ".join(f"{file} {mark}" for file, mark in marks.items() if mark is not None)
         raise OptionError(f"{of.folder} mixes results of different data ({told}): recreate them from one profile")
+
+
+def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | None:
+    """The fingerprint of the data that a result was made from, as it says itself."""
+    if isinstance(of, ReportCard):
+        return of.about.fingerprint
+    return (of.provenance if isinstance(of, Menu) else of.about).get("fingerprint")
+
+
+FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "menu": ("menu.json", read_menu),
+    "offer": ("offer.json", read_menu),
+    "mix": ("mix.parquet", read_mix),
+    "card": ("card.json", ReportCard.read),
+    "offer_card": ("offer-card.json", ReportCard.read),
+    "schedule": ("schedule.json", _schedule),
+    "days": ("simulation.csv", read_days),
+    "shared": ("sharing.csv", read_days),
+}
+"""The file of each part, and what reads it."""

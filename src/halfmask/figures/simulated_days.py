@@ -53,10 +53,8 @@ def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
     return SimulatedDays(day, utility, privacy, cost, totals, producers, inside.count("True"), len(inside))
 
 
-def read_days(path: Path) -> SimulatedDays | None:
-    """The days in a file; None where there is no such file."""
-    if not path.exists():
-        return None
+def read_days(path: Path) -> SimulatedDays:
+    """Return the days in a file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return simulated_data(list(csv.DictReader(file)))

@@ -11,14 +11,10 @@ import numpy as np
 from halfmask.arrays import BoolArray
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import noise_std
-from halfmask.menus.recognised_share import recognised_shares
 from halfmask.menus.setting_protection import Question
 from halfmask.menus.study_protection import StudyProtection
-from halfmask.menus.total_error import total_error
 from halfmask.profiles.profile import Profile
-from halfmask.protection.best_guess import guess_error
-from halfmask.protection.evidence import Evidence, population_of
+from halfmask.protection.evidence import Evidence
 
 Kind = Literal["guarantee", "guess", "epsilon", "recognised", "error"]
 FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"
@@ -71,34 +67,13 @@ def meeting(
     *,
     scaled: bool = False,
 ) -> Callable[[PrivacySetting], bool]:
-    """Whether one setting meets all demands, worked out for itself: `Demand.met` is of a whole study."""
+    """Return what says whether one setting meets all demands."""
 
     def meets(setting: PrivacySetting) -> bool:
-        return all(_meets(each, setting, profile, question, evidence, scaled) for each in demands)
+        alone = StudyProtection([setting], np.ones(1, bool), profile, question, evidence, scaled)
+        return all(bool(each.met(alone)[0]) for each in demands)
 
     return meets
-
-
-def _meets(
-    demand: Demand,
-    setting: PrivacySetting,
-    profile: Profile,
-    question: Question,
-    evidence: Evidence | None,
-    scaled: bool,
-) -> bool:
-    if demand.kind in ("guarantee", "epsilon"):
-        found = question.epsilon(setting)
-        return found is not None and (demand.kind == "guarantee" or found <= demand.limit)
-    if demand.kind == "guess":
-        return guess_error(setting, population_of(profile), question.step) >= demand.limit
-    if demand.kind == "error":
-        error = total_error(profile, setting, demand.producers, scaled=scaled)
-        return error is not None and error <= demand.limit
-    deviation = noise_std(setting) if setting.kind == "additive" else None
-    if evidence is None or deviation is None:
-        return False
-    return bool(recognised_shares(evidence, np.array([deviation]))[0] <= demand.limit)
 
 
 def parse_demand(text: str) -> Demand:

@@ -185,7 +185,7 @@ def _facts(
     if profile is None:
         asked = f"`by={by}`" if by != "score" else f"requirement {require[0]}" if require else "`panel`"
         raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`")
-    return StudyProtection(scored, profile, question or default_question(profile), evidence, scaled)
+    return StudyProtection.of(scored, profile, question or default_question(profile), evidence, scaled=scaled)
 
 
 def _winners(scored: StudyScores, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:

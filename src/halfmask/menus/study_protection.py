@@ -6,7 +6,7 @@ within a few hundredths and on no lattice (`protection.best_guess`). Those that 
 for themselves, as devices draw them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,7 +35,8 @@ class StudyProtection:
     be recognised from a day.
     """
 
-    scored: StudyScores
+    settings: Sequence[PrivacySetting]
+    able: BoolArray
     profile: Profile
     question: Question
     evidence: Evidence | None = None
@@ -43,18 +44,17 @@ class StudyProtection:
     population: Population = field(init=False)
     settled: set[int] = field(default_factory=set)
 
+    @classmethod
+    def of(
+        cls, scored: StudyScores, profile: Profile, question: Question, evidence: Evidence | None = None, *,
+        scaled: bool = False,
+    ) -> "StudyProtection":  # fmt: skip
+        """Return the protection of a study's settings; those that break the constraint or do not mask cannot win."""
+        settings = list(map(PrivacySetting.parse, scored.texts.to_pylist()))
+        return cls(settings, scored.passes & scored.masks, profile, question, evidence, scaled)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", population_of(self.profile))
-
-    @cached_property
-    def settings(self) -> list[PrivacySetting]:
-        """The settings themselves."""
-        return [PrivacySetting.parse(text) for text in self.scored.texts.to_pylist()]
-
-    @cached_property
-    def able(self) -> BoolArray:
-        """Settings that can win at all."""
-        return self.scored.passes & self.scored.masks
 
     def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
         """Mechanism, rows and parameters of the settings of each mechanism and number of parameters."""
@@ -76,6 +76,8 @@ class StudyProtection:
                 found[rows] = 0.0
             elif _scaled(name):
                 found[rows] = self._interpolated(name, parameters[:, 0], self._guess)
+            elif len(self.settings) == 1:
+                found[rows] = self._guess(self.settings[0])
             else:
                 found[rows] = guess_errors(name, parameters, self.population)
             if any(self.settings[row].inner is not None for row in rows):
