@@ -79,6 +79,7 @@ def whole(source: str, output: str) -> None:
 def by_expressions(source: str, output: str) -> None:
     """The same by the expressions that any engine runs, on DuckDB."""
     from halfmask.data.sources import open_panel
+
     from halfmask.profiles.build import build_profile
     from halfmask.profiles.store import save_profile
 

@@ -5,7 +5,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.figures.heatmaps import HeatMaps
 from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.wording import percent
+from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
 from reproduction.claim import ROUNDING, ClaimFinding, found, judged
 
@@ -33,7 +33,7 @@ def mix_trade_off(maps: HeatMaps, menu: Menu) -> ClaimFinding:
     right = there & (steps > -ROUNDING)
     measured = (
         f"{right.sum()} of {there.sum()} steps between neighbouring settings go the right way, the worst by "
-        f"{np.nanmin(steps):+.4f}, over shares from {percent(maps.shares[-1])} to {percent(maps.shares[0])}; "
+        f"{np.nanmin(steps):+.4f}, over shares from {percents(maps.shares[-1])} to {percents(maps.shares[0])}; "
         f"{(right & differ).sum()} of {(there & differ).sum()} between settings more than {APART} apart when "
         "all users have them."
     )
@@ -45,7 +45,7 @@ def mix_trade_off(maps: HeatMaps, menu: Menu) -> ClaimFinding:
 def privacy_dispersion(maps: HeatMaps) -> ClaimFinding:
     """Whether the interquartile range of privacy stays at 0.16; in part where it stays below the width of a bin."""
     row, column, largest = _extreme(maps.cells["privacy_iqr"])
-    measured = f"Largest {largest:.3f}, where {maps.settings[column]} has {percent(maps.shares[row])}."
+    measured = f"Largest {largest:.3f}, where {maps.settings[column]} has {percents(maps.shares[row])}."
     verdict = judged(largest <= PRIVACY_IQR + 0.005, largest < BIN)
     why = "The range is that of the menu: the less dominant a setting, the more the mix is of all its levels."
     return found(measured, verdict, why)
@@ -61,7 +61,7 @@ def utility_floor(maps: HeatMaps, of_menu: MenuSamples) -> ClaimFinding:
     cells = lower[np.isfinite(lower)]
     above = float((cells > UTILITY_FLOOR).mean())
     measured = (
-        f"Least {-least:.3f}, where {maps.settings[column]} has {percent(maps.shares[row])}; "
+        f"Least {-least:.3f}, where {maps.settings[column]} has {percents(maps.shares[row])}; "
         f"above {UTILITY_FLOOR} in {above:.0%} of the cells. In the study, all users having "
         f"{maps.settings[column]}: {_over_users(of_menu, maps.settings[column])}."
     )

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import METRICS
-from halfmask.figures.equal_noise import READINGS, NoiseCurve, difference, noise_data
+from halfmask.figures.equal_noise import READINGS, NoiseCurve, gap_at_equal_noise, noise_data
 from halfmask.figures.menu_samples import MenuSamples
 from halfmask.figures.study_samples import LARGE, Samples
 from halfmask.figures.trajectories import trajectory_data
@@ -82,7 +82,7 @@ def equal_noise(samples: Samples) -> ClaimFinding:
     both signs are right.
     """
     curves = noise_data(samples)
-    gap = difference(curves)
+    gap = gap_at_equal_noise(curves)
     if gap is None:
         return ClaimFinding("The two mechanisms share no range of noise.", "does not hold", "Nothing can be compared.")
     low, high = ABOUT_ONE_PERCENT
@@ -113,7 +113,7 @@ def _half(samples: Samples, curves: dict[str, NoiseCurve], upper: bool) -> str:
     moments = mechanism("sine").moments(np.array([samples.parameters[row] for row in rows], float))
     inside = (moments[:, 0] * READINGS > middle) == upper
     ratio = np.mean(np.sqrt(moments[inside, 1]) / moments[inside, 0]) if inside.any() else np.nan
-    gap = difference(parts) if all(len(part.total) for part in parts.values()) else None
+    gap = gap_at_equal_noise(parts) if all(len(part.total) for part in parts.values()) else None
     told = f"{gap.privacy:+.2%} and {-gap.utility:+.2%}" if gap else "no common range"
     return f"in its {'louder' if upper else 'softer'} half {told} (sine's deviation over mean |noise| {ratio:.2f})"
 

@@ -11,7 +11,7 @@ import halfmask
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.pages.page_parts import table
+from halfmask.pages.page_parts import html_table
 from halfmask.pages.result_tables import told as rows_of
 from halfmask.results import Result
 
@@ -94,15 +94,15 @@ def test_a_result_shows_itself(file: str, folder: Path) -> None:
 
 
 def test_a_setting_cannot_write_into_the_page() -> None:
-    assert "<script>" not in table("", ["id"], [["<script>alert(1)</script>"]])
+    assert "<script>" not in html_table("", ["id"], [["<script>alert(1)</script>"]])
 
 
 def test_a_damaged_study_is_found_by_reading_it(folder: Path, tmp_path: Path) -> None:
-    table = pq.read_table(folder / "study.parquet")
+    html_table = pq.read_table(folder / "study.parquet")
     for damage, told in (
-        (table.slice(1), "has not as many samples"),
-        (table.drop_columns(["repeat"]), "repeat"),
-        (table.slice(0, 0), "no rows"),
+        (html_table.slice(1), "has not as many samples"),
+        (html_table.drop_columns(["repeat"]), "repeat"),
+        (html_table.slice(0, 0), "no rows"),
     ):
         pq.write_table(damage, tmp_path / "study.parquet")
         with pytest.raises(FileFormatError, match=told):

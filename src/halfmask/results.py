@@ -50,7 +50,7 @@ class Result(ABC):
     @naming_extras()
     def plot(self) -> "Figure":
         """Its figure in the report, as matplotlib has it."""
-        figure: Figure = import_module(DRAWERS).draw(self)
+        figure: Figure = import_module(DRAWERS).draw_result(self)
         return figure
 
     def points(self) -> Sequence[tuple[float, float]]:

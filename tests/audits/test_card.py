@@ -11,8 +11,8 @@ import pytest
 from halfmask.audits.audit import audit_menu, reports_of
 from halfmask.audits.card import CURVE, ReportCard, StepAudited
 from halfmask.audits.card_sentences import Alternative, sentence, warnings
-from halfmask.audits.card_table import card_notes, card_rows, percent
-from halfmask.audits.device_audit import audit_device, refused
+from halfmask.audits.card_table import card_notes, card_rows, share_cell
+from halfmask.audits.device_audit import audit_device, device_objections
 from halfmask.errors import FileFormatError, OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score, noise_std
@@ -144,7 +144,7 @@ def test_a_guarantee_as_a_table() -> None:
 
 
 def test_shares_read_well() -> None:
-    assert [percent(value) for value in (None, 0.0, 1e-9, 0.0123, 0.5)] == ["-", "0%", "< 0.01%", "1.23%", "50%"]
+    assert [share_cell(value) for value in (None, 0.0, 1e-9, 0.0123, 0.5)] == ["-", "0%", "< 0.01%", "1.23%", "50%"]
 
 
 def test_the_device_keeps_its_promise_and_a_narrower_one_would_not() -> None:
@@ -254,7 +254,7 @@ def test_other_noise_is_named_only_where_a_day_of_it_is_better() -> None:
 
 
 def test_almost_all_is_not_all() -> None:
-    assert [percent(value) for value in (0.999, 1.0, 0.994)] == ["> 99%", "100%", "99%"]
+    assert [share_cell(value) for value in (0.999, 1.0, 0.994)] == ["> 99%", "100%", "99%"]
     wide = guarantee(NOISY, 0.1, (48,))
     sure = replace(wide, composed={48: {**wide.composed[48], math.inf: 0.9999}})
     assert "certain all but always" in warnings(Score(0.7, 0.6), sure, [], DAY)[0]
@@ -278,7 +278,7 @@ def test_the_card_says_what_it_was_drawn_on() -> None:
 
 def test_a_setting_that_devices_refuse_on_the_lattice_says_so() -> None:
     def told(text: str, step: float) -> str:
-        return " ".join(refused(PrivacySetting.parse(text), step))
+        return " ".join(device_objections(PrivacySetting.parse(text), step))
 
     assert "Devices refuse it" in told("laplace:0.00002", 0.001)
     assert "Devices refuse it" in told("round:1", 0.001)

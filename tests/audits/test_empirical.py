@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import IntArray
-from halfmask.audits.sampler_audit import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, fit
+from halfmask.audits.sampler_audit import audit_certain, audit_delta, audit_sampler, audit_setting_sampler, misfit_of
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
@@ -185,12 +185,12 @@ def test_a_sine_a_tenth_too_narrow_is_caught_every_time(text: str) -> None:
 
 def test_a_misfit_says_where() -> None:
     masses = lattice_masses(PrivacySetting.parse("laplace:0.5"), 0.01)
-    found = fit(of_one_parity(device_like("laplace:0.5", 0.01, 1))(20_000), masses)
+    found = misfit_of(of_one_parity(device_like("laplace:0.5", 0.01, 1))(20_000), masses)
     assert found is not None
     assert "steps came in" in found.words()
-    assert fit(device_like("laplace:0.5", 0.01, 2)(20_000), masses) is None
+    assert misfit_of(device_like("laplace:0.5", 0.01, 2)(20_000), masses) is None
     beyond = np.append(device_like("laplace:0.5", 0.01, 3)(20_000), [10**9] * 3)
-    late = fit(beyond, masses)
+    late = misfit_of(beyond, masses)
     assert late is not None
     assert late.event.startswith("noise beyond")
 

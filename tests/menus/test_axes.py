@@ -14,7 +14,7 @@ from halfmask.menus.optimize import optimize
 from halfmask.menus.recognised_share import masked_days, named_from_a_day, recognised_shares
 from halfmask.menus.setting_protection import protection_of
 from halfmask.menus.study_protection import StudyProtection
-from halfmask.menus.study_scores import score
+from halfmask.menus.study_scores import score_study
 from halfmask.menus.total_error import total_error
 from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
@@ -28,7 +28,7 @@ def study():  # type: ignore[no-untyped-def]
 
 
 def facts() -> StudyProtection:
-    return StudyProtection.of(score(*study()), street().profile, QUESTION)
+    return StudyProtection.of(score_study(*study()), street().profile, QUESTION)
 
 
 def test_facts_of_all_settings_are_those_of_each() -> None:
@@ -43,7 +43,7 @@ def test_facts_of_all_settings_are_those_of_each() -> None:
 
 
 def test_facts_between_the_nodes_are_close_to_those_of_each() -> None:
-    found = StudyProtection.of(score(*studied("laplace:b=0.01..3/0.01")), street().profile, QUESTION)
+    found = StudyProtection.of(score_study(*studied("laplace:b=0.01..3/0.01")), street().profile, QUESTION)
     for row in range(0, 300, 29):
         setting = found.settings[row]
         assert found.guess[row] == pytest.approx(guess_error(setting, found.population), abs=5e-3)
@@ -59,7 +59,7 @@ def test_on_a_coarse_lattice_the_guess_is_that_of_the_noise_drawn() -> None:
     between = Demand("guess", (drawn + smooth) / 2)
     assert meeting([between], profile, replace(question, step=0.001))(setting)
     assert not meeting([between], profile, question)(setting)
-    found = StudyProtection.of(score(*studied("laplace:b=0.3..1/0.1")), profile, question)
+    found = StudyProtection.of(score_study(*studied("laplace:b=0.3..1/0.1")), profile, question)
     assert found.guess == pytest.approx([guess_error(each, people, 1.2) for each in found.settings])
     told = optimize(study(), by="guess", bins=3, profile=profile, question=question).menu
     for each in told.settings[:-1]:

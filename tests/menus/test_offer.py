@@ -31,7 +31,7 @@ from halfmask.menus.setting_protection import Question
 from halfmask.menus.solve import least_noise
 from halfmask.menus.study_scores import AnyStudy
 from halfmask.menus.total_error import producers_needed, total_error, usual_error
-from halfmask.pages.first_page import danger, offer_section
+from halfmask.pages.first_page import offer_section, why_dangerous
 from halfmask.plain import from_plain, to_plain
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.profile import Profile
@@ -194,7 +194,7 @@ def test_of_readings_that_do_not_vary_the_guess_is_not_known() -> None:
     assert [each.protection.guess for each in found.settings if each.protection] == [None] * len(found.settings)
     assert [each["protection"]["guess"] for each in menu_json(found)["settings"]] == [None] * len(found.settings)
     assert all(protection_cells(found, each)[0] == "-" for each in found.settings)
-    assert not any("next to nothing" in danger(each) for each in found.settings)
+    assert not any("next to nothing" in why_dangerous(each) for each in found.settings)
     people = population_of(homes)
     assert np.isnan(guess_errors("laplace", np.array([[0.05], [0.5]]), people)).all()
     solved = least_noise(1.0, QUESTION, profile=homes)

@@ -10,7 +10,7 @@ import pytest
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.study import Study, write_study, write_summary
 from halfmask.figures.algorithm import algorithm_data, bin_edges
-from halfmask.figures.equal_noise import NoiseCurve, difference, noise_data
+from halfmask.figures.equal_noise import NoiseCurve, gap_at_equal_noise, noise_data
 from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, draw_heatmaps, heatmap_caption, heatmap_data, heatmap_figure
 from halfmask.figures.menu_samples import menu_samples, table_1
@@ -18,9 +18,9 @@ from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.study_samples import Samples, read_samples
 from halfmask.figures.trajectories import band_over_privacy, menu_band, trajectory_data
 from halfmask.figures.utility_by_users import users_data
-from halfmask.figures.wording import percent
+from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
-from halfmask.pages.summary_section import summary
+from halfmask.pages.summary_section import summary_section
 from tests.pages.studies import local, menu_of, mix_of, study_of
 
 USERS = [10, 10, 2000, 2000]
@@ -164,14 +164,14 @@ def test_mechanisms_are_compared_at_equal_noise() -> None:
         "b": NoiseCurve(at + 5, np.array([0.4, 0.5]), np.array([0.9, 0.8])),
         "a": NoiseCurve(at, np.array([0.4, 0.6]), np.array([0.9, 0.7])),
     }
-    found = difference(curves)
+    found = gap_at_equal_noise(curves)
     assert found is not None
     assert (found.first, found.second) == ("a", "b")
     # On 5..10, a goes 0.50..0.60 and 0.80..0.70, b goes 0.40..0.45 and 0.90..0.85.
     assert found.privacy == pytest.approx(0.125)
     assert found.utility == pytest.approx(-0.125)
     far = curves["a"].total + 100
-    assert difference({**curves, "b": NoiseCurve(far, far, far)}) is None
+    assert gap_at_equal_noise({**curves, "b": NoiseCurve(far, far, far)}) is None
 
 
 def test_bands_are_median_and_range_in_steps_of_privacy() -> None:
@@ -230,7 +230,7 @@ def test_heat_maps_go_by_dominant_setting_and_share() -> None:
     assert data.cells["privacy_median"][1].tolist() == pytest.approx([0.05, 0.2])
     assert data.cells["utility_iqr"][1].tolist() == pytest.approx([0.0, 0.1])
     assert np.isnan(data.cells["utility_median"][0, 0])
-    assert percent(0.875) == "87.5 %"
+    assert percents(0.875) == "87.5 %"
 
 
 def test_scores_outside_the_studys_range_are_not_shown() -> None:
@@ -254,7 +254,7 @@ def test_scores_outside_the_studys_range_are_not_shown() -> None:
 def test_a_report_and_a_notebook_say_so_of_mixes_too() -> None:
     rows = [("A", 1.0, 1.3, 0.8), ("N", 0.75, 0.2, 0.9)]
     inputs = ResultsFolder(Path(), "hand", None, None, MENU, mix_of(rows), None)
-    told = plain_text(summary(inputs))
+    told = plain_text(summary_section(inputs))
     assert "utility lies between 0.90 and 0.90 and privacy between 0.20 and 0.20" in told
     assert "1 of the tries lie outside the study's range and have no score" in told
     table = plain_text(mix_of(rows)._repr_html_())

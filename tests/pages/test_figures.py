@@ -14,7 +14,7 @@ from halfmask.figures.drawing_process import DrawingProcess
 from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn
 from halfmask.figures.registry import drawings
 from halfmask.figures.results_folder import read_inputs
-from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, looks, save
+from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, mechanism_looks, save
 from tests.pages.studies import FIGURES
 
 
@@ -126,6 +126,6 @@ def test_a_file_name_that_says_no_known_kind_is_refused(drawn: dict, tmp_path: P
 
 
 def test_mechanisms_keep_their_colour_whoever_else_is_there() -> None:
-    alone, among = looks(["sine"]), looks(["gaussian", "laplace", "sine"])
+    alone, among = mechanism_looks(["sine"]), mechanism_looks(["gaussian", "laplace", "sine"])
     assert alone["sine"] == among["sine"]
     assert len({style["color"] for style in among.values()}) == 3

@@ -17,7 +17,7 @@ from halfmask.menus.offer import offer
 from halfmask.menus.optimize import optimize
 from halfmask.menus.setting_protection import Protection
 from halfmask.menus.total_error import total_error
-from halfmask.pages.first_page import LARGE, danger, offer_section, percent
+from halfmask.pages.first_page import LARGE, offer_section, percent, why_dangerous
 from halfmask.profiles.profile import Profile
 from halfmask.protection.best_guess import guess_error
 from halfmask.protection.evidence import evidence_from_panel, population_of
@@ -111,23 +111,23 @@ def test_what_hides_nothing_is_red_and_comes_first() -> None:
     page = offer_section(inputs())
     menu = inputs().menu
     assert menu is not None
-    hidden = [each for each in menu.settings[:-1] if danger(each, menu.question)]
+    hidden = [each for each in menu.settings[:-1] if why_dangerous(each, menu.question)]
     assert hidden
     assert page.index('class="danger"') < page.index("<table")
     for each in hidden:
         assert f"Paper {each.id} ({each.setting}) " in page
-    assert not any(danger(each, signed().question) for each in signed().settings[:-1])
+    assert not any(why_dangerous(each, signed().question) for each in signed().settings[:-1])
 
 
 def test_what_promises_nothing_is_red_too() -> None:
     menu = inputs().menu
     assert menu is not None
-    bounded = [each for each in menu.settings[:-1] if each.setting.mechanism == "sine" and not danger(each)]
+    bounded = [each for each in menu.settings[:-1] if each.setting.mechanism == "sine" and not why_dangerous(each)]
     assert bounded  # it hides something
     page = unescape(offer_section(inputs())).partition("<table")[0]
     for each in bounded:
         assert f"Paper {each.id} ({each.setting}) promises nothing: it keeps no epsilon for a change" in page
-    kept = [each for each in menu.settings[:-1] if each.setting.mechanism == "laplace" and not danger(each)]
+    kept = [each for each in menu.settings[:-1] if each.setting.mechanism == "laplace" and not why_dangerous(each)]
     assert kept
     assert not any(f"({each.setting})" in page for each in kept)
 
@@ -138,12 +138,12 @@ def test_the_box_says_how_often_a_day_gives_a_change_away() -> None:
     seen = card()
     entry = replace(two_settings()["B"], protection=bare)
     certain = seen["B"].typical.composed[seen.day][math.inf]
-    told = danger(entry, QUESTION, seen)
+    told = why_dangerous(entry, QUESTION, seen)
     (share,) = re.findall(r"certain, (> 99|\S+) % of the time", told)
     assert share == "> 99" if certain > ALMOST else float(share) >= 100 * certain * (1 - SLACK)
     assert f"a day's {seen.day:,} reports give a change of" in told
-    assert "of the time" not in danger(entry, QUESTION)
-    assert danger(entry) == ""  # a menu that does not say what its epsilons are about
+    assert "of the time" not in why_dangerous(entry, QUESTION)
+    assert why_dangerous(entry) == ""  # a menu that does not say what its epsilons are about
 
 
 def test_an_epsilon_that_is_not_kept_is_no_promise() -> None:

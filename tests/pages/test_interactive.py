@@ -20,7 +20,7 @@ from halfmask.figures.masked_reading import shown_data, shown_figure
 from halfmask.figures.readings import MOST_PERIODS, readings_figure
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
-from halfmask.figures.style import PALETTE, looks
+from halfmask.figures.style import PALETTE, mechanism_looks
 from halfmask.figures.trajectories import MOST_POINTS, NEAR, cloud_data, trajectory_data
 from halfmask.figures.utility_by_users import users_data
 from halfmask.mechanisms.setting import PrivacySetting
@@ -179,7 +179,7 @@ def test_ellipses_reach_as_far_as_the_tenth_percentiles(inputs: ResultsFolder, f
 
 
 def test_colours_are_those_of_the_drawn_figures(figures: dict[str, Interactive]) -> None:
-    for name, look in looks(["laplace", "sine"]).items():
+    for name, look in mechanism_looks(["laplace", "sine"]).items():
         for figure in ("noise", "cdfs"):
             assert {each["line"]["color"] for each in traces(figures[figure], name=name)} == {look["color"]}
     users = [each["line"]["color"] for each in traces(figures["users"], mode="lines+markers")]

@@ -10,7 +10,7 @@ from scipy.stats import binom, chi2, norm
 from halfmask.errors import OptionError
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.rewards.reward_design import designed
-from halfmask.rewards.reward_fit import OUT, REACH, Choices, Fit, _Likelihood, _scale, fit, grouped
+from halfmask.rewards.reward_fit import OUT, REACH, Choices, Fit, _Likelihood, _scale, fit_choices, grouped
 from tests.statistics import FALSE_ALARM, mean_within
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -37,7 +37,7 @@ def standardised(found: Fit, wrong: float = 1.0) -> np.ndarray:
 
 
 def test_parameters_are_found_again_and_wrong_ones_are_rejected() -> None:
-    found = fit(chosen(2000, 4))
+    found = fit_choices(chosen(2000, 4))
     assert (standardised(found) < 5).all()
     assert (standardised(found, wrong=1.5) > 5).all()
 
@@ -45,7 +45,7 @@ def test_parameters_are_found_again_and_wrong_ones_are_rejected() -> None:
 @pytest.fixture(scope="module")
 def studies() -> list[Fit]:
     """The same study, sixty times."""
-    return [fit(chosen(300, 2, seed=seed)) for seed in range(60)]
+    return [fit_choices(chosen(300, 2, seed=seed)) for seed in range(60)]
 
 
 def test_standard_errors_are_those_of_repeated_samples(studies: list[Fit]) -> None:
@@ -55,12 +55,12 @@ def test_standard_errors_are_those_of_repeated_samples(studies: list[Fit]) -> No
 
 
 def test_producers_who_differ_are_found_to_differ() -> None:
-    found = fit(chosen(400, 6, spread=2.0), mixed=True)
+    found = fit_choices(chosen(400, 6, spread=2.0), mixed=True)
     assert found.spread_range is not None
     assert found.spread_range[0] < 2.0 < found.spread_range[1] < 3.0
     assert found.spread_range[0] > 1.0
     assert (standardised(found) < 5).all()
-    alike = fit(chosen(400, 6, spread=2.0))
+    alike = fit_choices(chosen(400, 6, spread=2.0))
     assert found.log_likelihood > alike.log_likelihood + 25
 
 
@@ -69,8 +69,8 @@ def test_clustered_errors_are_larger_where_producers_repeat_themselves() -> None
     fields = (once.producer, once.chosen, once.offered, once.privacy, once.reward)
     same = Choices(*(np.repeat(each, 6, axis=0) for each in fields))
     apart = Choices(np.arange(len(same.chosen)), same.chosen, same.offered, same.privacy, same.reward)
-    assert np.allclose(fit(same).errors, fit(once).errors, rtol=1e-3)
-    assert np.all(np.array(fit(apart).errors) < 0.5 * np.array(fit(same).errors))
+    assert np.allclose(fit_choices(same).errors, fit_choices(once).errors, rtol=1e-3)
+    assert np.all(np.array(fit_choices(apart).errors) < 0.5 * np.array(fit_choices(same).errors))
 
 
 def test_another_program_finds_the_same() -> None:
@@ -90,7 +90,7 @@ def test_another_program_finds_the_same() -> None:
         alts=np.tile(np.arange(settings + 1), rows),
         verbose=0,
     )
-    found = fit(data)
+    found = fit_choices(data)
     model = found.model
     assert np.allclose([model.take, model.worth, model.money], oracle.coeff_, rtol=1e-4)
     assert found.log_likelihood == pytest.approx(oracle.loglikelihood, rel=1e-8)
@@ -132,7 +132,7 @@ def test_the_interval_of_the_price_keeps_its_word_where_little_is_known(monkeypa
     truth, found = TRUE["worth"] / TRUE["money"], list[ChoiceModel]()
     for seed in range(200):
         with suppress(OptionError):  # money seems to do harm, or cannot be told from privacy
-            found.append(fit(chosen(60, 1, seed=seed)).model)
+            found.append(fit_choices(chosen(60, 1, seed=seed)).model)
     least = binom.ppf(FALSE_ALARM, len(found), 0.95)
     held = [low <= truth <= high for _, low, high in (each.price_of_privacy() for each in found)]
     symmetric = [abs(each.worth / each.money - truth) <= reach_by_delta_method(each) for each in found]
@@ -149,19 +149,19 @@ def test_rewards_that_move_with_privacy_are_refused() -> None:
     made = chosen(500, 2)
     tied = Choices(made.producer, made.chosen, made.offered, made.privacy, 5 - 4 * made.privacy)
     with pytest.raises(OptionError, match="Randomise rewards"):
-        fit(tied)
+        fit_choices(tied)
 
 
 def test_rewards_that_never_vary_are_refused() -> None:
     made = chosen(100, 2)
     with pytest.raises(OptionError, match="randomise rewards"):
-        fit(Choices(made.producer, made.chosen, made.offered, made.privacy, np.ones_like(made.reward)))
+        fit_choices(Choices(made.producer, made.chosen, made.offered, made.privacy, np.ones_like(made.reward)))
 
 
 def test_money_is_fitted_alike_in_any_unit() -> None:
     made = chosen(400, 2)
     cents = Choices(made.producer, made.chosen, made.offered, made.privacy, 1e5 * made.reward)
-    assert fit(cents).model.money * 1e5 == pytest.approx(fit(made).model.money, rel=1e-5)
+    assert fit_choices(cents).model.money * 1e5 == pytest.approx(fit_choices(made).model.money, rel=1e-5)
 
 
 def test_a_designed_schedule_tells_them_apart() -> None:
@@ -173,7 +173,9 @@ def test_a_designed_schedule_tells_them_apart() -> None:
     reward = groups[producer % 12]
     value = -2 + 3 * PRIVACY + 0.8 * reward + rng.gumbel(size=reward.shape)
     best = np.where(value.max(axis=1) > rng.gumbel(size=len(reward)), value.argmax(axis=1), OUT)
-    found = fit(Choices(producer, best, np.ones(reward.shape, bool), np.tile(PRIVACY, (len(reward), 1)), reward))
+    found = fit_choices(
+        Choices(producer, best, np.ones(reward.shape, bool), np.tile(PRIVACY, (len(reward), 1)), reward)
+    )
     assert (standardised(found) < 5).all()
 
 
@@ -198,7 +200,7 @@ def test_counts_are_fitted_as_the_choices_behind_them_are() -> None:
         np.arange(each.sum()), *(np.repeat(of, each, axis=0) for of in (made.chosen, made.offered, made.privacy)),
         np.repeat(made.reward, each, axis=0),
     )  # fmt: skip
-    one, other = fit(made), fit(single)
+    one, other = fit_choices(made), fit_choices(single)
     assert np.allclose(
         [one.model.take, one.model.worth, one.model.money],
         [other.model.take, other.model.worth, other.model.money],
@@ -209,7 +211,7 @@ def test_counts_are_fitted_as_the_choices_behind_them_are() -> None:
 
 
 def test_errors_from_counts_are_never_too_small_though_the_same_people_choose_each_time() -> None:
-    fits = [fit(counted(300, 8, seed)) for seed in range(40)]
+    fits = [fit_choices(counted(300, 8, seed)) for seed in range(40)]
     spread = np.std([[each.model.take, each.model.worth, each.model.money] for each in fits], axis=0)
     said = np.mean([each.errors for each in fits], axis=0)
     assert (said >= spread * 0.85).all()  # the deviation of 40 is 11 % uncertain
@@ -225,7 +227,7 @@ def test_more_who_take_part_than_were_invited_are_refused() -> None:
 def test_where_producers_may_be_alike_only_an_upper_bound_is_said() -> None:
     """At 0 the likelihood is even in the spread: its curvature once gave an error of next to nothing there."""
     made = chosen(150, 4, spread=0.5, seed=2)
-    found = fit(made, mixed=True)
+    found = fit_choices(made, mixed=True)
     assert (found.model.spread, found.spread_range[0]) == (0.0, 0.0)  # type: ignore[index]
     high = found.spread_range[1]  # type: ignore[index]
     likelihood = _Likelihood(made, True, _scale(made))
@@ -240,7 +242,7 @@ def test_where_producers_may_be_alike_only_an_upper_bound_is_said() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.5])
 def test_the_interval_of_the_spread_holds_the_truth_and_not_another(spread: float) -> None:
-    ranges = [fit(chosen(150, 4, spread=spread, seed=seed), mixed=True).spread_range for seed in range(60)]
+    ranges = [fit_choices(chosen(150, 4, spread=spread, seed=seed), mixed=True).spread_range for seed in range(60)]
     held = [sum(low <= of <= high for low, high in ranges) for of in (spread, spread + 1.5)]  # type: ignore[misc]
     assert held[0] >= 49  # 57 of 60 are meant; below 49 has a chance of 3e-5
     assert held[1] < 36

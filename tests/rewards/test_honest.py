@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.rewards.honest_prices import arbitrage, dominated, enough, least_ratios, repaired, repaired_whole, splits
+from halfmask.rewards.honest_prices import (
+    arbitrage,
+    dominated,
+    least_ratios,
+    meets_ratios,
+    repaired,
+    repaired_whole,
+    splits,
+)
 from tests.generated import cases
 from tests.statistics import share
 
@@ -57,16 +65,16 @@ def test_a_repaired_schedule_is_above_and_free_of_arbitrage(paid: list[float]) -
         ratios = least_ratios(INFORMATION, most)
         mended = repaired(rewards, ratios)
         assert (mended >= rewards).all()
-        assert enough(mended, ratios)
+        assert meets_ratios(mended, ratios)
         assert arbitrage(mended, INFORMATION, most) == []
         assert np.allclose(repaired(mended, ratios), mended)
 
 
 def test_a_price_of_one_over_sigma_to_the_fourth_fails() -> None:
     assert arbitrage(INFORMATION**2, INFORMATION, INFORMATION) != []
-    assert not enough(INFORMATION**2, RATIOS)
+    assert not meets_ratios(INFORMATION**2, RATIOS)
     assert arbitrage(INFORMATION, INFORMATION, INFORMATION) == []
-    assert enough(np.sqrt(INFORMATION), RATIOS)
+    assert meets_ratios(np.sqrt(INFORMATION), RATIOS)
 
 
 def test_sharing_unmasked_cannot_be_replaced() -> None:
@@ -95,7 +103,7 @@ def test_whole_rewards_are_repaired_to_whole_rewards(paid: list[float]) -> None:
         mended = repaired_whole(np.array(paid), ratios)
         assert (mended == np.rint(mended)).all()
         assert (mended >= np.array(paid) * (1 - 1e-6)).all()
-        assert enough(mended, ratios)
+        assert meets_ratios(mended, ratios)
         assert arbitrage(mended, held, held) == []
 
 
@@ -136,11 +144,11 @@ def test_arbitrage_is_exact_for_numbers_that_are_not_whole(paid: list[float], he
 def test_two_settings_without_noise_are_paid_alike() -> None:
     held, paid = np.array([1.0, np.inf, np.inf]), np.array([1.0, 2.0, 3.0])
     ratios = least_ratios(held, held)
-    assert not enough(paid, ratios)
+    assert not meets_ratios(paid, ratios)
     assert [each.instead_of for each in arbitrage(paid, held, held)] == [2]
     for mended in (repaired(paid, ratios), repaired_whole(paid, ratios)):
         assert mended.tolist() == [1, 3, 3]
-        assert enough(mended, ratios)
+        assert meets_ratios(mended, ratios)
 
 
 @cases(100)
@@ -152,7 +160,7 @@ def test_no_lesser_schedule_would_do_for_the_repair(paid: list[float], held: lis
     for k in np.flatnonzero(mended > rewards + 1e-6):
         lower = mended.copy()
         lower[k] -= 0.5 * min(mended[k] - rewards[k], 1e-3 * mended[k])
-        assert not enough(lower, ratios)
+        assert not meets_ratios(lower, ratios)
 
 
 def pitman(text: str, reports: int, runs: int = 1500) -> FloatArray:

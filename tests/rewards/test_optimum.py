@@ -11,7 +11,7 @@ from halfmask.errors import OptionError
 from halfmask.rewards.asked_panel import AskedPanel, Point, budgets_of_curve, costliest, least_error, point, scanned
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.rewards.consumer_optimum import apart_within, cost_apart, own_rewards
-from halfmask.rewards.honest_prices import arbitrage, enough, least_ratios, repaired
+from halfmask.rewards.honest_prices import arbitrage, least_ratios, meets_ratios, repaired
 from halfmask.rewards.reward_search import Problem, best, in_whole_units
 
 PRIVACY = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -164,8 +164,8 @@ def test_whole_rewards_are_honest_and_the_best_of_all_that_are(budget: float) ->
     assert found is not None
     assert (found.rewards == np.rint(found.rewards)).all()
     assert found.cost <= budget
-    assert enough(found.rewards, RATIOS)
-    allowed = [point(PANEL, ALIKE, each) for each in monotone(8, 5) if enough(each, RATIOS)]
+    assert meets_ratios(found.rewards, RATIOS)
+    allowed = [point(PANEL, ALIKE, each) for each in monotone(8, 5) if meets_ratios(each, RATIOS)]
     assert found.error <= min(at.error for at in allowed if at.cost <= budget) * (1 + 1e-12)
 
 

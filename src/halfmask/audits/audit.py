@@ -10,7 +10,7 @@ from itertools import count
 from halfmask import __version__
 from halfmask.audits.card import CURVE, BestScore, CardAbout, ChangeAudited, ReportCard, SettingCard, StepAudited
 from halfmask.audits.card_sentences import Alternative, sentence, warnings
-from halfmask.audits.device_audit import audit_device, refused
+from halfmask.audits.device_audit import audit_device, device_objections
 from halfmask.audits.noise_at_equal_utility import noise_at_equal_utility
 from halfmask.audits.score_limit import AllReadings, Closeness, closeness, few_pieces, has_limit
 from halfmask.data.panel import Panel
@@ -132,7 +132,8 @@ class AuditBench:
             instead=instead,
             curve=self.curve(typical),
             sentence=sentence(typical, attacks, self.reports),
-            warnings=warnings(score, typical, attacks, self.reports, instead) + refused(entry.setting, self.step),
+            warnings=warnings(score, typical, attacks, self.reports, instead)
+            + device_objections(entry.setting, self.step),
             promises={name: promise(typical, readings) for name, readings in self.windows.items()},
             whole=promise(whole),
             told={count: odds(typical, count) for count in TOLD},

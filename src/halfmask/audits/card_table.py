@@ -28,10 +28,10 @@ def card_rows(card: ReportCard) -> list[list[str]]:
                 most + at_most(each.typical.certain),
                 most + at_most(each.typical.composed[day][math.inf]),
                 *(_odds(each.promises.get(name)) for name in ("one reading", "a day")),
-                percent(_share_of_baseline(each.found("reconstruction"))),
-                percent(_share_of_baseline(each.found("smoothing"))),
-                percent(named.value if named else None),
-                percent(near.share if near else None),
+                share_cell(_share_of_baseline(each.found("reconstruction"))),
+                share_cell(_share_of_baseline(each.found("smoothing"))),
+                share_cell(named.value if named else None),
+                share_cell(near.share if near else None),
             ]
         )
     return rows
@@ -75,7 +75,7 @@ def _families(card: ReportCard) -> str:
     return f" At a deviation of {card.noise.deviation[middle]:.2g}: {of} (sine: of one term)."
 
 
-def percent(value: float | None) -> str:
+def share_cell(value: float | None) -> str:
     """A share as people read it."""
     if value is None:
         return "-"

@@ -35,7 +35,7 @@ def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> Em
         return None
 
 
-def refused(setting: PrivacySetting, step: float) -> tuple[str, ...]:
+def device_objections(setting: PrivacySetting, step: float) -> tuple[str, ...]:
     """What a device says against the setting on this lattice: that it leaves too many readings as they are."""
     if setting.silent:
         return ()

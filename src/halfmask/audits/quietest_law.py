@@ -96,7 +96,7 @@ def reconstruction_of(population: Population, edges: FloatArray, deviation: floa
     return Reconstruction(chance, shift, float(p @ s**2))
 
 
-def least_noise(
+def quietest_masses(
     square: FloatArray, demands: Sequence[tuple[Concave, float]], start: FloatArray
 ) -> tuple[FloatArray, float]:
     """Masses with the least s'p for which every function is at least what is demanded, and a bound below all such s'p.
@@ -162,7 +162,7 @@ class Quietest:
         start = _loud(edges, deviation, demands)
         if start is None:
             return None
-        masses, bound = least_noise(score.square, demands, start)
+        masses, bound = quietest_masses(score.square, demands, start)
         return QuietLaw(edges, masses, float(score.square @ masses), bound)
 
     def setting(self, privacy: float, error: float, deviation: float) -> PrivacySetting | None:

@@ -178,7 +178,7 @@ def audit_setting_sampler(
         return value + seen[value]
 
     found = _audit_promise(inner, draw, step, n, confidence)
-    return replace(found, misfit=fit(np.concatenate([*seen.values()]), lattice_masses(inner, step), confidence))
+    return replace(found, misfit=misfit_of(np.concatenate([*seen.values()]), lattice_masses(inner, step), confidence))
 
 
 def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confidence: float) -> EmpiricalAudit:
@@ -195,7 +195,7 @@ def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confi
     reach = math.floor(bound / step + 0.5) if bounded else 0
     size = reach // 2 if bounded else round(inner.deviation / step)
     change = max(size, 1)
-    promised = apart(inner, step, change)
+    promised = neighbouring_cells(inner, step, change)
     if not bounded:
         return audit_delta(draw, 0, change, 0.5, promised.delta(0.5), n, confidence)
     each = (1 + confidence) / 2
@@ -209,7 +209,7 @@ def _steps_wide(steps: int, step: float) -> float:
     return float(steps * Fraction(number_text(step)))
 
 
-def apart(setting: PrivacySetting, step: float, change: int) -> LossCells:
+def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> LossCells:
     """What tells two values just so many steps apart, by the law on the lattice: smaller changes are not asked for."""
     if is_still(setting) or setting.law.estimated:
         raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit")
@@ -217,7 +217,7 @@ def apart(setting: PrivacySetting, step: float, change: int) -> LossCells:
     return loss_cells(setting, change * step) if found is None else found
 
 
-def fit(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
+def misfit_of(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
     """The set of the list that draws of k miss by most, where chance does not explain it; otherwise None.
 
     ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is held to the exact interval

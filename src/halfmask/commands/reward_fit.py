@@ -67,10 +67,10 @@ class RewardFit(MayWrite, Tells):
 @command(RewardFit, group="Share: service")
 def reward_fit(options: RewardFit) -> "Fit":
     """Fit the model of producers under which their choices are most likely, with standard errors."""
-    from halfmask.rewards.reward_fit import fit
+    from halfmask.rewards.reward_fit import fit_choices
 
     choices = history(options) if options.choices is None else read_choices(options.choices)
-    return fit(choices, mixed=options.mixed)
+    return fit_choices(choices, mixed=options.mixed)
 
 
 def history(options: RewardFit) -> "Choices":

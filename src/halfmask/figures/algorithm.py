@@ -14,13 +14,13 @@ from halfmask.figures.interactive import (
     SubplotSpec,
     axis,
     interactive,
-    line,
-    plain,
-    points,
+    line_trace,
+    plain_numbers,
+    point_trace,
     score_axis,
 )
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import INK, QUIET, looks, subplots
+from halfmask.figures.style import INK, QUIET, mechanism_looks, subplots
 from halfmask.figures.trajectories import NEAR
 from halfmask.menus.menu import Menu
 
@@ -199,7 +199,9 @@ def algorithm_figure(data: Algorithm, caption: str) -> Interactive:
     for name in names:
         rows = np.flatnonzero(of == name)
         x, y = _outlines(data, rows)
-        traces.append(line(0, name, x, y, looks(names)[name] | {"linestyle": "-"}, "", hoverinfo="skip"))
+        traces.append(
+            line_trace(0, name, x, y, mechanism_looks(names)[name] | {"linestyle": "-"}, "", hoverinfo="skip")
+        )
         traces[-1]["line"]["width"] = 1.2
         traces.append(_centres(data, name, rows, first=name == names[0]))
     traces.append(_winner_points(data))
@@ -225,7 +227,7 @@ def _outlines(data: Algorithm, rows: IntArray) -> tuple[list[float | None], ...]
         np.concatenate([centre[rows, None] + half[rows, None] * turn, np.full((len(rows), 1), np.nan)], axis=1)
         for centre, half, turn in ((data.privacy, width, np.cos(angle)), (data.utility, height, np.sin(angle)))
     )
-    return plain(x.ravel()), plain(y.ravel())
+    return plain_numbers(x.ravel()), plain_numbers(y.ravel())
 
 
 def _centres(data: Algorithm, name: str, rows: IntArray, *, first: bool) -> Spec:
@@ -235,7 +237,7 @@ def _centres(data: Algorithm, name: str, rows: IntArray, *, first: bool) -> Spec
         "outlinewidth": 0,
     }  # fmt: skip
     marker = {
-        "color": plain(fitness), "colorscale": _steps(CIVIDIS), "size": 8, "line": {"width": 1, "color": QUIET},
+        "color": plain_numbers(fitness), "colorscale": _steps(CIVIDIS), "size": 8, "line": {"width": 1, "color": QUIET},
         "cmin": float(data.fitness.min(initial=2)), "cmax": float(data.fitness.max(initial=0)), "showscale": first,
     }  # fmt: skip
     told = [
@@ -248,7 +250,7 @@ def _centres(data: Algorithm, name: str, rows: IntArray, *, first: bool) -> Spec
         ]
         for row in rows.tolist()
     ]
-    made = points(0, name, plain(data.privacy[rows]), plain(data.utility[rows]), marker, HOVER)
+    made = point_trace(0, name, plain_numbers(data.privacy[rows]), plain_numbers(data.utility[rows]), marker, HOVER)
     made |= {"customdata": told, "showlegend": False}
     if first:
         marker["colorbar"] = scale
@@ -261,7 +263,9 @@ def _winner_points(data: Algorithm) -> Spec:
     told = [[name, data.settings[place]] for name, place in data.winners.items()]
     hover = "<b>%{customdata[0]}</b>, %{customdata[1]}<br>privacy %{x:.3f}, utility %{y:.3f}<br>the best of its bin"
     sides = [_side(data, place, before) for before, place in zip([None, *places], places, strict=False)]
-    made = points(0, "winners", plain(data.privacy[places]), plain(data.utility[places]), marker, hover)
+    made = point_trace(
+        0, "winners", plain_numbers(data.privacy[places]), plain_numbers(data.utility[places]), marker, hover
+    )
     return made | {
         "mode": "markers+text", "text": [f"<b>{name}</b>" for name in data.winners], "textposition": sides,
         "textfont": {"size": 12}, "customdata": told,

@@ -7,7 +7,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import looks
+from halfmask.figures.style import mechanism_looks
 from halfmask.figures.wording import summed
 from halfmask.mechanisms.mechanism import mechanism
 
@@ -69,7 +69,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
     return mean
 
 
-def difference(curves: dict[str, NoiseCurve]) -> Difference | None:
+def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
     """The first two mechanisms compared at equal noise; None where they share no range."""
     names = sorted(curves)[:2]
     if len(names) < 2:
@@ -97,7 +97,7 @@ def noise_caption(data: dict[str, NoiseCurve]) -> str:
         "Median privacy and utility of the settings that keep the constraint, by the total absolute noise that "
         "they add to 100,000 readings; moving averages."
     )
-    found = difference(data)
+    found = gap_at_equal_noise(data)
     if found is None:
         return text
     more, less = _points(found.privacy), _points(found.utility)
@@ -117,7 +117,7 @@ def noise_plot(data: dict[str, NoiseCurve]) -> Plot:
     what = summed("total |noise| on 100,000 readings", next(iter(data.values())).unit)
     total = PlotAxis(what, limits=(0, None), more={"tickformat": ".3~s"})
     hover = "%{{fullData.name}}<br>total |noise| %{{x:,.4g}}<br>median {} %{{y:.3f}}"
-    styles = looks(list(data))
+    styles = mechanism_looks(list(data))
     return Plot(
         [
             Subplot(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from halfmask.audits.card import ReportCard
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import look
+from halfmask.figures.style import line_style
 from halfmask.figures.wording import sized
 from halfmask.protection.guarantees.promises import times
 
@@ -57,8 +57,8 @@ def equal_readings_plot(data: EqualReadings) -> Plot:
     """One subplot: odds over the number of equal readings, which doubles from tick to tick."""
     hover = "<b>{}</b><br>%{{x:,}} equal readings: right %{{customdata}}"
     marks = [
-        Mark(id, data.readings, [100 * each for each in odds], look(order), hover.format(id), list(map(times, odds)),
-             shape="both", size=4)
+        Mark(id, data.readings, [100 * each for each in odds], line_style(order), hover.format(id),
+             list(map(times, odds)), shape="both", size=4)
         for order, (id, odds) in enumerate(data.odds.items())
     ]  # fmt: skip
     x = PlotAxis("equal readings", log=True, ticks={count: f"{count:,}" for count in data.readings})

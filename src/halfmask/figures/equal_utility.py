@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import MENU_LOOK, look
+from halfmask.figures.style import MENU_LOOK, line_style
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_schedule import Schedule
@@ -58,7 +58,7 @@ def equal_plot(data: EqualUtility) -> Plot:
     own = f"honest rewards: utility {utility:.2f}<br>noise %{{x:.3g}}, %{{y:,.0f}} producers"
     marks = [
         *(
-            Mark(f"utility {at:.2f}", data.noise, needed, look(place), hover, label=f"{at:.2f}")
+            Mark(f"utility {at:.2f}", data.noise, needed, line_style(place), hover, label=f"{at:.2f}")
             for place, (at, needed) in enumerate(data.producers.items())
         ),
         Mark("honest rewards", [noise], [people], MENU_LOOK, own, shape="points", size=6, label=""),

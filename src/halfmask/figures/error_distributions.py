@@ -8,8 +8,8 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import looks
-from halfmask.figures.wording import listed, share
+from halfmask.figures.style import mechanism_looks
+from halfmask.figures.wording import in_a_list, share_text
 
 POINTS = 250
 DECADES = 5
@@ -55,12 +55,12 @@ def cdf_caption(data: dict[str, dict[str, Curve]]) -> str:
     facts = []
     for name, curve in data["global_mean"].items():
         middle = float(np.interp(0.5, curve.share, curve.value))
-        facts.append(f"{share(middle)} with {name} (the largest is {share(float(curve.value[-1]))})")
+        facts.append(f"{share_text(middle)} with {name} (the largest is {share_text(float(curve.value[-1]))})")
     return (
         "How often each of the six error metrics is at or below a value, over all samples of all settings of a "
         "mechanism, those too noisy for the menu included. Privacy is made of the local errors, those of single "
         "readings; utility of the global errors, those of the totals. A curve further right means more error. "
-        f"What to see: half of all samples have a mean global error of at most {listed(facts)}. "
+        f"What to see: half of all samples have a mean global error of at most {in_a_list(facts)}. "
         f"Axes of means and deviations are logarithmic and show the upper {DECADES} decades."
     )
 
@@ -71,7 +71,7 @@ def cdf_plot(data: dict[str, dict[str, Curve]]) -> Plot:
     below = PlotAxis("samples below (%)", limits=(0, 102))
     found: list[Subplot] = []
     for metric, title in _TITLES.items():
-        styles, bits = looks(list(data[metric])), " bits" if metric in IN_BITS else ""
+        styles, bits = mechanism_looks(list(data[metric])), " bits" if metric in IN_BITS else ""
         marks = [
             Mark(name, curve.value, curve.share * 100, styles[name], hover.format(bits))
             for name, curve in data[metric].items()

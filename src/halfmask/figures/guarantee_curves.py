@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import QUIET, look, powers_of_ten
-from halfmask.figures.wording import listed, sized
+from halfmask.figures.style import QUIET, line_style, powers_of_ten
+from halfmask.figures.wording import in_a_list, sized
 from halfmask_device.decimals import upwards
 
 USUAL = 1e-6
@@ -59,8 +59,8 @@ def guarantee_caption(data: GuaranteeCurves) -> str:
     )
     if data.certain:
         text += (
-            f"The curves of {listed(list(data.certain))} level off: some of their reports are possible for one reading "
-            "only. "
+            f"The curves of {in_a_list(list(data.certain))} level off: some of their reports are possible for one "
+            "reading only. "
         )
     if data.instead:
         text += (
@@ -76,7 +76,7 @@ def guarantee_plot(data: GuaranteeCurves) -> Plot:
     delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))
 
     def subplot(title: str, curves: dict[str, Sequence[float]], instead: Sequence[float]) -> Subplot:
-        shown = [(id, deltas, look(order)) for order, (id, deltas) in enumerate(curves.items())]
+        shown = [(id, deltas, line_style(order)) for order, (id, deltas) in enumerate(curves.items())]
         if data.instead:  # first, so that it lies below the others
             shown.insert(0, (data.instead[1], instead, grey))
         marks = [

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.choice.mix import Mix
-from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain
+from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axes, axis, interactive, plain_numbers
 from halfmask.figures.style import INK, ink_on, subplots
-from halfmask.figures.wording import percent
+from halfmask.figures.wording import percents
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, outside
 
@@ -98,7 +98,7 @@ def _draw_map(axis: "Axes", data: HeatMaps, name: str, shades: str) -> None:
     shown = np.ma.masked_invalid(cells)
     mesh = axis.pcolormesh(shown, cmap=colormaps[shades], edgecolors="white", linewidth=0.8)
     axis.set_xticks(np.arange(len(data.settings)) + 0.5, [name.replace(" ", "\n") for name in data.settings])
-    axis.set_yticks(np.arange(len(data.shares)) + 0.5, [percent(share) for share in data.shares])
+    axis.set_yticks(np.arange(len(data.shares)) + 0.5, [percents(share) for share in data.shares])
     axis.invert_yaxis()
     axis.grid(visible=False)
     axis.tick_params(length=0)
@@ -117,8 +117,8 @@ def heatmap_caption(data: HeatMaps) -> str:
     spread, utility, dip = (data.cells[name] for name in ("privacy_iqr", "utility_median", "utility_iqr"))
     text = (
         "Users choose freely from the menu. A column holds the mixes in which one setting has strictly the most users, "
-        f"a row the share that it has, from {percent(data.shares[0])} down to {percent(data.shares[-1])}; the numbers "
-        f"are over {int(data.mixes.sum()):,} such mixes, repeats counted."
+        f"a row the share that it has, from {percents(data.shares[0])} down to {percents(data.shares[-1])}; the "
+        f"numbers are over {int(data.mixes.sum()):,} such mixes, repeats counted."
     )
     if any(cells.any() for cells in data.outside.values()):
         text += (
@@ -152,8 +152,8 @@ def _map(number: int, data: HeatMaps, name: str, title: str) -> Spec:
         "type": "heatmap",
         "name": title,
         "x": data.settings,
-        "y": [percent(share) for share in data.shares],
-        "z": [plain(row) for row in cells],
+        "y": [percents(share) for share in data.shares],
+        "z": [plain_numbers(row) for row in cells],
         "text": [list(map(_words, *row)) for row in zip(data.cells[name], data.outside[name], strict=True)],
         "customdata": data.mixes.tolist(),
         "colorscale": [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)],
@@ -184,7 +184,7 @@ def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
         "type": "scatter",
         "mode": "text",
         "x": [data.settings[column] for _, column in shown],
-        "y": [percent(float(data.shares[row])) for row, _ in shown],
+        "y": [percents(float(data.shares[row])) for row, _ in shown],
         "text": [_words(float(data.cells[name][place]), bool(data.outside[name][place])) for place in shown],
         "textfont": {"color": inks},
         "hoverinfo": "skip",

@@ -88,7 +88,7 @@ def layout(
     for number, each in enumerate(subplots):
         row, column = divmod(number, columns)
         left, top = column * (width + BESIDE), 1 - row * (height + gap) / inner
-        mark = place(number)
+        mark = axis_suffix(number)
         made[f"xaxis{mark}"] = {"domain": [left, left + width], "anchor": f"y{mark}"} | each.x
         made[f"yaxis{mark}"] = {"domain": [max(top - height / inner, 0.0), top], "anchor": f"x{mark}"} | each.y
         if each.title:
@@ -96,14 +96,14 @@ def layout(
     return made
 
 
-def place(number: int) -> str:
+def axis_suffix(number: int) -> str:
     """What follows ``x`` and ``y`` in the names of a subplot's axes: nothing for the first, then 2, 3 ..."""
     return "" if number == 0 else str(number + 1)
 
 
 def axes(number: int) -> Spec:
     """The axes of a subplot, as a trace names them."""
-    return {"xaxis": f"x{place(number)}", "yaxis": f"y{place(number)}"}
+    return {"xaxis": f"x{axis_suffix(number)}", "yaxis": f"y{axis_suffix(number)}"}
 
 
 def _title(text: str, left: float, top: float) -> Spec:
@@ -123,14 +123,14 @@ def score_axis(title: str) -> Spec:
     return axis(title, range=[-0.02, 1.02])
 
 
-def plain(values: npt.NDArray[Any] | Sequence[float]) -> list[float | None]:
+def plain_numbers(values: npt.NDArray[Any] | Sequence[float]) -> list[float | None]:
     """Numbers as JSON has them: six digits, which no screen can tell from more, and null for what is not finite."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
 def faint(colour: str, strength: float) -> str:
     """A colour of the palette, see-through."""
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(colour[axis_suffix : axis_suffix + 2], 16) for axis_suffix in (1, 3, 5))
     return f"rgba({red},{green},{blue},{strength:g})"
 
 
@@ -145,7 +145,9 @@ def dashes(linestyle: str | tuple[int, tuple[float, ...]]) -> str:
     return "solid" if isinstance(linestyle, str) else ",".join(f"{length * WIDTH:g}px" for length in linestyle[1])
 
 
-def line(subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], look: Spec, hover: str, **more: Any) -> Spec:
+def line_trace(
+    subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], look: Spec, hover: str, **more: Any
+) -> Spec:
     """A line; lines of one name are one entry of the legend and are switched together."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": list(x), "y": list(y),
@@ -153,16 +155,18 @@ def line(subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], look: Spec
     }  # fmt: skip
 
 
-def band(subplot: int, name: str, x: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> Spec:
+def band_trace(subplot: int, name: str, x: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> Spec:
     """From the least to the most at each ``x``; it goes with the legend's entry of its name."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "showlegend": False,
-        "x": plain(np.concatenate([x, x[::-1]])), "y": plain(np.concatenate([low, high[::-1]])),
+        "x": plain_numbers(np.concatenate([x, x[::-1]])), "y": plain_numbers(np.concatenate([low, high[::-1]])),
         "fill": "toself", "fillcolor": faint(colour, 0.2), "line": {"width": 0}, "hoverinfo": "skip", **axes(subplot),
     }  # fmt: skip
 
 
-def points(subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], marker: Spec, hover: str, **more: Any) -> Spec:
+def point_trace(
+    subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], marker: Spec, hover: str, **more: Any
+) -> Spec:
     """Single marks."""
     return {
         "type": "scatter", "mode": "markers", "name": name, "legendgroup": name, "x": list(x), "y": list(y),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import look
+from halfmask.figures.style import line_style
 from halfmask.menus.menu import Menu
 from halfmask.menus.setting_protection import Question
 from halfmask.protection.guarantees.promises import LARGE_EPSILON, Promise, promise, times
@@ -78,10 +78,10 @@ def lasting_plot(data: LastingPromises) -> Plot:
         held = [(each.readings, each.epsilon, f"{each.delta:g}") for each in kept if each.epsilon is not None]
         told = [[f"epsilon {upwards(epsilon)}", delta] for _, epsilon, delta in held]
         counts, values = [count for count, _, _ in held], [epsilon for _, epsilon, _ in held]
-        epsilons.append(Mark(level, counts, values, look(order), hover.format(level), told))
+        epsilons.append(Mark(level, counts, values, line_style(order), hover.format(level), told))
         told = [[f"right {times(each.odds)}", f"{each.delta:g}"] for each in kept]
         counts, values = [each.readings for each in kept], [100 * each.odds for each in kept]
-        odds.append(Mark(level, counts, values, look(order), hover.format(level), told))
+        odds.append(Mark(level, counts, values, line_style(order), hover.format(level), told))
     x = PlotAxis("readings in a row", log=True, ticks=data.marks)
     epsilon = PlotAxis("epsilon (upper bound)", log=True, more={"dtick": 1})
     right = PlotAxis("right guesses, at most, %", limits=(48, 102))

@@ -8,9 +8,9 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.audits.card import ReportCard
 from halfmask.audits.noise_at_equal_utility import FAMILIES, LIMIT, SHOWN, NoiseAtEqualUtility
-from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import INK, MENU_LOOK, look
+from halfmask.figures.style import INK, MENU_LOOK, line_style
 from halfmask.figures.trajectories import NEAR, Band, band_over_privacy, one_label_each
 from halfmask.figures.wording import in_unit
 from halfmask.menus.menu import Menu
@@ -104,7 +104,7 @@ def limit_plot(data: LimitFigure) -> Plot:
     title = "The limit of all additive noise"
     return Plot(
         [
-            Subplot(title, score("privacy"), PlotAxis("utility"), paths, legend="lower left"),
+            Subplot(title, score_scale("privacy"), PlotAxis("utility"), paths, legend="lower left"),
             Subplot("How close noise comes to it", size, of_limit, shares, 100, legend="lower right", columns=3),
             Subplot(data.title, deviations, density, _curves(noise.laws, noise.at), legend="upper right"),
             Subplot(
@@ -132,7 +132,7 @@ def _look(name: str) -> dict[str, Any]:
     if name == LIMIT:
         return {"color": INK, "linestyle": "-", "linewidth": 2.4}
     order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]
-    return look(order.index(name) if name in order else len(order))
+    return line_style(order.index(name) if name in order else len(order))
 
 
 def limit_caption(data: LimitFigure) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.figures.interactive import Interactive, SubplotSpec, axis, faint, interactive, line, plain
+from halfmask.figures.interactive import Interactive, SubplotSpec, axis, faint, interactive, line_trace, plain_numbers
 from halfmask.figures.style import PALETTE
 from halfmask.figures.wording import in_unit, sized
 from halfmask.mechanisms.setting import PrivacySetting
@@ -62,10 +62,10 @@ def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit
 
 def shown_figure(data: Shown, setting: str) -> Interactive:
     """Shares of reports as a stepped line, what 8 of 10 show shaded, the reading itself dashed."""
-    x = plain(np.repeat(data.edges, 2)[1:-1])
-    y = plain(np.repeat(data.share * 100, 2))
+    x = plain_numbers(np.repeat(data.edges, 2)[1:-1])
+    y = plain_numbers(np.repeat(data.share * 100, 2))
     hover = "a report around %{x:.3g}:<br>%{y:.2f} % of reports in this step"
-    steps = line(0, setting, x, y, {"color": PALETTE[0]}, hover, showlegend=False, fill="tozeroy")
+    steps = line_trace(0, setting, x, y, {"color": PALETTE[0]}, hover, showlegend=False, fill="tozeroy")
     steps |= {"fillcolor": faint(PALETTE[0], 0.25)}
     marks = [
         {"type": "rect", "xref": "x", "yref": "y domain", "x0": data.low, "x1": data.high, "y0": 0, "y1": 1,

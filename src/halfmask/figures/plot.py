@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from halfmask.figures.interactive import Interactive, Spec, SubplotSpec, axis, band, interactive, line, place, plain
+from halfmask.figures.interactive import (
+    Interactive,
+    Spec,
+    SubplotSpec,
+    axis,
+    axis_suffix,
+    band_trace,
+    interactive,
+    line_trace,
+    plain_numbers,
+)
 from halfmask.figures.style import PANEL, QUIET, legend_above, short_number, subplots
 
 if TYPE_CHECKING:
@@ -111,7 +121,9 @@ class Mark:
     def traces(self, subplot: int, *, listed: bool) -> list[Spec]:
         """Return its traces for plotly; ``listed`` in the legend or not."""
         mode = {"line": "lines", "points": "markers", "both": "lines+markers"}[self.shape]
-        made = line(subplot, self.name, plain(self.x), plain(self.y), self.look, self.hover, showlegend=listed)
+        made = line_trace(
+            subplot, self.name, plain_numbers(self.x), plain_numbers(self.y), self.look, self.hover, showlegend=listed
+        )
         made["mode"] = mode + "+text" * bool(self.texts)
         if not self.hover:
             made["hoverinfo"] = "skip"
@@ -127,10 +139,13 @@ class Mark:
             if reach:
                 low, high = (np.asarray(end, float) for end in reach)
                 made[name] = {
-                    "type": "data", "symmetric": False, "array": plain(high - np.asarray(middle)), "thickness": 1.2,
-                    "arrayminus": plain(np.asarray(middle) - low), "width": 0, "color": self.look["color"],
+                    "type": "data", "symmetric": False, "thickness": 1.2,
+                    "array": plain_numbers(high - np.asarray(middle)),
+                    "arrayminus": plain_numbers(np.asarray(middle) - low), "width": 0, "color": self.look["color"],
                 }  # fmt: skip
-        return [band(subplot, self.name, self.x, *self.around, self.look["color"]), made] if self.around else [made]
+        return (
+            [band_trace(subplot, self.name, self.x, *self.around, self.look["color"]), made] if self.around else [made]
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +203,13 @@ class Plot:
         first = {mark.name: mark for _, mark in reversed(marks) if mark.name and mark.drawn}
         traces = [trace for number, mark in marks for trace in mark.traces(number, listed=first.get(mark.name) is mark)]
         levels = [
-            {"type": "line", "xref": f"x{place(number)} domain", "yref": f"y{place(number)}", "x0": 0, "x1": 1}
+            {
+                "type": "line",
+                "xref": f"x{axis_suffix(number)} domain",
+                "yref": f"y{axis_suffix(number)}",
+                "x0": 0,
+                "x1": 1,
+            }
             | {"y0": each.level, "y1": each.level, "line": {"color": QUIET, "width": 1}}
             for number, each in enumerate(self.subplots)
             if each.level is not None
@@ -197,6 +218,6 @@ class Plot:
         return interactive(caption, traces, axes, height=self.pixels, shapes=levels)
 
 
-def score(title: str) -> PlotAxis:
+def score_scale(title: str) -> PlotAxis:
     """Return an axis of a score from 0 to 1."""
     return PlotAxis(title, limits=(-0.02, 1.02))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.figures.interactive import Interactive, SubplotSpec, axes, axis, interactive, line, plain
+from halfmask.figures.interactive import Interactive, SubplotSpec, axes, axis, interactive, line_trace, plain_numbers
 from halfmask.figures.style import PALETTE, plain_log, subplots
 from halfmask.figures.wording import in_unit, summed
 from halfmask.profiles.show import ProfilePicture
@@ -68,13 +68,15 @@ def readings_figure(data: ProfilePicture, caption: str) -> Interactive:
         caption += f" {len(thin):,} of {len(data.periods):,} periods are drawn, evenly spaced."
     times = [str(moment) for moment in data.periods[thin].astype("datetime64[us]").astype("datetime64[s]")]
     sizes = {
-        "type": "bar", "x": plain(data.sizes), "y": plain(data.shares * 100), "showlegend": False,
-        "width": plain(data.widths), "marker": {"color": PALETTE[0]},
+        "type": "bar", "x": plain_numbers(data.sizes), "y": plain_numbers(data.shares * 100), "showlegend": False,
+        "width": plain_numbers(data.widths), "marker": {"color": PALETTE[0]},
         "hovertemplate": "around %{x:.3g}: %{y:.2f} % of readings<extra></extra>", **axes(0),
     }  # fmt: skip
     look = {"color": PALETTE[1]}
     what = data.of_a_period.lower()
-    totals = line(1, what, times, plain(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False)
+    totals = line_trace(
+        1, what, times, plain_numbers(data.totals[thin]), look, f"%{{x}}<br>{what} %{{y:,.6g}}", showlegend=False
+    )
     totals["line"]["width"] = 1.3
     scale: dict[str, Any] = {} if data.mean else {"type": "log", "dtick": 1}
     made = [

@@ -11,7 +11,7 @@ from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
 from halfmask.figures.readings import draw_readings
 from halfmask.figures.score_and_attacks import protection_data, protection_plot
 from halfmask.figures.study_samples import samples_of
-from halfmask.figures.style import look, subplots
+from halfmask.figures.style import line_style, subplots
 from halfmask.figures.trajectories import trajectory_data, trajectory_plot
 from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 
 
 @singledispatch
-def draw(result: Any) -> "Figure":
+def draw_result(result: Any) -> "Figure":
     """The figure of a result."""
     raise OptionError(f"there is no figure of a {type(result).__name__}")
 
 
-@draw.register(Profile)
+@draw_result.register(Profile)
 def _(result: Profile) -> "Figure":
     return draw_readings(picture_data(result))
 
 
-@draw.register(Study)
+@draw_result.register(Study)
 def _(result: Study) -> "Figure":
     return trajectory_plot(trajectory_data(samples_of(result), None)).draw()
 
 
-@draw.register(Mix)
+@draw_result.register(Mix)
 def _(result: Mix) -> "Figure":
     return draw_heatmaps(heatmap_data(result))
 
 
-@draw.register(ReportCard)
+@draw_result.register(ReportCard)
 def _(result: ReportCard) -> "Figure":
     return protection_plot(protection_data(result)).draw()
 
 
-@draw.register(Menu)
+@draw_result.register(Menu)
 def _(result: Menu) -> "Figure":
     """Medians of privacy and utility, each with its 10th percentile."""
     with subplots(1) as (figure, (axis,)):
         for place, each in enumerate(result.settings):
-            colour, q, u = look(place)["color"], each.privacy, each.utility
+            colour, q, u = line_style(place)["color"], each.privacy, each.utility
             axis.plot([q.p10, q.median], [u.median] * 2, color=colour, alpha=0.5)
             axis.plot([q.median] * 2, [u.p10, u.median], color=colour, alpha=0.5)
             axis.plot(q.median, u.median, "o", color=colour)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from halfmask.audits.card import ReportCard
-from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
-from halfmask.figures.style import QUIET, look
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
+from halfmask.figures.style import QUIET, line_style
 from halfmask.protection.attacks.finding import Finding
 
 MEASURES = {
@@ -30,20 +30,20 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
     measures: dict[str, list[float | None]] = {name: [] for name in MEASURES}
     for each in shown:
         measures["privacy score"].append(each.privacy.median if each.privacy else None)
-        measures["reconstruction"].append(ratio(each.found("reconstruction")))
-        measures["smoothing"].append(smoothed(each.found("smoothing")))
+        measures["reconstruction"].append(left_of_baseline(each.found("reconstruction")))
+        measures["smoothing"].append(left_by_smoothing(each.found("smoothing")))
         measures["re-identification"].append(_unnamed(each.found("re-identification")))
     return ProtectionMeasures([each.id for each in shown], measures)
 
 
-def ratio(found: Finding | None) -> float | None:
+def left_of_baseline(found: Finding | None) -> float | None:
     """A finding beside its baseline, 1 at the most; None where the attack does not apply."""
     if found is None or found.value is None or not found.baseline:
         return None
     return min(found.value / found.baseline, 1.0)
 
 
-def smoothed(found: Finding | None) -> float | None:
+def left_by_smoothing(found: Finding | None) -> float | None:
     """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
     if found is None or not found.details.get("rmse_prior"):
         return None
@@ -88,8 +88,8 @@ def protection_plot(data: ProtectionMeasures) -> Plot:
         held = [(value, row) for row, value in enumerate(data.measures[name]) if value is not None]
         told, hover = [data.ids[row] for _, row in held], f"<b>%{{customdata}}</b><br>{words}: %{{x:.2f}}"
         x, y = [value for value, _ in held], [row for _, row in held]
-        marks.append(Mark(words, x, y, look(order), hover, told, shape="points", marker=marker, size=8))
+        marks.append(Mark(words, x, y, line_style(order), hover, told, shape="points", marker=marker, size=8))
     count = len(data.ids)
     rows = PlotAxis("setting", limits=(-0.6, count - 0.4), ticks=dict(enumerate(data.ids)))
-    shown = Subplot("", score("0: nothing hidden, 1: nothing learned"), rows, marks, columns=1)
+    shown = Subplot("", score_scale("0: nothing hidden, 1: nothing learned"), rows, marks, columns=1)
     return Plot([shown], inches=1.8 + 0.42 * count, pixels=60 + 44 * count)

@@ -177,13 +177,13 @@ def powers_of_ten(first: int, last: int, step: int) -> dict[float, str]:
     return {10.0**power: f"10{str(power).translate(raised)}" if power else "1" for power in powers}
 
 
-def looks(names: list[str]) -> dict[str, dict[str, Any]]:
+def mechanism_looks(names: list[str]) -> dict[str, dict[str, Any]]:
     """Colour and dashes of each mechanism: those of the paper always have the same, the others in their order."""
     order = [*PAPER, *(name for name in names if name not in PAPER)]
-    return {name: look(order.index(name)) for name in names}
+    return {name: line_style(order.index(name)) for name in names}
 
 
-def look(place: int) -> dict[str, Any]:
+def line_style(place: int) -> dict[str, Any]:
     """Colour and dashes of the line at a place in a series; dashes tell lines apart where colours are not seen."""
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
 

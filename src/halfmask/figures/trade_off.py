@@ -7,7 +7,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.audits.card import CURVE, ReportCard
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import QUIET, look
+from halfmask.figures.style import QUIET, line_style
 from halfmask.figures.wording import at_least, sized
 from halfmask.protection.guarantees.promises import trade_off
 
@@ -71,7 +71,7 @@ def trade_off_plot(data: TradeOff) -> Plot:
                 title, x, y,
                 [nothing] + [
                     Mark(
-                        id, alarms, 100 * missed, look(order), told.format(id),
+                        id, alarms, 100 * missed, line_style(order), told.format(id),
                         [[at_least(a), at_least(m)] for a, m in zip(alarms, 100 * missed, strict=True)],
                     )
                     for order, (id, missed) in enumerate(curves.items())

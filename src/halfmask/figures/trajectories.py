@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.figures.interactive import Spec, faint, plain
+from halfmask.figures.interactive import Spec, faint, plain_numbers
 from halfmask.figures.menu_samples import MenuSamples
-from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.style import MENU_LOOK, looks
+from halfmask.figures.style import MENU_LOOK, mechanism_looks
 from halfmask.menus.menu import Menu
 
 STEP = 0.01
@@ -178,7 +178,7 @@ def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, 
     utility = PlotAxis("utility", limits=(low - 0.05 * (1 - low), 1 + 0.12 * (1 - low)))
     return Plot(
         [
-            Subplot(title, score("privacy"), utility, marks, legend="lower left" if "mechanism" in title else "")
+            Subplot(title, score_scale("privacy"), utility, marks, legend="lower left" if "mechanism" in title else "")
             for title, marks in shown
             if marks
         ],
@@ -189,7 +189,10 @@ def trajectory_plot(data: Trajectories, clouds: dict[str, Cloud] | None = None, 
 
 def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[Mark]:
     """Single settings lie below the lines, which would drown in them."""
-    styles, hover = looks(list(bands)), "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}"
+    styles, hover = (
+        mechanism_looks(list(bands)),
+        "<b>%{customdata}</b><br>median privacy %{x:.3f}<br>median utility %{y:.3f}",
+    )
     found = []
     for name, each in clouds.items():
         look = {"color": faint(styles[name]["color"], 0.45)}
@@ -201,7 +204,7 @@ def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[M
 def _band_mark(name: str, found: Band, look: Spec, words: str) -> Mark:
     """A median line in the band around it."""
     hover = f"{words} at privacy %{{x:.2f}}<br>median utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
-    told, ends = list(zip(plain(found.low), plain(found.high), strict=True)), (found.low, found.high)
+    told, ends = list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)), (found.low, found.high)
     return Mark(name, found.at, found.median, look, hover + "%{customdata[1]:.3f}", told, around=ends)
 
 
@@ -216,7 +219,7 @@ def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
     )
     ends, spread = (at.low, at.high), (found.spread[0], found.spread[1])
     ranges = np.stack([*spread, *ends], axis=1)
-    told = [[name, settings.get(name, ""), *plain(row)] for name, row in zip(found.ids, ranges, strict=True)]
+    told = [[name, settings.get(name, ""), *plain_numbers(row)] for name, row in zip(found.ids, ranges, strict=True)]
     texts = one_label_each(found.ids, at.at, at.median)
     mark = Mark(
         "menu", at.at, at.median, MENU_LOOK, hover, told, shape="both", size=6, around=ends, reach_x=spread,

@@ -1,9 +1,9 @@
 """Utility of each setting of the menu against the number of users."""
 
-from halfmask.figures.interactive import plain
+from halfmask.figures.interactive import plain_numbers
 from halfmask.figures.menu_samples import MenuSamples
 from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot
-from halfmask.figures.style import look
+from halfmask.figures.style import line_style
 from halfmask.figures.trajectories import Band, band_at
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
@@ -40,9 +40,12 @@ def users_plot(data: dict[str, Band], menu: Menu | None = None) -> Plot:
             score = score_words(menu[name].privacy.median, known=menu[name].outside)
             about = f", {menu[name].setting}, privacy {score}"
         hover = f"<b>{name}</b>{about}<br>%{{x:,}} users: utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
-        told, ends = list(zip(plain(found.low), plain(found.high), strict=True)), (found.low, found.high)
+        told, ends = (
+            list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)),
+            (found.low, found.high),
+        )
         mark = Mark(
-            name, found.at, found.median, look(order), hover + "%{customdata[1]:.3f}", told, shape="both", size=4,
+            name, found.at, found.median, line_style(order), hover + "%{customdata[1]:.3f}", told, shape="both", size=4,
             around=ends,
         )  # fmt: skip
         marks.append(mark)

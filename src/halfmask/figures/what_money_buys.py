@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score
-from halfmask.figures.style import MENU_LOOK, look
-from halfmask.figures.wording import money
+from halfmask.figures.plot import Mark, Plot, PlotAxis, Subplot, score_scale
+from halfmask.figures.style import MENU_LOOK, line_style
+from halfmask.figures.wording import amount
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_schedule import Schedule
@@ -45,10 +45,11 @@ def pay_caption(data: Pay) -> str:
         "What a budget per period buys with the best rewards for it, honest or not, as the model of producers has it: "
         "the share of the truth that the total keeps within in 95 of 100 periods, the paper's utility, and the share "
         "of producers that takes part. The curve ends where more money buys next to nothing. The dots are the "
-        f"schedule's honest rewards, which cost {money(data.cost)} a period. What to see: from {money(data.budget[0])} "
-        f"to {money(data.budget[-1])} a period, the total goes from within {100 * first[WITHIN]:.3g} % to within "
-        f"{100 * last[WITHIN]:.3g} %, utility from {first[UTILITY]:.2f} to {last[UTILITY]:.2f}, and the share that "
-        f"takes part from {100 * first[TAKING_PART]:.0f} % to {100 * last[TAKING_PART]:.0f} %."
+        f"schedule's honest rewards, which cost {amount(data.cost)} a period. What to see: from "
+        f"{amount(data.budget[0])} to {amount(data.budget[-1])} a period, the total goes from "
+        f"within {100 * first[WITHIN]:.3g} % to within {100 * last[WITHIN]:.3g} %, "
+        f"utility from {first[UTILITY]:.2f} to {last[UTILITY]:.2f}, and the share that takes part from "
+        f"{100 * first[TAKING_PART]:.0f} % to {100 * last[TAKING_PART]:.0f} %."
     )
 
 
@@ -59,10 +60,10 @@ def pay_plot(data: Pay) -> Plot:
         hover = f"budget %{{x:,.6g}}<br>{name} %{{y:.3g}}{unit}"
         bought, own = [scale * each for each in data.bought[name]], [scale * data.honest[name]]
         dot = Mark("honest rewards", [data.cost], own, MENU_LOOK, hover, shape="points", size=6, label="")
-        return [Mark(name, data.budget, bought, look(order), hover), dot]
+        return [Mark(name, data.budget, bought, line_style(order), hover), dot]
 
     budget = PlotAxis("budget per period", more={"tickformat": ",.6~g"})
-    within, parts = PlotAxis("total within, %", limits=(0, None)), score("0 to 1")
+    within, parts = PlotAxis("total within, %", limits=(0, None)), score_scale("0 to 1")
     shares = [*marks(UTILITY, 0, 1, ""), *marks(TAKING_PART, 1, 1, "")]
     return Plot(
         [

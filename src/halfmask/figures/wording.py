@@ -3,24 +3,24 @@
 from halfmask_device.decimals import upwards
 
 
-def listed(words: list[str]) -> str:
+def in_a_list(words: list[str]) -> str:
     """a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
-def share(value: float) -> str:
+def share_text(value: float) -> str:
     """A relative error as people read it."""
     if 0 < value < 1e-4:
         return "less than 0.01 %"
     return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
 
 
-def percent(share: float) -> str:
+def percents(share_text: float) -> str:
     """A share as people write it: 100 %, 87.5 %."""
-    return f"{share * 100:.4g} %"
+    return f"{share_text * 100:.4g} %"
 
 
-def money(amount: float) -> str:
+def amount(amount: float) -> str:
     """Four digits of it, never as a power of ten."""
     return f"{float(f'{amount:.4g}'):,.10g}"
 

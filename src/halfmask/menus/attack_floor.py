@@ -14,7 +14,7 @@ from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.candidate_scores import CandidateScores
 from halfmask.menus.menu import EmptyBin, Menu, MenuSetting, brief
-from halfmask.menus.menu_scale import samples_of
+from halfmask.menus.menu_scale import subsets_of
 from halfmask.menus.refine import EVALUATIONS, climb, gain_json, gains_of
 from halfmask.profiles.profile import Profile
 
@@ -115,7 +115,7 @@ def refine_above(
 ) -> Floored:
     """The best setting of each bin that keeps the floor. Objective, subsets and noise are those of `refine`."""
     menu.check_data(profile, other_data=other_data)
-    subsets, bins = samples_of(menu.provenance, profile), []
+    subsets, bins = subsets_of(menu.provenance, profile), []
     settings, empty = [], list(menu.empty_bins)
     for number, entry in enumerate(menu.settings[:-1]):
         raised, nearest = _raised(entry, menu, profile, subsets, floor, evaluations)

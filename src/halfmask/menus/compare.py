@@ -25,7 +25,7 @@ from halfmask.menus.candidate_scores import rounded
 from halfmask.menus.menu import Menu, Score, read_menu
 from halfmask.menus.menu_scale import afresh, evaluated, outside
 from halfmask.menus.objective_difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
-from halfmask.menus.study_scores import AnyStudy, Read, StudyScores, opened, sample_metrics, score
+from halfmask.menus.study_scores import AnyStudy, Read, StudyScores, opened_study, sample_metrics, score_study
 from halfmask.profiles.profile import Profile
 
 BINS = 5
@@ -215,7 +215,7 @@ def compare(
 def _opened(side: Menu | AnyStudy) -> Menu | Read:
     if isinstance(side, Menu):
         return side
-    return read_menu(side) if isinstance(side, str | Path) and str(side).endswith(".json") else opened(side)
+    return read_menu(side) if isinstance(side, str | Path) and str(side).endswith(".json") else opened_study(side)
 
 
 def _about(side: Menu | Read) -> Mapping[str, Any]:
@@ -243,7 +243,7 @@ def _weights(sides: list[Menu | Read]) -> Weights:
 
 
 def _scale(side: Menu | Read) -> FloatArray:
-    return side.largest if isinstance(side, Menu) else score(*side).normalisers
+    return side.largest if isinstance(side, Menu) else score_study(*side).normalisers
 
 
 def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, largest: FloatArray) -> list[_Side]:
@@ -286,7 +286,7 @@ def _settings(side: Menu | Read, weights: Weights, largest: FloatArray) -> list[
     """The settings of a menu, or the best of a study by its own samples."""
     if isinstance(side, Menu):
         return [each.setting for each in side.settings[:-1]]
-    scored = score(*side, weights, largest=largest)
+    scored = score_study(*side, weights, largest=largest)
     return [scored.setting(int(row)) for row in _foremost(scored, COARSE)]
 
 
@@ -301,7 +301,7 @@ def _grown(setting: PrivacySetting) -> list[PrivacySetting]:
 def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
     """A study on its own samples: settings that pass and mask."""
     table, about = side
-    scored = score(table, about, weights, largest=largest)
+    scored = score_study(table, about, weights, largest=largest)
     rows = _foremost(scored, FINE)
     metrics = sample_metrics(table)[1][rows]
     drawn = [about.get(name) for name in ("fingerprint", "sizes", "repeats", "seed")]

@@ -70,7 +70,7 @@ def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
         raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize again") from error
 
 
-def samples_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:
+def subsets_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:
     """The subsets of users that a menu's study was made on, by the menu's provenance."""
     return draw_subsets(profile, *_sampling(made))
 
@@ -94,7 +94,7 @@ def evaluated(
         return [], np.empty((0, 0, len(METRICS)))
     grid = Grid.from_settings(laws)
     metrics = evaluate_analytic(
-        profile, grid, samples_of(made, profile), aggregate=str(made.get("aggregate", "sum")),
+        profile, grid, subsets_of(made, profile), aggregate=str(made.get("aggregate", "sum")),
         error=made.get("error", "relative"), seed=int(made["seed"]),
     )  # fmt: skip
     return list(grid.settings()), metrics

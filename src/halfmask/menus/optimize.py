@@ -23,7 +23,7 @@ from halfmask.menus.privacy_axis import Axis, By, axis_of
 from halfmask.menus.recognised_share import recognised_shares
 from halfmask.menus.setting_protection import Question, default_question, protection_of
 from halfmask.menus.study_protection import StudyProtection
-from halfmask.menus.study_scores import AnyStudy, StudyScores, opened, score
+from halfmask.menus.study_scores import AnyStudy, StudyScores, opened_study, score_study
 from halfmask.menus.total_error import total_errors
 from halfmask.profiles.profile import Profile
 from halfmask.protection.evidence import Evidence, population_of
@@ -102,8 +102,8 @@ def optimize(
     ``taken`` says of a setting whether devices take it: no other is chosen.
     """
     _check_bins(bins, omega)
-    table, about = opened(study)
-    scored = score(table, about, weights, _constraint(max_mean, max_std))
+    table, about = opened_study(study)
+    scored = score_study(table, about, weights, _constraint(max_mean, max_std))
     if factor is not None:
         of = np.array([factor(scored.setting(row)) if kept else 1.0 for row, kept in enumerate(scored.passes)])
         scored = replace(scored, privacy_median=scored.privacy_median * of, privacy_p10=scored.privacy_p10 * of)

@@ -24,7 +24,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.candidate_scores import ROOM, CandidateScores, Judged, rounded
 from halfmask.menus.device_refusal import Takes, anything
 from halfmask.menus.menu import Menu, MenuSetting
-from halfmask.menus.menu_scale import afresh, evaluated, samples_of
+from halfmask.menus.menu_scale import afresh, evaluated, subsets_of
 from halfmask.menus.objective_difference import ObjectiveDifference, UtilitySamples, difference
 from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
@@ -142,7 +142,7 @@ def refine(
     ``advance(done, all)`` is called once per bin.
     """
     menu.check_data(profile, other_data=other_data)
-    subsets, found = samples_of(menu.provenance, profile), []
+    subsets, found = subsets_of(menu.provenance, profile), []
     for number, entry in enumerate(menu.settings[:-1]):
         found.append(_refined(entry, menu, profile, subsets, evaluations, taken))
         if advance:

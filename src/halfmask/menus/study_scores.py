@@ -57,7 +57,7 @@ Read = tuple[pa.Table, Mapping[str, Any]]
 AnyStudy = Study | str | Path | Read
 
 
-def opened(study: AnyStudy) -> Read:
+def opened_study(study: AnyStudy) -> Read:
     """A study's table and what it says about itself: from its file, or of one in hand."""
     if isinstance(study, str | Path):
         return read_study(study)
@@ -67,7 +67,7 @@ def opened(study: AnyStudy) -> Read:
     return study.to_arrow(), {**study.about, "form": form}
 
 
-def score(
+def score_study(
     table: pa.Table,
     about: Mapping[str, Any],
     weights: Weights | None = None,

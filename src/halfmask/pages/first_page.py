@@ -9,12 +9,12 @@ from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.paper_names import PAPER
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.wording import listed, share
+from halfmask.figures.wording import in_a_list, share_text
 from halfmask.menus.menu import NONE_ID, Menu, MenuSetting, brief
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.offer import FEW_PERIODS, MEDIAN, decider, usual_errors
 from halfmask.menus.setting_protection import HIDES, NO_PROMISE, Question
-from halfmask.pages.page_parts import Markup, bullets, element, joined, paragraph, table
+from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, paragraph
 from halfmask.pages.page_parts import danger as red
 from halfmask.profiles.quality import quality
 from halfmask_device.decimals import number_text, upwards
@@ -28,10 +28,10 @@ def offer_section(inputs: ResultsFolder) -> Markup:
     """Page one; a line with the command that makes an offer where the folder holds none."""
     menu = inputs.offer
     if menu is None:
-        return joined(
+        return joined_markup(
             [paragraph("The folder holds no offer: there is nothing here to sign.", "absent"), dangers(inputs)]
         )
-    return joined(
+    return joined_markup(
         [
             dangers(inputs),
             _offered(menu),
@@ -52,7 +52,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
     told = [f"{each[:1].upper()}{each[1:]}." for each in inputs.warnings()]
     for menu, card in ((inputs.offer, inputs.offer_card), (inputs.menu, inputs.card)):
         for each in menu.settings[:-1] if menu else ():
-            reason = danger(each, menu.question if menu else None, card)
+            reason = why_dangerous(each, menu.question if menu else None, card)
             if reason:
                 told.append(f"{_whose(each.id, inputs, menu)} ({brief(each.setting)}) {reason}")
     if not told:
@@ -60,7 +60,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
     return red("Do not rely on this" if inputs.warnings() else "Do not offer as protection", told)
 
 
-def danger(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
+def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
     """Why a setting hides nothing or promises nothing; empty where it does, or where nothing is known."""
     found = entry.protection
     if found is None:
@@ -85,7 +85,7 @@ def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
     audited = [each for each in card.cards if each.setting == entry.setting] if card else []
     if not audited or not card:
         return ""
-    certain = chance(audited[0].typical.composed[card.day][math.inf])
+    certain = chance_at_most(audited[0].typical.composed[card.day][math.inf])
     size = f"{number_text(card.about.sensitivity.typical)} {card.about.unit}".strip()
     return (
         f"a day's {card.day:,} reports give a change of {size} in each reading away for certain, {certain} of the time"
@@ -113,7 +113,7 @@ def _offered(menu: Menu) -> Markup:
         row += [score_words(score.median, known=each.outside) for score in (each.privacy, each.utility)]
         rows.append(row)
     told = "What is offered; every column is explained below. What is called paper A and so on is not offered."
-    return table(told, heads, rows, numbers=range(1, len(heads)))
+    return html_table(told, heads, rows, numbers=range(1, len(heads)))
 
 
 def promised(menu: Menu) -> list[str]:
@@ -137,7 +137,7 @@ def _weak(menu: Menu, asked: Question) -> str:
     if not weak:
         return f"All levels keep epsilon {LARGE:g} or less {asked.words()}."
     return (
-        f"Epsilon is above {LARGE:g} for {listed(weak)} {asked.words()}: to somebody who looks for that change in "
+        f"Epsilon is above {LARGE:g} for {in_a_list(weak)} {asked.words()}: to somebody who looks for that change in "
         "every one of them the promise says next to nothing. These levels blur single readings."
     )
 
@@ -184,7 +184,7 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
     if NONE_ID not in shares:
         return ""
     told = [f"{percent(shares[NONE_ID])} unmasked", *dict.fromkeys(ends)]
-    return f" Many days tell more: by half of their readings are linked {listed(told)} (Table 3)."
+    return f" Many days tell more: by half of their readings are linked {in_a_list(told)} (Table 3)."
 
 
 def costs(menu: Menu) -> list[str]:
@@ -200,7 +200,7 @@ def costs(menu: Menu) -> list[str]:
             usual = [f"{percent(error)} under {id}" for id, error in usual_errors(menu).items()]
             told.append(
                 f"{FEW_PERIODS[:1].upper()}{FEW_PERIODS[1:]}. Of {made['producers']:,} producers, half of the totals "
-                f"are expected to err by less than {listed(usual)}."
+                f"are expected to err by less than {in_a_list(usual)}."
             )
         short = [e for e in menu.settings if e.needed is not None and e.needed > made["producers"]]
         told += [
@@ -241,7 +241,7 @@ def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
         ["Privacy officer, name and signature", BLANK],
         ["Data consumer, name and signature", BLANK],
     ]
-    return element("div", table("", [], rows), "signed")
+    return element("div", html_table("", [], rows), "signed")
 
 
 def _advice(enough: Sequence[str], menu: Menu) -> str:
@@ -257,7 +257,7 @@ def _advice(enough: Sequence[str], menu: Menu) -> str:
 def _carried(entry: MenuSetting, menu: Menu) -> bool:
     """Whether there are producers enough for a level's totals."""
     made = menu.provenance.get("offer", {})
-    return not danger(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
+    return not why_dangerous(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
 
 
 def _crowds(menu: Menu) -> list[int]:
@@ -268,10 +268,10 @@ def percent(value: float | None) -> str:
     """A share as this page prints it; a dash where it is not known."""
     if value is None:
         return "–"
-    return share(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
+    return share_text(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
 
 
-def chance(value: float) -> str:
+def chance_at_most(value: float) -> str:
     """A chance that is promised not to be exceeded, rounded up."""
     return at_most(value).replace("%", " %")
 

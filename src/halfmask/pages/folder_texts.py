@@ -1,7 +1,7 @@
 """What the pages of a folder have in common: how they open, what their sections are called, and what is left out."""
 
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.wording import share
+from halfmask.figures.wording import share_text
 from halfmask.menus.menu_table import InWords
 from halfmask.pages.page_parts import Markup, absent
 from halfmask.profiles.quality import quality
@@ -45,4 +45,4 @@ def shown_as(words: InWords) -> str:
 
 def errors_of(words: InWords) -> list[str]:
     """How far totals are off, by crowd, as a table has it."""
-    return ["–" if error is None else share(error).replace("less than", "<") for error in words.errors.values()]
+    return ["–" if error is None else share_text(error).replace("less than", "<") for error in words.errors.values()]

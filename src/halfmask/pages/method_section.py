@@ -10,8 +10,8 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.results_folder import PARTS, ResultsFolder
 from halfmask.figures.study_samples import Samples
-from halfmask.figures.wording import percent
-from halfmask.pages.page_parts import Markup, bullets, commands, joined, notes, paragraph, table
+from halfmask.figures.wording import percents
+from halfmask.pages.page_parts import Markup, bullets, command_lines, html_table, joined_markup, notes, paragraph
 from halfmask.profiles.quality import advice
 from halfmask.profiles.show import table_rows
 
@@ -39,7 +39,7 @@ def quality_section(inputs: ResultsFolder) -> Markup:
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
     rows = [[name, words.replace("   ", " · ")] for name, words in rows]
     told = [f"{note[:1].upper()}{note[1:]}.".replace("`", "") for note in advice(inputs.profile)]
-    return joined([table("", [], rows), notes(told)])
+    return joined_markup([html_table("", [], rows), notes(told)])
 
 
 def method_section(inputs: ResultsFolder) -> Markup:
@@ -60,8 +60,8 @@ def method_section(inputs: ResultsFolder) -> Markup:
     ]
     rows = [*_study_rows(inputs.samples), *_menu_rows(inputs), *_mix_rows(inputs)]
     if rows:
-        told.append(table("Parameters", [], rows))
-    return joined(told)
+        told.append(html_table("Parameters", [], rows))
+    return joined_markup(told)
 
 
 def _errors(samples: Samples | None) -> str:
@@ -127,7 +127,7 @@ def _mix_rows(inputs: ResultsFolder) -> list[list[str]]:
     if inputs.mix is None:
         return []
     about = inputs.mix.about
-    step = f"in steps of {percent(about['step'])} of users, " if about.get("step") else ""
+    step = f"in steps of {percents(about['step'])} of users, " if about.get("step") else ""
     return [["mixes", f"{step}{about['repeats']} repeats, seed {about['seed']}"]]
 
 
@@ -149,7 +149,7 @@ def repeat_section(inputs: ResultsFolder) -> Markup:
     """The commands that give the same files again, byte for byte with the same versions."""
     there, folder = [part for part in PARTS if inputs.holds(part)], inputs.folder.resolve().name
     lines = "\n".join([f"mkdir -p {shlex.quote(folder)}", *(inputs.command(part) for part in (*there, "report"))])
-    return joined(
+    return joined_markup(
         [
             paragraph(
                 f"With halfmask {__version__}, in any folder that holds the readings under the name that the first "
@@ -157,7 +157,7 @@ def repeat_section(inputs: ResultsFolder) -> Markup:
                 "as their noise has no seed: the card's audit of the device and the offer's summary of everybody for "
                 "households."
             ),
-            commands(lines),
+            command_lines(lines),
         ]
     )
 

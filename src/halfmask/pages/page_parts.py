@@ -56,7 +56,7 @@ def _part(name: str, *content: Any) -> Markup:
     return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
 
 
-def joined(parts: Sequence[str]) -> Markup:
+def joined_markup(parts: Sequence[str]) -> Markup:
     """Parts one after the other."""
     return Markup("\n").join(part for part in parts if part)
 
@@ -107,12 +107,12 @@ def absent(part: str, command: str) -> Markup:
     return _part("absent", part, command)
 
 
-def commands(lines: str) -> Markup:
+def command_lines(lines: str) -> Markup:
     """Commands to be copied."""
     return _part("commands", lines)
 
 
-def table(
+def html_table(
     caption: str,
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -126,7 +126,7 @@ def table(
     return _part("table", caption, headings, rows, classes, label, len(rows) <= SHORT)
 
 
-def bar(value: float) -> Markup:
+def score_bar(value: float) -> Markup:
     """A score with a bar of that length."""
     return _part("bar", value)
 

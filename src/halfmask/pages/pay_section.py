@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.what_money_buys import WITHIN
-from halfmask.figures.wording import money
-from halfmask.pages.page_parts import Markup, bullets, element, joined, paragraph, table
+from halfmask.figures.wording import amount
+from halfmask.pages.page_parts import Markup, bullets, element, html_table, joined_markup, paragraph
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_schedule import Schedule
@@ -23,7 +23,7 @@ def pay_section(inputs: ResultsFolder) -> Markup:
     if found is None:
         return Markup("")
     end, target = found.end
-    return joined(
+    return joined_markup(
         [
             paragraph(
                 f"Rewards per report{_of_menu(inputs)}, in the unit of the model's money, to "
@@ -67,7 +67,7 @@ def _schedule(found: "Schedule") -> Markup:
         "these in whole units, and by those without that demand; and the share of producers expected to take each "
         "setting at the first."
     )
-    return table(caption, ["Setting", first, "Whole units", free, "Who takes it"], rows, numbers=range(1, 5))
+    return html_table(caption, ["Setting", first, "Whole units", free, "Who takes it"], rows, numbers=range(1, 5))
 
 
 def _names(found: "Schedule") -> tuple[str, str, str]:
@@ -80,7 +80,7 @@ def _offers(found: "Schedule") -> Markup:
         [
             name,
             f"{each.taking_part:.1%}",
-            f"{money(each.cost)}",
+            f"{amount(each.cost)}",
             f"{each.within:.2%}",
             f"{each.utility:.3f}",
             f"{each.privacy:.3f}",
@@ -94,7 +94,7 @@ def _offers(found: "Schedule") -> Markup:
         "privacy of those who take part."
     )
     heads = ["Rewards", "Take part", "Cost", WITHIN.capitalize(), "Utility", "Privacy"]
-    return table(caption, heads, rows, numbers=range(1, 6))
+    return html_table(caption, heads, rows, numbers=range(1, 6))
 
 
 def _equal(found: "Schedule") -> Markup:
@@ -106,7 +106,7 @@ def _equal(found: "Schedule") -> Markup:
         "Lines of equal utility: how many producers reach it if all of them show the same setting. "
         "More producers make up for more noise; the utility of the rewards above is among the lines."
     )
-    return table(caption, ["Utility", "Total within", *found.honest.rewards], rows, numbers=range(1, 9))
+    return html_table(caption, ["Utility", "Total within", *found.honest.rewards], rows, numbers=range(1, 9))
 
 
 def _honesty(found: "Schedule") -> list[str]:

@@ -7,12 +7,12 @@ from halfmask.audits.card import CALIBRATION, BestScore, ReportCard, SettingCard
 from halfmask.audits.card_sentences import ALMOST, law_unknown
 from halfmask.audits.sampler_audit import EmpiricalAudit
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.score_and_attacks import ratio, smoothed
+from halfmask.figures.score_and_attacks import left_by_smoothing, left_of_baseline
 from halfmask.figures.wording import sized
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import brief
-from halfmask.pages.first_page import chance, epsilon
-from halfmask.pages.page_parts import Markup, bullets, details, element, joined, paragraph, table, warned
+from halfmask.pages.first_page import chance_at_most, epsilon
+from halfmask.pages.page_parts import Markup, bullets, details, element, html_table, joined_markup, paragraph, warned
 from halfmask_device.decimals import number_text
 
 
@@ -29,7 +29,7 @@ def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
         told.append(_offer_unseen(inputs))
     names = {each.id: each.name for each in inputs.offer.settings} if inputs.offer else {}
     said = [
-        joined(
+        joined_markup(
             [
                 element("h3", f"Setting by setting: {name}"),
                 protection_words(card, inputs.unit, names if card is inputs.offer_card else None),
@@ -38,7 +38,7 @@ def protection_section(inputs: ResultsFolder, figures: Sequence[str]) -> Markup:
         for name, card in cards
     ]
     costs = [element("h3", "What choosing the menu costs"), paragraph(CALIBRATION)] if cards else []
-    return joined([*told, *tables, *figures, *said, *costs])
+    return joined_markup([*told, *tables, *figures, *said, *costs])
 
 
 QUESTIONS = (
@@ -57,7 +57,7 @@ def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Mar
     """The report card as a table."""
     heads = ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"]
     rows = [_row(each, card.day) for each in card.cards]
-    return table(f"{name}{columns}", heads, rows, numbers=range(1, 9))
+    return html_table(f"{name}{columns}", heads, rows, numbers=range(1, 9))
 
 
 def _columns(card: ReportCard, unit: str, number: int) -> str:
@@ -85,7 +85,9 @@ def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] 
     best = Markup("")
     if card.best and names is None:
         best = _best(card.best, card[card.best.like], card.about.unit or unit)
-    return joined([best, *(_told(each, card.about.step.size, (names or {}).get(each.id, "")) for each in card.cards)])
+    return joined_markup(
+        [best, *(_told(each, card.about.step.size, (names or {}).get(each.id, "")) for each in card.cards)]
+    )
 
 
 def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
@@ -108,7 +110,7 @@ def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
     told += " The score alone must not decide."
     heads = ["Attack", "What the number is", "Highest score", like.id]
     title = element("h4", "The highest score is not the best protection")
-    return joined([title, paragraph(told), table("", heads, rows, numbers=(2, 3))])
+    return joined_markup([title, paragraph(told), html_table("", heads, rows, numbers=(2, 3))])
 
 
 def _number(value: float | None) -> str:
@@ -118,14 +120,14 @@ def _number(value: float | None) -> str:
 def _told(each: SettingCard, step: float, name: str) -> Markup:
     attacks = [[found.name, found.words] for found in each.attacks]
     lines, head = each.lines(), f"{each.id} {name}".strip()
-    return joined(
+    return joined_markup(
         [
             element("h4", f"{head[:1].upper()}{head[1:]}: {brief(each.setting)}"),
             paragraph(each.sentence),
             bullets(lines) if lines else "",
             warned(each.warnings) if each.warnings else "",
             _sampler(each.setting, each.sampler, step) if each.sampler else "",
-            details("Every attack in words", table("", [], attacks)),
+            details("Every attack in words", html_table("", [], attacks)),
         ]
     )
 
@@ -156,10 +158,10 @@ def _row(each: SettingCard, day: int) -> list[str]:
         each.id,
         f"{each.privacy.median:.2f}" if each.privacy else "–",
         *map(epsilon, epsilons),
-        most + chance(each.typical.certain),
-        most + chance(each.typical.composed[day][math.inf]),
-        _percent(ratio(each.found("reconstruction"))),
-        _percent(smoothed(each.found("smoothing"))),
+        most + chance_at_most(each.typical.certain),
+        most + chance_at_most(each.typical.composed[day][math.inf]),
+        _percent(left_of_baseline(each.found("reconstruction"))),
+        _percent(left_by_smoothing(each.found("smoothing"))),
         _percent(named.value if named else None),
     ]
 

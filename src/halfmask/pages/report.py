@@ -14,11 +14,11 @@ from halfmask.files import whole_file
 from halfmask.pages.first_page import offer_section
 from halfmask.pages.folder_texts import TITLES, left_out, what
 from halfmask.pages.method_section import limits_section, method_section, noise_cancels, quality_section, repeat_section
-from halfmask.pages.page_parts import Markup, Section, drawn_figure, joined, page_file, paragraph, render
+from halfmask.pages.page_parts import Markup, Section, drawn_figure, joined_markup, page_file, paragraph, render
 from halfmask.pages.pay_section import pay_section
 from halfmask.pages.protection_section import protection_section
 from halfmask.pages.sharing_section import sharing_section
-from halfmask.pages.summary_section import menu_section, summary
+from halfmask.pages.summary_section import menu_section, summary_section
 
 KIND = "Privacy and utility report"
 
@@ -52,11 +52,13 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
     """The page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
-    pay = [Section("pay", TITLES["pay"], joined([pay_section(inputs), *shown["pay"]]))]
+    pay = [Section("pay", TITLES["pay"], joined_markup([pay_section(inputs), *shown["pay"]]))]
     sections = [
-        Section("offer", "The offer", joined([left_out(inputs, "offer"), offer_section(inputs)])),
-        Section("summary", "Summary", summary(inputs)),
-        Section("menu", "The paper's menu", joined([left_out(inputs, "menu"), menu_section(inputs), *shown["menu"]])),
+        Section("offer", "The offer", joined_markup([left_out(inputs, "offer"), offer_section(inputs)])),
+        Section("summary", "Summary", summary_section(inputs)),
+        Section(
+            "menu", "The paper's menu", joined_markup([left_out(inputs, "menu"), menu_section(inputs), *shown["menu"]])
+        ),
         _section("costs", inputs, "study", [paragraph(cancels) if cancels else "", *shown["costs"]]),
         _section("mixes", inputs, "mix", shown["mixes"]),
         _section("protection", inputs, "card", [protection_section(inputs, shown["protection"])]),
@@ -65,7 +67,7 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
         Section(
             "data",
             "Quality of the data",
-            joined([left_out(inputs, "profile"), quality_section(inputs), *shown["data"]]),
+            joined_markup([left_out(inputs, "profile"), quality_section(inputs), *shown["data"]]),
         ),
         Section("method", "Method and parameters", method_section(inputs)),
         Section("limits", "What the score does not say", limits_section()),
@@ -86,7 +88,7 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
 
 def _section(id: str, inputs: ResultsFolder, part: str, body: Sequence[str]) -> Section:
     """One that other pages have as well; where its part is missing, that is said."""
-    return Section(id, TITLES[id], joined([left_out(inputs, part), *body]))
+    return Section(id, TITLES[id], joined_markup([left_out(inputs, part), *body]))
 
 
 def _numbered(drawn: Sequence[DrawnFigure]) -> dict[str, list[Markup]]:

@@ -11,7 +11,7 @@ from halfmask.evaluation.study import Study
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import score_words
 from halfmask.menus.menu_table import menu_rows
-from halfmask.pages.page_parts import Markup, table
+from halfmask.pages.page_parts import Markup, html_table
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.show import table_rows
 
@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 240, 120
 def in_notebook(result: Any) -> Markup:
     """The result as HTML; every text is escaped."""
     rows = told(result)
-    return table("", rows[0], rows[1:]) + trajectory(result.points())
+    return html_table("", rows[0], rows[1:]) + trajectory(result.points())
 
 
 @singledispatch
@@ -68,7 +68,7 @@ def _(result: Mix) -> list[list[str]]:
         privacy = [score_words(each.privacy), f"{each.privacy_iqr:.3f}"]
         utility = [score_words(each.utility), f"{each.utility_iqr:.3f}"]
         rows.append([each.id, f"{each.share:.1%}", f"{each.mixes:,}", *privacy, *utility])
-    return shortened(rows)
+    return first_rows(rows)
 
 
 @told.register(ReportCard)
@@ -93,7 +93,7 @@ def trajectory(points: Sequence[tuple[float, float]]) -> Markup:
     )
 
 
-def shortened(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def first_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The first of many rows, and how many there are."""
     first, left = [list(row) for row in rows[: ROWS + 1]], len(rows) - ROWS - 1
     return [*first, [f"... and {left:,} more", *[""] * (len(rows[0]) - 1)]] if left > 0 else first

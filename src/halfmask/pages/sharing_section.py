@@ -3,14 +3,14 @@
 import math
 
 from halfmask.figures.simulated_days import SimulatedDays
-from halfmask.pages.page_parts import Markup, joined, paragraph, table
+from halfmask.pages.page_parts import Markup, html_table, joined_markup, paragraph
 
 
 def sharing_section(days: SimulatedDays, unit: str = "") -> Markup:
     """What the service published on each day of sharing.csv."""
     most = max(sum(counts) for counts in zip(*days.producers.values(), strict=True))
     of = f", each reading in {unit}" if unit else ""
-    return joined(
+    return joined_markup(
         [
             paragraph(
                 f"'halfmask simulate' ran the sharing itself, for {len(days.day)} days: up to {most:.0f} devices "
@@ -19,7 +19,7 @@ def sharing_section(days: SimulatedDays, unit: str = "") -> Markup:
                 f"{days.inside} of {days.published} published intervals hold the true total, which only the simulation "
                 "knows; 95 of 100 are meant to. The file is sharing.csv."
             ),
-            table(
+            html_table(
                 f"What was published. Totals are sums of all readings of a day{of}; off is in % of the true one.",
                 ["Day", "Devices, by level", "True total", "Published", "Interval", "Off", "Holds the truth"],
                 [_row(days, place) for place in range(len(days.day))],

@@ -4,13 +4,13 @@ from halfmask.evaluation.aggregates import noun
 from halfmask.evaluation.sampling import population
 from halfmask.figures.menu_samples import table_1
 from halfmask.figures.results_folder import ResultsFolder
-from halfmask.figures.wording import listed, percent, share
+from halfmask.figures.wording import in_a_list, percents, share_text
 from halfmask.menus.masked_range import TIMES_OUT_OF_TEN
 from halfmask.menus.menu import Menu
 from halfmask.menus.menu_scale import OUTSIDE, beyond, score_words
 from halfmask.menus.menu_table import InWords, menu_words
 from halfmask.pages.folder_texts import errors_of, shown_as
-from halfmask.pages.page_parts import Markup, bar, bullets, joined, notes, paragraph, table, tiles
+from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup, notes, paragraph, score_bar, tiles
 
 
 def words_of(inputs: ResultsFolder) -> list[InWords]:
@@ -20,7 +20,7 @@ def words_of(inputs: ResultsFolder) -> list[InWords]:
     return menu_words(inputs.menu, inputs.profile)
 
 
-def summary(inputs: ResultsFolder) -> Markup:
+def summary_section(inputs: ResultsFolder) -> Markup:
     """The result in a few sentences that need no other page."""
     told = [
         tiles(_facts(inputs)),
@@ -37,7 +37,7 @@ def summary(inputs: ResultsFolder) -> Markup:
         told.append(bullets(findings))
     if (inputs.folder / "leaflet.html").exists():
         told.append(Markup('<p>What households are told of the offer: <a href="leaflet.html">leaflet.html</a>.</p>'))
-    return joined(told)
+    return joined_markup(told)
 
 
 def _facts(inputs: ResultsFolder) -> list[tuple[str, str]]:
@@ -62,9 +62,9 @@ def _search(inputs: ResultsFolder) -> list[str]:
     count, kept = len(samples.settings), int(samples.kept.sum())
     which = "All of them" if kept == count else f"{kept:,} of them"
     told = (
-        f"{count:,} privacy settings ({listed(samples.names())}) were tried on the same groups of users. {which} keep "
-        f"the error of a total below {percent(held.max_mean)} on average, with a standard deviation below "
-        f"{percent(held.max_std)}"
+        f"{count:,} privacy settings ({in_a_list(samples.names())}) were tried on the same groups of users. {which} "
+        f"keep the error of a total below {percents(held.max_mean)} on average, with a standard deviation below "
+        f"{percents(held.max_std)}"
     )
     return [f"{told}." if kept == count else f"{told}; the others are too noisy to be useful and are left out."]
 
@@ -96,7 +96,7 @@ def _total(inputs: ResultsFolder, words: InWords) -> str:
     if error is None:
         return ""
     of = f"a {inputs.profile.period.text}'s {noun(inputs.aggregate)} of all {users:,} users"
-    return f", while {of} is off by {share(error)} on average"
+    return f", while {of} is off by {share_text(error)} on average"
 
 
 def _mixes(inputs: ResultsFolder) -> list[str]:
@@ -124,7 +124,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
     if menu is None:
         return Markup("")
     rows = [
-        [name, of, numbers, *(OUTSIDE if menu[name].outside else bar(score) for score in scores)]
+        [name, of, numbers, *(OUTSIDE if menu[name].outside else score_bar(score) for score in scores)]
         for name, of, numbers, *scores in table_1(menu)
     ]
     told = [
@@ -132,7 +132,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
             "The paper's menu holds the setting of the best utility at each level of its privacy score, and “none”. It "
             "stands beside the offer: the score measures blur, and some of its settings have no guarantee."
         ),
-        table(
+        html_table(
             "Table 1. The paper's menu. Parameters are in the mechanism's own order; the coefficients of sine noise "
             "are printed lowest power first. Privacy and utility are medians over all groups of users tried.",
             ["Id", "Mechanism", "Parameters", "Privacy", "Utility"],
@@ -140,7 +140,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
         ),
         _plain(inputs),
     ]
-    return joined([*told, notes(empty_bins(menu))])
+    return joined_markup([*told, notes(empty_bins(menu))])
 
 
 def empty_bins(menu: Menu) -> list[str]:
@@ -158,7 +158,7 @@ def _plain(inputs: ResultsFolder) -> str:
     everyone, reading = population(inputs.profile), f"{words[0].reading:.3g} {inputs.unit}".strip()
     crowds = [f"all {users:,} users" if users == everyone else f"{users:,} users" for users in words[0].errors]
     rows = [[each.id, shown_as(each), *errors_of(each)] for each in words]
-    return table(
+    return html_table(
         f"Table 2. The same in plain words: what a typical reading, {reading}, shows as "
         f"{TIMES_OUT_OF_TEN} times out of 10, and how far a {inputs.profile.period.text}'s "
         f"{noun(inputs.aggregate)} is off on average.",

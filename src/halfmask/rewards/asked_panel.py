@@ -159,7 +159,7 @@ def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
     return float(brentq(excess, 0.0, high, rtol=1e-3))
 
 
-def check_reach(panel: AskedPanel, population: Producers, error: float) -> None:
+def check_error_reach(panel: AskedPanel, population: Producers, error: float) -> None:
     """An OptionError where no money brings the error of a total down to ``error``."""
     most = costliest(panel, population)
     if most.error > error:

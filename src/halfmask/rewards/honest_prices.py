@@ -140,12 +140,12 @@ def _cover_by_program(need: float, limit: float, items: dict[int, tuple[float, f
     return {j: int(n) for j, n in zip(names, best, strict=True) if n} if best @ paid < limit else None
 
 
-def enough(rewards: FloatArray, least: FloatArray) -> bool:
+def meets_ratios(rewards: FloatArray, least: FloatArray) -> bool:
     """The sufficient condition r_j >= least_jk r_k, with ``least`` of `least_ratios`; for lists (..., K), of all."""
-    return bool(kept(rewards, least).all())
+    return bool(which_meet_ratios(rewards, least).all())
 
 
-def kept(rewards: FloatArray, least: FloatArray) -> BoolArray:
+def which_meet_ratios(rewards: FloatArray, least: FloatArray) -> BoolArray:
     """(...): which of the lists (..., K) meet the sufficient condition."""
     asked = (least * rewards[..., None, :]).max(axis=-1)
     return np.asarray((rewards >= asked * (1 - CLOSE)).all(axis=-1))
@@ -165,7 +165,7 @@ def repaired_whole(rewards: FloatArray, least: FloatArray) -> FloatArray:
     It ends, because none is raised above the largest.
     """
     whole = np.ceil(rewards * (1 - CLOSE))
-    while not enough(whole, least):
+    while not meets_ratios(whole, least):
         whole = np.maximum(whole, np.ceil((least * whole).max(axis=-1) * (1 - CLOSE)))
     return whole
 

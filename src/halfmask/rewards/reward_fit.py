@@ -98,7 +98,7 @@ class Fit:
     spread_range: tuple[float, float] | None = None
 
 
-def fit(choices: Choices, *, mixed: bool = False) -> Fit:
+def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
     """The most likely model, or an OptionError where the choices cannot tell its parameters apart."""
     scale = _scale(choices)
     likelihood = _Likelihood(choices, mixed, scale)

@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.rewards.asked_panel import AskedPanel, Point, budget_for, check_reach, costliest, point, scanned
+from halfmask.rewards.asked_panel import AskedPanel, Point, budget_for, check_error_reach, costliest, point, scanned
 from halfmask.rewards.choice_model import Producers
-from halfmask.rewards.honest_prices import enough, kept, repaired, repaired_whole
+from halfmask.rewards.honest_prices import meets_ratios, repaired, repaired_whole, which_meet_ratios
 
 LISTS, AT_ONCE = 20_000, 1000
 """How many lists of whole rewards are tried one by one, and how many of them together."""
@@ -60,7 +60,7 @@ class Problem:
             (self.budget is None or found.cost <= self.budget * (1 + 1e-9) + 1e-12)
             and (self.error is None or found.error <= self.error * (1 + 1e-9))
             and (self.least_privacy is None or self._average(found.shares) >= self.least_privacy - 1e-12)
-            and (self.ratios is None or enough(found.rewards, self.ratios))
+            and (self.ratios is None or meets_ratios(found.rewards, self.ratios))
         )
 
     def _average(self, shares: FloatArray) -> float:
@@ -80,7 +80,7 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
     """The best rewards that meet all demands of the problem; an OptionError where none do."""
     panel, people = problem.panel, problem.people
     if problem.error is not None:
-        check_reach(panel, people, problem.error)
+        check_error_reach(panel, people, problem.error)
     if not starts:
         budget = problem.budget if problem.error is None else budget_for(panel, people, problem.error)
         starts = [scanned(panel, people, np.array([budget]))[0]]
@@ -149,7 +149,7 @@ def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
     """The best of lists (M, K) that meet all demands; None where none does."""
     panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
     if problem.ratios is not None:
-        lists = lists[kept(lists, problem.ratios)]
+        lists = lists[which_meet_ratios(lists, problem.ratios)]
     for some in np.array_split(lists, len(lists) // AT_ONCE + 1):
         shares = people.weight @ people.choices(some[:, None, :])
         cost, taking = (shares * some).sum(axis=1), shares.sum(axis=1)

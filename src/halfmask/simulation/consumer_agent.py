@@ -10,7 +10,7 @@ from halfmask.errors import HalfmaskError, OptionError
 from halfmask.rewards.asked_panel import AskedPanel
 from halfmask.rewards.choice_model import ChoiceModel
 from halfmask.rewards.reward_design import designed
-from halfmask.rewards.reward_fit import fit, grouped
+from halfmask.rewards.reward_fit import fit_choices, grouped
 from halfmask.rewards.reward_search import Problem, best
 
 BEYOND = 2
@@ -49,7 +49,7 @@ class ConsumerAgent:
             return None
         paid, seen = (np.array(each) for each in zip(*rows, strict=True))
         try:
-            found = fit(grouped(paid, seen, self.privacy, self.panel.producers), mixed=True)
+            found = fit_choices(grouped(paid, seen, self.privacy, self.panel.producers), mixed=True)
         except OptionError as error:
             self.tell(f"the consumer learns nothing yet: {error}")
             return None

@@ -21,7 +21,16 @@ from halfmask.pages.explore.explorer import Explorer, View
 from halfmask.pages.first_page import epsilon, percent
 from halfmask.pages.folder_texts import TITLES, errors_of, left_out, shown_as, what
 from halfmask.pages.method_section import repeat_section
-from halfmask.pages.page_parts import Markup, allowed, bar, element, joined, plotted_figure, render, table
+from halfmask.pages.page_parts import (
+    Markup,
+    allowed,
+    element,
+    html_table,
+    joined_markup,
+    plotted_figure,
+    render,
+    score_bar,
+)
 from halfmask.pages.summary_section import empty_bins, words_of
 
 KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
@@ -84,7 +93,7 @@ def write_alone(explorer: Explorer, path: str | Path) -> None:
 def _content(view: View) -> dict[str, Any]:
     inputs, by_name = view.inputs, {each.name: each for each in view.figures}
     plots = {
-        place: joined([plotted_figure(by_name[name], number) for number, name in shown])
+        place: joined_markup([plotted_figure(by_name[name], number) for number, name in shown])
         for place, shown in by_place(list(by_name)).items()
     }
     titles = {"menu": "The menu", **TITLES, "data": "The readings"}
@@ -118,7 +127,8 @@ def _menu(view: View) -> dict[str, Any]:
     columns = [*_scores(menu), *_protected(menu), *_in_words(view.inputs)]
     rows = [[each.id, *cells] for each, *cells in zip(menu.settings, *(cells for _, _, cells in columns), strict=True)]
     kinds = {place: kind for place, (_, kind, _) in enumerate(columns, start=1)}
-    return {"table": table(_caption(view.inputs, menu), ["Id", *(head for head, _, _ in columns)], rows, kinds=kinds),
+    heads = ["Id", *(head for head, _, _ in columns)]
+    return {"table": html_table(_caption(view.inputs, menu), heads, rows, kinds=kinds),
             "told": told}  # fmt: skip
 
 
@@ -129,8 +139,8 @@ Column = tuple[str, str, Sequence[str]]
 def _scores(menu: Menu) -> list[Column]:
     return [
         ("Setting", "setting", [element("code", str(each.setting)) for each in menu.settings]),
-        ("Privacy", "", [OUTSIDE if each.outside else bar(each.privacy.median) for each in menu.settings]),
-        ("Utility", "", [OUTSIDE if each.outside else bar(each.utility.median) for each in menu.settings]),
+        ("Privacy", "", [OUTSIDE if each.outside else score_bar(each.privacy.median) for each in menu.settings]),
+        ("Utility", "", [OUTSIDE if each.outside else score_bar(each.utility.median) for each in menu.settings]),
     ]
 
 
