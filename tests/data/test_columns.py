@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from halfmask.data.column_types import ColumnType, text_type
 from halfmask.data.columns import Columns, choose_columns, words
-from halfmask.data.kinds import Kind, text_kind
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from halfmask.data.units import unit_in_name
@@ -15,7 +15,7 @@ from halfmask.errors import ColumnError, ReadingError
 from halfmask.profiles.first_look import ways_out
 from tests.data.panels import write
 
-T, D, N, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
+T, D, N, S = ColumnType.TIMESTAMP, ColumnType.FLOAT, ColumnType.INTEGER, ColumnType.TEXT
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,18 @@ T, D, N, S = Kind.TIMESTAMP, Kind.FLOAT, Kind.INTEGER, Kind.TEXT
         ({"meter_id": N, "ts": T, "kwh": D}, ("meter_id", "ts", "kwh")),
         ({"Timestamp": T, "Meter ID": S, "Consumption (kWh)": D}, ("Meter ID", "Timestamp", "Consumption (kWh)")),
         ({"sensorId": S, "readingTime": T, "meterReading": D}, ("sensorId", "readingTime", "meterReading")),
-        ({"LCLid": S, "tstp": Kind.TEXT_TIME, "energy(kWh/hh)": Kind.TEXT_NUMBER}, ("LCLid", "tstp", "energy(kWh/hh)")),
-        ({"household": N, "date": Kind.DATE, "temperature": N, "note": S}, ("household", "date", "temperature")),
+        (
+            {"LCLid": S, "tstp": ColumnType.TEXT_TIME, "energy(kWh/hh)": ColumnType.TEXT_NUMBER},
+            ("LCLid", "tstp", "energy(kWh/hh)"),
+        ),
+        ({"household": N, "date": ColumnType.DATE, "temperature": N, "note": S}, ("household", "date", "temperature")),
         ({"user": S, "time": T, "time_index": N, "value": D, "reading_type": S}, ("user", "time", "value")),
         ({"a": S, "b": T, "c": D}, ("a", "b", "c")),
-        ({"x": N, "y": D, "z": Kind.TEXT_TIME}, ("x", "z", "y")),
+        ({"x": N, "y": D, "z": ColumnType.TEXT_TIME}, ("x", "z", "y")),
         ({"household": S, "c": D, "d": N}, ("household", "d", "c")),
     ],
 )
-def test_guesses(kinds: dict[str, Kind], expected: tuple[str, str, str]) -> None:
+def test_guesses(kinds: dict[str, ColumnType], expected: tuple[str, str, str]) -> None:
     assert choose_columns(kinds) == Columns(*expected)
 
 
@@ -44,14 +47,17 @@ def test_guesses(kinds: dict[str, Kind], expected: tuple[str, str, str]) -> None
             {"meter_id": N, "customer": S, "time": T, "value": D},
             "2 columns could be the user: 'meter_id', 'customer'; .*`user`",
         ),
-        ({"user": S, "date": Kind.DATE, "time": Kind.CLOCK, "value": D}, "could be the time: 'date', 'time'; .*`time`"),
+        (
+            {"user": S, "date": ColumnType.DATE, "time": ColumnType.CLOCK, "value": D},
+            "could be the time: 'date', 'time'; .*`time`",
+        ),
         ({"user": S, "time": T, "kwh": D, "power": D}, "could be the value: 'kwh', 'power'; .*`value`"),
         ({"user": S, "time": T, "a": D, "b": D}, "2 columns could be the value: 'a', 'b'; .*`value`"),
         ({"a": D, "b": D, "c": D}, "no column looks like the user"),
         ({}, "there are no columns"),
     ],
 )
-def test_doubt_is_an_error_that_lists_and_names_the_option(kinds: dict[str, Kind], message: str) -> None:
+def test_doubt_is_an_error_that_lists_and_names_the_option(kinds: dict[str, ColumnType], message: str) -> None:
     with pytest.raises(ColumnError, match=message):
         choose_columns(kinds)
 
@@ -74,17 +80,20 @@ def test_words_of_a_name() -> None:
 @pytest.mark.parametrize(
     ("texts", "kind"),
     [
-        (["2026-01-01", "2026-01-01T00:30", "2026-01-01 00:30:00.123+01:00", "2026-01-01T00:00:00Z"], Kind.TEXT_TIME),
-        (["00:30", "23:30:00"], Kind.TEXT_CLOCK),
-        (["1", "-2", "+3"], Kind.TEXT_INTEGER),
-        (["1", "2.5", "nan"], Kind.TEXT_NUMBER),
-        (["h1", "1", "2026-01-01"], Kind.TEXT),
-        (["1.5", "1.5", "broken"], Kind.TEXT_NUMBER),
-        ([], Kind.EMPTY),
+        (
+            ["2026-01-01", "2026-01-01T00:30", "2026-01-01 00:30:00.123+01:00", "2026-01-01T00:00:00Z"],
+            ColumnType.TEXT_TIME,
+        ),
+        (["00:30", "23:30:00"], ColumnType.TEXT_CLOCK),
+        (["1", "-2", "+3"], ColumnType.TEXT_INTEGER),
+        (["1", "2.5", "nan"], ColumnType.TEXT_NUMBER),
+        (["h1", "1", "2026-01-01"], ColumnType.TEXT),
+        (["1.5", "1.5", "broken"], ColumnType.TEXT_NUMBER),
+        ([], ColumnType.EMPTY),
     ],
 )
-def test_what_text_holds(texts: list[str], kind: Kind) -> None:
-    assert text_kind(texts) is kind
+def test_what_text_holds(texts: list[str], kind: ColumnType) -> None:
+    assert text_type(texts) is kind
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,9 @@ def test_gaps_resets_rollovers_and_doubles_of_a_register() -> None:
 
 
 def test_the_step_is_that_of_all_readings_not_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from halfmask.data import steps
+    from halfmask.data import reading_interval
 
-    monkeypatch.setattr(steps, "HEAD_ROWS", 200)
+    monkeypatch.setattr(reading_interval, "HEAD_ROWS", 200)
     rng = np.random.default_rng(2)
     coarse = series("a", rng.lognormal(0, 1, 300).tolist(), step=4 * HALF_HOUR)
     fine = [reading for u in range(6) for reading in series(f"b{u}", rng.lognormal(0, 1, 300).tolist())]
@@ -166,10 +166,10 @@ def test_the_step_is_that_of_all_readings_not_of_the_first(monkeypatch: pytest.M
 
 
 def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from halfmask.data import steps
+    from halfmask.data import reading_interval
     from halfmask.profiles import doubts
 
-    monkeypatch.setattr(steps, "HEAD_ROWS", 200)
+    monkeypatch.setattr(reading_interval, "HEAD_ROWS", 200)
     monkeypatch.setattr(doubts, "HEAD_ROWS", 200)
     usual = plain(4, 480)
     late = series("z", states([0.5 + 0.125 * (i % 4) for i in range(479)]))
@@ -208,12 +208,12 @@ def test_codes_for_no_reading_stop_the_run_however_many() -> None:
 def test_rows_duplicates_and_step_are_of_all_the_source(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    from halfmask.data import steps
+    from halfmask.data import reading_interval
 
     engine = "spark" if source == "spark" else "duckdb"
     if source == "spark":
         request.getfixturevalue("spark")
-    monkeypatch.setattr(steps, "HEAD_ROWS", 100)
+    monkeypatch.setattr(reading_interval, "HEAD_ROWS", 100)
     coarse = series("a", [1.0 + i % 3 for i in range(150)], step=4 * HALF_HOUR)
     fine = [r for u in range(4) for r in series(f"b{u}", [0.5 + i % 5 for i in range(150)])]
     lost: list[Reading] = [("a", START - HOUR * (i + 1), None) for i in range(3)] + [

@@ -199,7 +199,7 @@ def test_hypothetical_calendar_edges(route: Route) -> None:
 
 
 def test_the_step_is_the_commonest_distance_within_a_user() -> None:
-    from halfmask.data.steps import head, step_of
+    from halfmask.data.reading_interval import head, step_of
 
     readings = shuffled([*series("a", [1.0] * 9), *series("b", [1.0] * 5, start=START + 7, step=HOUR)])
     assert step_of(head(panel_of(readings, "kernel"))) == HALF_HOUR

@@ -306,6 +306,6 @@ def profile_of(given: AnyProfile) -> "Profile":
 
 def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":
     """Open a source of readings as those of the profile were opened, except for what is named."""
-    from halfmask.data.options import Opening
+    from halfmask.data.reopen import Opening
 
     return Opening.of(profile.about).panel(source, **(named or {}), **engine)

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from halfmask.data.kinds import ABSENT
+from halfmask.data.column_types import ABSENT
 from halfmask.data.text_layout import Layout, Layouts
 
 BLOCK = 1 << 21

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from halfmask.data.kinds import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, Kind
+from halfmask.data.column_types import CLOCKS, DATES, NUMBERS, TEXTS, TIMES, ColumnType
 from halfmask.errors import ColumnError
 
 ROLES = ("user", "time", "value")
@@ -31,15 +31,15 @@ STARTS, ENDS = frozenset(_FIRST.split()), frozenset(_LAST.split())
 """Words for the two ends of the interval that a reading is of; its time is the first."""
 OBIS = r"\d-\d+:\d+\.\d+\.\d+"
 """What a meter counts, by its number: 1-0:1.8.0."""
-FRACTIONS = frozenset({Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_NUMBER})
+FRACTIONS = frozenset({ColumnType.FLOAT, ColumnType.DECIMAL, ColumnType.TEXT_NUMBER})
 _WORDS = {role: frozenset(words.split()) for role, words in zip(ROLES, (_USERS, _TIMES, _VALUES), strict=True)}
-_POSSIBLE: dict[str, frozenset[Kind]] = {
-    "user": frozenset(Kind) - TIMES - CLOCKS - {Kind.BOOLEAN},
-    "time": TIMES | CLOCKS | TEXTS | {Kind.INTEGER, Kind.FLOAT},
-    "value": NUMBERS | {Kind.BOOLEAN, Kind.TEXT, Kind.EMPTY},
+_POSSIBLE: dict[str, frozenset[ColumnType]] = {
+    "user": frozenset(ColumnType) - TIMES - CLOCKS - {ColumnType.BOOLEAN},
+    "time": TIMES | CLOCKS | TEXTS | {ColumnType.INTEGER, ColumnType.FLOAT},
+    "value": NUMBERS | {ColumnType.BOOLEAN, ColumnType.TEXT, ColumnType.EMPTY},
 }
-_TYPICAL: dict[str, frozenset[Kind]] = {
-    "user": frozenset(Kind),
+_TYPICAL: dict[str, frozenset[ColumnType]] = {
+    "user": frozenset(ColumnType),
     "time": TIMES | CLOCKS,
     "value": NUMBERS,
 }
@@ -61,7 +61,7 @@ class Columns:
 
 
 def choose_columns(
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, ColumnType],
     user: str | None = None,
     time: str | None = None,
     value: str | None = None,
@@ -119,7 +119,7 @@ HOURS |= {"hora", "heure", "ora", "uur", "timme"}
 """Names of a column that numbers the hours or other parts of a day."""
 
 
-def split_time(kinds: Mapping[str, Kind], date: str | None, time: str | None) -> tuple[str, str] | None:
+def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | None) -> tuple[str, str] | None:
     """The columns of the day and of the clock, where they are two; None where one column holds both, or only days."""
     if date is not None:
         day = present(kinds, date, "date")
@@ -134,7 +134,7 @@ def split_time(kinds: Mapping[str, Kind], date: str | None, time: str | None) ->
         day = days[0]
     clocks = first_ends([name for name, kind in kinds.items() if kind in CLOCKS and name != day])
     if not clocks:
-        whole = {Kind.INTEGER, Kind.TEXT_INTEGER}
+        whole = {ColumnType.INTEGER, ColumnType.TEXT_INTEGER}
         clocks = [
             name for name, kind in kinds.items() if kind in whole and HOURS & {*words(name), "".join(words(name))}
         ]
@@ -145,7 +145,7 @@ def split_time(kinds: Mapping[str, Kind], date: str | None, time: str | None) ->
     return None
 
 
-def present(kinds: Mapping[str, Kind], name: str, role: str) -> str:
+def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
     """The column that is meant by a name: the exact one, or the only one that differs in case alone."""
     if name in kinds:
         return name
@@ -155,14 +155,14 @@ def present(kinds: Mapping[str, Kind], name: str, role: str) -> str:
     raise ColumnError(f"there is no column {name!r} for `{role}` ({listing(kinds)})")
 
 
-def listing(kinds: Mapping[str, Kind]) -> str:
+def listing(kinds: Mapping[str, ColumnType]) -> str:
     """The names that there are, cut short where there are very many."""
     names = [repr(name) for name in kinds]
     more = f" and {len(names) - 40} more" if len(names) > 40 else ""
     return f"the columns are {', '.join(names[:40])}{more}" if names else "there are no columns"
 
 
-def candidates(role: str, kinds: Mapping[str, Kind], taken: Mapping[str, str]) -> list[str]:
+def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, str]) -> list[str]:
     """The columns that could be of a role by name and type, in the order of the table."""
     free = [name for name in kinds if name not in taken.values()]
     possible = [name for name in free if role == role_of(name, kinds[name])]
@@ -175,7 +175,7 @@ def first_ends(names: Sequence[str]) -> list[str]:
     return [name for name in names if not ENDS & set(words(name))] or list(names)
 
 
-def role_of(name: str, kind: Kind) -> str | None:
+def role_of(name: str, kind: ColumnType) -> str | None:
     """The role of the last word in a name that is a role's word and whose role the type allows."""
     if (STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
@@ -199,21 +199,21 @@ def words(name: str) -> list[str]:
     return found
 
 
-def by_type(kinds: Mapping[str, Kind], chosen: Mapping[str, str]) -> dict[str, str]:
+def by_type(kinds: Mapping[str, ColumnType], chosen: Mapping[str, str]) -> dict[str, str]:
     """Tell the remaining columns of a three-column table apart by type: times, then fractions, then what is left."""
     found: dict[str, str] = {}
 
     def left() -> list[str]:
         return [name for name in kinds if name not in chosen.values() and name not in found.values()]
 
-    def take(role: str, allowed: frozenset[Kind]) -> None:
+    def take(role: str, allowed: frozenset[ColumnType]) -> None:
         fitting = [name for name in left() if kinds[name] in allowed]
         if role not in chosen and role not in found and len(fitting) == 1:
             found[role] = fitting[0]
 
     take("time", TIMES)
     take("value", FRACTIONS)
-    take("user", frozenset({Kind.TEXT, Kind.OTHER}))
+    take("user", frozenset({ColumnType.TEXT, ColumnType.OTHER}))
     for role in ROLES:
         if len(left()) == 1 and role_of(left()[0], kinds[left()[0]]) in (None, role):
             take(role, _POSSIBLE[role])

@@ -8,13 +8,13 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.diagnosis import guard
-from halfmask.data.kinds import Kind
+from halfmask.data.advised_queries import Queries
+from halfmask.data.clean import Rule
+from halfmask.data.column_types import ColumnType
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
-from halfmask.data.queries import Queries
 from halfmask.data.raw import Raw, RowTimes
-from halfmask.data.rules import Rule
+from halfmask.data.unreadable_cells import guard
 
 ROLES = ("user", "time", "value")
 
@@ -24,7 +24,7 @@ class Interpretation:
     """A table, the kinds of its columns and the caller's options. Notes and guesses collect what is concluded."""
 
     raw: Raw
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ColumnType]
     options: ReadOptions
     notes: list[str] = field(default_factory=list)
     guesses: list[Guess] = field(default_factory=list)

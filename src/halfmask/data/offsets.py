@@ -13,8 +13,8 @@ from zoneinfo import available_timezones
 
 import narwhals as nw
 
+from halfmask.data.column_types import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.engines.sql import extract
-from halfmask.data.kinds import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.raw import Raw
 from halfmask.data.zones import ahead_of_utc
 from halfmask.errors import ReadingError

@@ -1,29 +1,30 @@
 """Open any source of readings as a panel.
 
 The stages are modules of this folder: `locate` finds files, `sniff` their format, `formats` open them as a table.
-Then `columns` finds user, time and value, `kinds` what columns hold, `time_columns` and `value_columns` how they are
-read, `rules` the queries that read them, and `registers` makes readings of the states of a counter.
+Then `column_types` finds what columns hold, `columns` and `long_or_wide` which are user, time and value, `time_columns`
+and `value_columns` how these are written. `clean` makes the expressions that read them. `registers` turns the states
+of a counter into readings.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from halfmask.data import bystanders
+from halfmask.data import other_columns
+from halfmask.data.averaged_quantities import state_of
+from halfmask.data.clean import Rule, user_rule
+from halfmask.data.column_types import NUMBERS, column_types
 from halfmask.data.columns import FRACTIONS, role_of
-from halfmask.data.dates import check_format
+from halfmask.data.date_formats import check_format
 from halfmask.data.engines.sql import file_part, literal, quote, to_instant
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.kinds import NUMBERS, kinds
+from halfmask.data.long_or_wide import Long, Wide, recognise
 from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
-from halfmask.data.quantities import state_of
 from halfmask.data.raw import Raw, RowTimes
+from halfmask.data.reading_interval import head, step_of
 from halfmask.data.registers import differences
-from halfmask.data.rules import Rule, user_rule
-from halfmask.data.shapes import Long, Wide, recognise
-from halfmask.data.steps import head, step_of
 from halfmask.data.time_columns import time_rules
 from halfmask.data.units import Wanted
 from halfmask.data.value_columns import unit_column, value_rules
@@ -44,9 +45,9 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
         raise SourceError(f"{raw.source}: there are no readings in it", kind="empty", place=raw.source)
     if raw.rules:
         return _fixed(raw, chosen)
-    found = kinds(raw.sample)
+    found = column_types(raw.sample)
     named = (chosen.user, chosen.time, chosen.value, chosen.date)
-    numbers = [name for name in bystanders.row_numbers(raw.sample, found) if name not in named]
+    numbers = [name for name in other_columns.row_numbers(raw.sample, found) if name not in named]
     table = Interpretation(raw, {name: kind for name, kind in found.items() if name not in numbers}, chosen)
     raw.notes += tuple(f"{name} numbers the rows: left out, `user` takes it" for name in numbers)
     shape = recognise(raw, table.kinds, chosen)
@@ -78,15 +79,15 @@ def _long(table: Interpretation, shape: Long) -> Panel:
     if columns.user.startswith("@"):
         table.notes.append(f"user = {guess.choice}: {guess.evidence}")
     if not guess.sure:
-        bystanders.check_user(table.raw, columns.user)
+        other_columns.check_user(table.raw, columns.user)
     if table.options.value is None:
-        bystanders.check_sorts(table.raw, kinds, user.sql, columns.value, frozenset(named))
+        other_columns.check_sorts(table.raw, kinds, user.sql, columns.value, frozenset(named))
     table.raw.keep(named)
     times = time_rules(table, columns.date or columns.time, columns.time if columns.date else None)
     values, kept = value_rules(table, [columns.value], unit, [user, *times])
     numbers = [name for name, kind in kinds.items() if kind in NUMBERS and name not in named]
     _note_left_out(table, [c for c in numbers if kinds[c] in FRACTIONS or role_of(c, kinds[c]) == "value"])
-    table.notes.extend(bystanders.flagged(table.raw.sample, kinds, frozenset(named)))
+    table.notes.extend(other_columns.flagged(table.raw.sample, kinds, frozenset(named)))
     return table.panel([user, *times, *values], kept)
 
 
@@ -98,7 +99,7 @@ def _wide(table: Interpretation, shape: Wide) -> Panel:
     unit = unit_column(table) if shape.time is None else None
     used = frozenset(name for name in (shape.user, shape.time, unit, *names) if name is not None)
     if keys and shape.time is not None:
-        bystanders.check_sorts(table.raw, kinds, users[0], None, used)
+        other_columns.check_sorts(table.raw, kinds, users[0], None, used)
     table.notes.append(shape.note)
     left = [name for name in kinds if name not in used]
     if keys:

@@ -1,13 +1,9 @@
-"""How a source is read: what a caller says of it, and what a profile keeps of that, so that readings open again."""
+"""Options of how a source is read."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from halfmask.errors import OptionError
-
-if TYPE_CHECKING:
-    from halfmask.data.panel import Panel
 
 DECIMALS = (".", ",")
 
@@ -63,35 +59,3 @@ class ReadOptions:
             raise OptionError(f"`date_format` {self.date_format!r} has no field: write one such as '%d/%m/%Y %H:%M'")
         if self.sql is not None and self.table is not None:
             raise OptionError("`sql` and `table` both say what to read: give one of them")
-
-
-@dataclass(frozen=True)
-class Opening(ReadOptions):
-    """How the readings of a profile were opened.
-
-    ``source`` is the name of the source without its folders: where it lay is nobody's business. ``duplicates``,
-    ``nonfinite``, ``low`` and ``high`` are the policies: what became of readings that are not plainly usable.
-    """
-
-    source: str | None = None
-    duplicates: str = "auto"
-    nonfinite: str = "drop"
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def of(cls, about: Mapping[str, Any]) -> "Opening":
-        """From what a profile says of itself; profiles that were merged from differently opened sources say nothing."""
-        said = about.get("asked")
-        known = {field.name for field in fields(cls)}
-        sources = about.get("sources") or [None]
-        name = None if sources[0] is None or "://" in sources[0] else sources[0].rstrip("/").rpartition("/")[2]
-        plain = {key: value for key, value in said.items() if key in known} if isinstance(said, Mapping) else {}
-        return cls(source=name, **plain)
-
-    def panel(self, source: Any, **named: Any) -> "Panel":
-        """A source opened in this way, but for what is named."""
-        from halfmask.data.open_panel import open_panel
-
-        own = {each.name: getattr(self, each.name) for each in fields(ReadOptions)}
-        return open_panel(source, **{**own, **named})

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from halfmask.data.queries import Queries
+from halfmask.data.advised_queries import Queries
 
 Quick = Callable[[], Generator[pa.RecordBatch]]
 """Streams user, time and value, or fails on the first that is not written as the first rows are."""
@@ -61,7 +61,8 @@ class Panel:
 
     ``ordered`` is the same frame with a fourth column ``order`` (Int64) that grows in the order of the
     source; it costs more, and serves only to tell the first of two duplicates from the last.
-    ``unit`` is that of the values, where known, ``quantity`` the state they are of (`quantities`), if they are of one.
+    ``unit`` is that of the values, if it is known. ``quantity`` is what they are of if they do not add up, such as
+    temperatures (`averaged_quantities`).
     ``register``: whether values were the states of a register, None where
     nobody said; then ``losses`` counts the states that gave no reading, by reason.
     ``guesses`` say what was concluded about the source, and why; ``notes`` are those worth a line every time.

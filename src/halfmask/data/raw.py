@@ -9,11 +9,11 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.advised_queries import READINGS
 from halfmask.data.arrow_blocks import ArrowCells
+from halfmask.data.clean import Rule
 from halfmask.data.engines.sql import quote
 from halfmask.data.panel import Engine, Guess, Quick
-from halfmask.data.queries import READINGS
-from halfmask.data.rules import Rule
 from halfmask.data.zones import wall_clock
 from halfmask.errors import HalfmaskError, RunError
 

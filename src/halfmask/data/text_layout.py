@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from halfmask.data.column_types import ABSENT, is_clock, is_number, is_time
 from halfmask.data.encodings import HEAD_BYTES, compression, unpacked
-from halfmask.data.kinds import ABSENT, is_clock, is_number, is_time
 from halfmask.data.locate import SourceFiles
 from halfmask.data.units import canonical, is_unit
 from halfmask.errors import SourceError

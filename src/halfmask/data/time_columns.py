@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from halfmask.data.dates import ORDER, DateFormat, date_format, start_of
-from halfmask.data.diagnosis import guard
-from halfmask.data.ends import interval_ended
+from halfmask.data.clean import Rule, operand, time_column
+from halfmask.data.column_types import CLOCK_SPAN, TEXTS, ColumnType, is_iso, texts
+from halfmask.data.date_formats import ORDER, DateFormat, date_format, start_of
 from halfmask.data.engines.sql import extract, quote
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.kinds import CLOCK_SPAN, TEXTS, Kind, is_iso, texts
+from halfmask.data.interval_ends import interval_ended
 from halfmask.data.offsets import own_clock
 from halfmask.data.panel import Guess
-from halfmask.data.rules import Rule, operand, time_column
 from halfmask.data.times import TimeRule, clock_sql, time_rule
+from halfmask.data.unreadable_cells import guard
 from halfmask.data.zones import running_on
 from halfmask.errors import OptionError
 
-_WHOLE = (Kind.INTEGER, Kind.TEXT_INTEGER)
+_WHOLE = (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
     stamped = clock or name
     length = (
         0
-        if spans or table.kinds[stamped] not in (Kind.TEXT_TIME, Kind.TEXT_CLOCK)
+        if spans or table.kinds[stamped] not in (ColumnType.TEXT_TIME, ColumnType.TEXT_CLOCK)
         else interval_ended(table, name, stamped)
     )
     if clock is None and length:
@@ -121,17 +121,17 @@ def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str
     kind = table.kinds[name]
     quoted = operand(name, table.sample(name))
     first, per_day = (part.first, part.per_day) if part else (0, 24)
-    spans = kind is Kind.TEXT_CLOCK and any(re.fullmatch(CLOCK_SPAN, text) for text in texts(table.sample(name)))
+    spans = kind is ColumnType.TEXT_CLOCK and any(re.fullmatch(CLOCK_SPAN, text) for text in texts(table.sample(name)))
     sql = clock_sql(kind, quoted, first, per_day, spans=spans)
     tried = clock_sql(kind, quoted, first, per_day, "TRY_CAST", spans=spans)
-    present = f"{quoted} IS NOT NULL" if kind is Kind.CLOCK else f"trim(CAST({quoted} AS VARCHAR)) <> ''"
+    present = f"{quoted} IS NOT NULL" if kind is ColumnType.CLOCK else f"trim(CAST({quoted} AS VARCHAR)) <> ''"
     return sql, f"{present} AND ({tried}) IS NULL"
 
 
-def _date_format(table: Interpretation, name: str, kind: Kind, column: pa.ChunkedArray) -> DateFormat | None:
+def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.ChunkedArray) -> DateFormat | None:
     """How the times of a column are written, where they are neither ISO nor counts from 1970."""
     asked = table.options.date_format
-    if kind in (Kind.INTEGER, Kind.FLOAT):
+    if kind in (ColumnType.INTEGER, ColumnType.FLOAT):
         found = [f"{number:.0f}" for number in column.drop_null().to_pylist() if number == number]
     elif kind in TEXTS:
         found = texts(column)
@@ -149,5 +149,5 @@ def _date_format(table: Interpretation, name: str, kind: Kind, column: pa.Chunke
     return date_format(name, found, asked, whole) if found or asked else None
 
 
-def _iso_evidence(kind: Kind) -> str:
+def _iso_evidence(kind: ColumnType) -> str:
     return "its type" if kind not in TEXTS else "most texts are ISO times"

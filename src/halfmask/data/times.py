@@ -14,9 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.arrow_blocks import ArrowCells
-from halfmask.data.dates import SPAN, DateFormat
+from halfmask.data.column_types import (
+    CLOCKS,
+    LOCAL_CLOCK,
+    NAIVE_TIME,
+    TEXTS,
+    ZONE_GROUP,
+    ZONED_TIME,
+    ColumnType,
+    is_zoned,
+    texts,
+)
+from halfmask.data.date_formats import SPAN, DateFormat
 from halfmask.data.engines.sql import extract, literal, matches, parsed
-from halfmask.data.kinds import CLOCKS, LOCAL_CLOCK, NAIVE_TIME, TEXTS, ZONE_GROUP, ZONED_TIME, Kind, is_zoned, texts
 from halfmask.data.zones import HOUR, check_zone, wall_clock, wall_clocks
 from halfmask.errors import ColumnError
 
@@ -38,7 +48,7 @@ class TimeRule:
     days are rounded. ``spans``: two times may stand in a cell, of which the first counts.
     """
 
-    kind: Kind
+    kind: ColumnType
     zoned: bool
     unit: str | None = None
     tz: str = "UTC"
@@ -61,9 +71,9 @@ class TimeRule:
             micros = f"CASE WHEN {text} LIKE '%24:00%' THEN {ended} + {24 * HOUR} ELSE {usual} END"
         elif self.unit is not None:
             micros = self._epoch(column, cast)
-        elif self.kind is Kind.ZONED:
+        elif self.kind is ColumnType.ZONED:
             micros = f"epoch_us(CAST({column} AS TIMESTAMPTZ))"  # the cast changes nanoseconds alone
-        elif self.kind in {Kind.TIMESTAMP, Kind.DATE}:
+        elif self.kind in {ColumnType.TIMESTAMP, ColumnType.DATE}:
             micros = f"epoch_us({column})"
         elif self.zoned:
             micros = _instant_of_text(column, cast)
@@ -102,7 +112,7 @@ class TimeRule:
 
         It refuses a zone where none was, none where one was, and fractions of a microsecond.
         """
-        whole = self.kind is Kind.TEXT_INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
+        whole = self.kind is ColumnType.TEXT_INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
         if self.formats or self.spans or (self.unit is not None and not whole):
             return None
         kind = pa.int64() if whole else pa.timestamp("us", "UTC" if self.zoned else None)
@@ -114,9 +124,9 @@ class TimeRule:
 
     def stored(self) -> ArrowCells | None:
         """The same for Arrow's reader of columns that hold times, or whole numbers; None for what it leaves to SQL."""
-        if self.kind in {Kind.TIMESTAMP, Kind.ZONED}:
-            return ArrowCells(pa.timestamp("us", "UTC" if self.kind is Kind.ZONED else None), self._finished)
-        whole = self.kind is Kind.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
+        if self.kind in {ColumnType.TIMESTAMP, ColumnType.ZONED}:
+            return ArrowCells(pa.timestamp("us", "UTC" if self.kind is ColumnType.ZONED else None), self._finished)
+        whole = self.kind is ColumnType.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
         return ArrowCells(pa.int64(), self._finished) if whole and not self.formats else None
 
     def _finished(self, column: pa.Array) -> pa.Array:
@@ -130,7 +140,7 @@ class TimeRule:
 
     def _text(self, column: str) -> str:
         """What is to be parsed; a whole number in the signs it was meant by."""
-        if self.kind is Kind.FLOAT:
+        if self.kind is ColumnType.FLOAT:
             column = f"CAST({column} AS BIGINT)"
         return column if self.kind in TEXTS else f"CAST({column} AS VARCHAR)"
 
@@ -144,11 +154,11 @@ class TimeRule:
             grains = f"{cast}(round({days} * {86_400 / self.grain!r}) AS BIGINT)"
             return f"({grains} * {self.grain * 1_000_000})"
         per_second = _PER_SECOND[self.unit or "s"]
-        if self.kind in {Kind.FLOAT, Kind.TEXT_NUMBER}:
+        if self.kind in {ColumnType.FLOAT, ColumnType.TEXT_NUMBER}:
             seconds = f"{cast}({column} AS DOUBLE)"
             micros = f"{cast}(round({seconds} * {1_000_000 / per_second!r}) AS BIGINT)"
             return _plausible(seconds, per_second, micros, cast)
-        count = f"{cast}({column} AS BIGINT)" if self.kind is not Kind.INTEGER else f"CAST({column} AS BIGINT)"
+        count = f"{cast}({column} AS BIGINT)" if self.kind is not ColumnType.INTEGER else f"CAST({column} AS BIGINT)"
         if self.unit == "ns":
             return f"({count} - ({count} % 1000 + 1000) % 1000) // 1000"
         micros = count if self.unit == "us" else f"({count} * {1_000_000 // per_second})"
@@ -156,7 +166,7 @@ class TimeRule:
 
     def present(self, column: str) -> str:
         """True where the source holds something that must be readable as a time."""
-        if self.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.INTEGER, Kind.FLOAT}:
+        if self.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED, ColumnType.INTEGER, ColumnType.FLOAT}:
             return f"{column} IS NOT NULL"
         return f"trim({column}) NOT IN ('', {literal(self.name)})"
 
@@ -229,7 +239,7 @@ def _instant_of_text(column: str, cast: str) -> str:
 
 
 def time_rule(
-    name: str, kind: Kind, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
+    name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
 ) -> tuple[TimeRule, list[str]]:
     """How to read a column as times, judged by its kind and a sample, and what the reader should know of it.
 
@@ -244,13 +254,21 @@ def time_rule(
         return rule, notes
     if kind in CLOCKS:
         raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with `time`")
-    if kind not in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED, Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE, Kind.EMPTY}:
+    if kind not in {
+        ColumnType.TIMESTAMP,
+        ColumnType.DATE,
+        ColumnType.ZONED,
+        ColumnType.TEXT,
+        ColumnType.TEXT_TIME,
+        ColumnType.TEXT_DATE,
+        ColumnType.EMPTY,
+    }:
         rule = epoch_rule(name, kind, column, tz or "UTC")
         since = "1899-12-30, as sheets do" if rule.unit == SERIAL else "1970"
         notes.append(f"{name} counts {rule.unit} since {since}")
     else:
-        found = texts(column) if kind in {Kind.TEXT, Kind.TEXT_TIME, Kind.TEXT_DATE} else []
-        zoned = kind is Kind.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
+        found = texts(column) if kind in {ColumnType.TEXT, ColumnType.TEXT_TIME, ColumnType.TEXT_DATE} else []
+        zoned = kind is ColumnType.ZONED or 2 * sum(map(is_zoned, found)) > len(found)
         rule = TimeRule(kind, zoned, tz=tz or "UTC")
     if rule.zoned and tz is None and not rule.has_offsets:
         notes.append(f"{name} is of a known zone: read as UTC wall-clock time; `tz` names another zone")
@@ -268,14 +286,14 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
     return any(946_684_800 * unit <= low and high < 4_102_444_800 * unit for unit in (1, 1000, 1_000_000))
 
 
-def epoch_rule(name: str, kind: Kind, column: pa.ChunkedArray, tz: str) -> TimeRule:
+def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) -> TimeRule:
     """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
 
-    Smaller numbers are taken for seconds. Dates without signs (20260131) are told from counts by `dates`.
+    Smaller numbers are taken for seconds. Dates without signs (20260131) are told from counts by `date_formats`.
     """
-    if kind not in {Kind.INTEGER, Kind.FLOAT, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER}:
+    if kind not in {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}:
         raise ColumnError(f"column {name!r} holds no times; name another with `time`")
-    raw = texts(column) if kind in {Kind.TEXT_INTEGER, Kind.TEXT_NUMBER} else column.drop_null().to_pylist()
+    raw = texts(column) if kind in {ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER} else column.drop_null().to_pylist()
     numbers = [float(number) for number in raw if _is_finite_number(number)]
     if numbers and _SERIALS[0] <= min(numbers) and max(numbers) < _SERIALS[1]:
         off = (abs(number * 1440 - round(number * 1440)) for number in numbers)
@@ -292,14 +310,16 @@ def _is_finite_number(text: object) -> bool:
         return False
 
 
-def clock_sql(kind: Kind, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False) -> str:
+def clock_sql(
+    kind: ColumnType, column: str, first: int, per_day: int, cast: str = "CAST", *, spans: bool = False
+) -> str:
     """Microseconds from midnight: of a time of day, or of the number of a part of the day that counts from ``first``.
 
     24:00 is the end of the day. ``spans``: times of day may be followed by those at which the interval ends.
     """
-    if kind is Kind.CLOCK:
+    if kind is ColumnType.CLOCK:
         return f"epoch_us({column})"
-    if kind is Kind.TEXT_CLOCK:
+    if kind is ColumnType.TEXT_CLOCK:
         column = extract(f"trim({column})", rf"^({LOCAL_CLOCK})", 1) if spans else column
         text = f"trim({column})"
         forms = [f"%Y-%m-%d {form}" for form in ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")]

@@ -70,7 +70,10 @@ class Wanted:
 
 
 def _known(unit: str) -> tuple[str, str]:
-    """Kind and usual spelling of a unit; no kind, and as it is, where it is not known. Case tells milli from mega."""
+    """Return kind and usual spelling of a unit; if it is unknown, no kind and the unit as it is.
+
+    Upper and lower case distinguish mega from milli.
+    """
     plain = unit.strip().strip("[]()").strip()
     return _EXACT.get(plain) or _KNOWN.get(plain.lower()) or ("", plain)
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from halfmask.data.advised_queries import Queries, text_of
+from halfmask.data.clean import Rule, value_rule
+from halfmask.data.column_types import ABSENT, TEXTS, ColumnType, texts
 from halfmask.data.columns import words
 from halfmask.data.engines.sql import literal, matches, quote
 from halfmask.data.interpretation import Interpretation
-from halfmask.data.kinds import ABSENT, TEXTS, Kind, texts
-from halfmask.data.numbers import NumberFormat, number_format, unit_behind
+from halfmask.data.number_formats import NumberFormat, number_format, unit_behind
 from halfmask.data.panel import Guess
-from halfmask.data.queries import Queries, text_of
-from halfmask.data.rules import Rule, value_rule
-from halfmask.data.steps import head, step_of
+from halfmask.data.reading_interval import head, step_of
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.units import Wanted, canonical, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name
 from halfmask.errors import ColumnError, ReadingError
@@ -136,7 +136,7 @@ def _unit_of_rows(
         return (repr(by) if by != 1.0 else ""), wanted.kept or wanted.source
     step = None
     if needs_step(found, wanted):
-        plain = value_rule(value, Kind.EMPTY, pa.chunked_array([pa.nulls(0)]))
+        plain = value_rule(value, ColumnType.EMPTY, pa.chunked_array([pa.nulls(0)]))
         zero = replace(plain, sql="CAST(0 AS DOUBLE)", bad=None)
         step = step_of(head(table.panel([*keys, zero])))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import IntArray
-from halfmask.data.clocks import SECOND
+from halfmask.data.day_parts import SECOND
 from halfmask.data.engines.sql import to_instant, to_local
 from halfmask.errors import OptionError
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.panel import Panel
-from halfmask.data.steps import head, step_of
+from halfmask.data.reading_interval import head, step_of
 from halfmask.errors import OptionError, ReadingError, SourceError
 from halfmask.profiles import expressions
 from halfmask.profiles.doubts import (

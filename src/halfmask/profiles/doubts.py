@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
+from halfmask.data.reading_interval import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.data.registers import registers
-from halfmask.data.steps import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.errors import ReadingError
 from halfmask.profiles.engines import Frame
 from halfmask.profiles.expressions import UsersThere

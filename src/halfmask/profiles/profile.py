@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.data.quantities import state_of
+from halfmask.data.averaged_quantities import state_of
 from halfmask.errors import OptionError
 from halfmask.profiles.bins import bin_of
 from halfmask.profiles.periods import Period

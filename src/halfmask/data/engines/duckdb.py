@@ -14,10 +14,10 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa
 
+from halfmask.data.advised_queries import READINGS
 from halfmask.data.engines.sql import literal
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine
-from halfmask.data.queries import READINGS
 from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 

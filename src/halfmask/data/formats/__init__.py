@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from halfmask.data.clean import Rule
     from halfmask.data.engines.duckdb import DuckDBRaw
     from halfmask.data.locate import SourceFiles
     from halfmask.data.options import ReadOptions
-    from halfmask.data.rules import Rule
 
 AUTO = "auto"
 """The value of the option `format` for a format that is to be found out."""

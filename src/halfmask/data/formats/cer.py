@@ -13,12 +13,12 @@ Values are not changed: the manifest says kWh per half-hour, their size fits mea
 
 import pyarrow as pa
 
+from halfmask.data.clean import Rule, value_rule
+from halfmask.data.column_types import ColumnType
 from halfmask.data.encodings import compression
 from halfmask.data.engines.sql import quote
 from halfmask.data.formats.csv import Csv
-from halfmask.data.kinds import Kind
 from halfmask.data.locate import SourceFiles
-from halfmask.data.rules import Rule, value_rule
 from halfmask.data.text_layout import Layout, Layouts
 
 NAMES = ("meter", "code", "value")
@@ -58,7 +58,7 @@ class Cer(Csv):
                 f"{code} IS NOT NULL AND NOT {valid}",
                 "a code of day and half-hour, such as 19503",
             ),
-            value_rule("value", Kind.TEXT_NUMBER, sample.column("value")),
+            value_rule("value", ColumnType.TEXT_NUMBER, sample.column("value")),
         ]
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from halfmask.data.column_types import is_time
 from halfmask.data.engines.duckdb import DuckDBRaw
 from halfmask.data.engines.sql import file_list, quote
 from halfmask.data.formats import Format, OpenRequest, by_extension
-from halfmask.data.kinds import is_time
 from halfmask.data.times import counts_from_1970
 
 From = Callable[[Sequence[str]], str]
@@ -19,7 +19,7 @@ PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "tot
 
 
 class Json(Format):
-    """Read by DuckDB. No text is taken for a time here: `dates` does that, and says so."""
+    """Read by DuckDB. No text is taken for a time here: `date_formats` does that, and says so."""
 
     kind = "JSON"
     extensions = (".json", ".jsonl", ".ndjson")

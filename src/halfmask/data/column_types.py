@@ -5,8 +5,8 @@ from enum import Enum, auto
 
 import pyarrow as pa
 
-from halfmask.data.dates import has_clock, is_compact, is_local_date, start_of
-from halfmask.data.numbers import is_local_number
+from halfmask.data.date_formats import has_clock, is_compact, is_local_date, start_of
+from halfmask.data.number_formats import is_local_number
 
 CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
 LOCAL_CLOCK = r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?"
@@ -39,7 +39,7 @@ ABSENT += ("\\n", "*", ".", "..", "...")
 """Texts that stand for no value, in lower case and stripped."""
 
 
-class Kind(Enum):
+class ColumnType(Enum):
     """What a column holds, as far as the choice of columns and the reading of them care."""
 
     INTEGER = auto()
@@ -60,37 +60,39 @@ class Kind(Enum):
     OTHER = auto()
 
 
-TEXTS = frozenset({*(kind for kind in Kind if kind.name.startswith("TEXT")), Kind.EMPTY})
-NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.TEXT_INTEGER, Kind.TEXT_NUMBER})
-TIMES = frozenset({Kind.TIMESTAMP, Kind.ZONED, Kind.DATE, Kind.TEXT_TIME, Kind.TEXT_DATE})
-DATES = frozenset({Kind.DATE, Kind.TEXT_DATE})
-CLOCKS = frozenset({Kind.CLOCK, Kind.TEXT_CLOCK})
+TEXTS = frozenset({*(kind for kind in ColumnType if kind.name.startswith("TEXT")), ColumnType.EMPTY})
+NUMBERS = frozenset(
+    {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.DECIMAL, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}
+)
+TIMES = frozenset({ColumnType.TIMESTAMP, ColumnType.ZONED, ColumnType.DATE, ColumnType.TEXT_TIME, ColumnType.TEXT_DATE})
+DATES = frozenset({ColumnType.DATE, ColumnType.TEXT_DATE})
+CLOCKS = frozenset({ColumnType.CLOCK, ColumnType.TEXT_CLOCK})
 
 
-def kinds(sample: pa.Table) -> dict[str, Kind]:
+def column_types(sample: pa.Table) -> dict[str, ColumnType]:
     """The kind of every column of a sample."""
-    return {name: kind(sample.column(name)) for name in sample.column_names}
+    return {name: column_type(sample.column(name)) for name in sample.column_names}
 
 
-def kind(column: pa.ChunkedArray) -> Kind:
+def column_type(column: pa.ChunkedArray) -> ColumnType:
     """The kind of a column; text that is all times or all numbers is told from other text."""
     t = column.type
     if pa.types.is_dictionary(t):
         t = t.value_type
     tests = {
-        Kind.BOOLEAN: pa.types.is_boolean(t),
-        Kind.INTEGER: pa.types.is_integer(t),
-        Kind.FLOAT: pa.types.is_floating(t),
-        Kind.DECIMAL: pa.types.is_decimal(t),
-        Kind.DATE: pa.types.is_date(t),
-        Kind.CLOCK: pa.types.is_time(t),
-        Kind.ZONED: pa.types.is_timestamp(t) and t.tz is not None,
-        Kind.TIMESTAMP: pa.types.is_timestamp(t),
-        Kind.TEXT: is_text(t),
-        Kind.EMPTY: pa.types.is_null(t),
+        ColumnType.BOOLEAN: pa.types.is_boolean(t),
+        ColumnType.INTEGER: pa.types.is_integer(t),
+        ColumnType.FLOAT: pa.types.is_floating(t),
+        ColumnType.DECIMAL: pa.types.is_decimal(t),
+        ColumnType.DATE: pa.types.is_date(t),
+        ColumnType.CLOCK: pa.types.is_time(t),
+        ColumnType.ZONED: pa.types.is_timestamp(t) and t.tz is not None,
+        ColumnType.TIMESTAMP: pa.types.is_timestamp(t),
+        ColumnType.TEXT: is_text(t),
+        ColumnType.EMPTY: pa.types.is_null(t),
     }
-    found = next((kind for kind, holds in tests.items() if holds), Kind.OTHER)
-    return text_kind(texts(column)) if found is Kind.TEXT else found
+    found = next((kind for kind, holds in tests.items() if holds), ColumnType.OTHER)
+    return text_type(texts(column)) if found is ColumnType.TEXT else found
 
 
 def is_text(t: pa.DataType) -> bool:
@@ -104,25 +106,25 @@ def texts(column: pa.ChunkedArray) -> list[str]:
     return [text for text in stripped if text.lower() not in ABSENT]
 
 
-def text_kind(found: list[str]) -> Kind:
+def text_type(found: list[str]) -> ColumnType:
     """What most texts of a sample are: a few broken ones among them are errors, not another kind."""
     if not found:
-        return Kind.EMPTY
+        return ColumnType.EMPTY
     if all(map(is_compact, found)):
-        return Kind.TEXT_TIME if has_clock(found[0]) else Kind.TEXT_DATE
+        return ColumnType.TEXT_TIME if has_clock(found[0]) else ColumnType.TEXT_DATE
     if all(map(is_date, found)):
-        return Kind.TEXT_DATE
+        return ColumnType.TEXT_DATE
     tests = {
-        Kind.TEXT_TIME: is_time,
-        Kind.TEXT_CLOCK: is_clock,
-        Kind.TEXT_INTEGER: is_integer,
-        Kind.TEXT_NUMBER: is_number,
+        ColumnType.TEXT_TIME: is_time,
+        ColumnType.TEXT_CLOCK: is_clock,
+        ColumnType.TEXT_INTEGER: is_integer,
+        ColumnType.TEXT_NUMBER: is_number,
     }
-    return next((kind for kind, test in tests.items() if 2 * sum(map(test, found)) > len(found)), Kind.TEXT)
+    return next((kind for kind, test in tests.items() if 2 * sum(map(test, found)) > len(found)), ColumnType.TEXT)
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is a date with or without a clock, in ISO form or another that `dates` knows."""
+    """Whether a text is a date with or without a clock, in ISO form or another that `date_formats` knows."""
     first = start_of(text)
     return is_iso(first) or is_local_date(first)
 

@@ -5,15 +5,15 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from halfmask.data.advised_queries import Queries, listed, text_of
+from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, ColumnType, is_integer, texts
 from halfmask.data.columns import HOURS, role_of, words
 from halfmask.data.engines.sql import literal, quote
-from halfmask.data.kinds import CLOCKS, NUMBERS, TIMES, Kind, is_integer, texts
-from halfmask.data.queries import Queries, listed, text_of
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
 
-_WHOLE = frozenset({Kind.INTEGER, Kind.TEXT_INTEGER})
+_WHOLE = frozenset({ColumnType.INTEGER, ColumnType.TEXT_INTEGER})
 _ENOUGH = 24
 """Rows that must have been seen before their numbers are told from ids."""
 _SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
@@ -27,7 +27,7 @@ _MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", 
 _BETWEEN = "\x1f"
 
 
-def row_numbers(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
+def row_numbers(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
     """The columns that go up by one with every row while times change: numbers of rows, which name nobody."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be those of values
         return []
@@ -37,10 +37,10 @@ def row_numbers(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
     return [name for name, kind in found.items() if kind in _WHOLE and _counts_rows(name, kind, sample.column(name))]
 
 
-def _counts_rows(name: str, kind: Kind, column: pa.ChunkedArray) -> bool:
+def _counts_rows(name: str, kind: ColumnType, column: pa.ChunkedArray) -> bool:
     if role_of(name, kind) not in (None, "user") or HOURS & {*words(name), "".join(words(name))}:
         return False
-    cells = texts(column) if kind is Kind.TEXT_INTEGER else [str(cell) for cell in column.to_pylist() if cell]
+    cells = texts(column) if kind is ColumnType.TEXT_INTEGER else [str(cell) for cell in column.to_pylist() if cell]
     if not all(map(is_integer, cells)):  # most of a column of whole numbers are such, and some may be 1 347
         return False
     numbers = list(map(int, cells))
@@ -52,7 +52,7 @@ _CALENDAR |= {"minute", "quarter", "season", "jahr", "monat", "woche", "wochenta
 _LINKS = frozenset(("of", "is", "the", "number", "no"))
 
 
-def beside_time(sample: pa.Table, found: Mapping[str, Kind]) -> list[str]:
+def beside_time(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
     """Columns of numbers that are about the time, and of which none is a reading: hours, weekdays, counts from 1970."""
     parts = [
         name
@@ -74,9 +74,9 @@ def is_flag(name: str) -> bool:
     return bool(_FLAGS & set(words(name)))
 
 
-def flagged(sample: pa.Table, found: Mapping[str, Kind], used: frozenset[str]) -> list[str]:
+def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[str]) -> list[str]:
     """What to say of columns by which some readings are bad: they are used, unless a query leaves them out."""
-    flags = [n for n, kind in found.items() if n not in used and kind is Kind.TEXT and is_flag(n)]
+    flags = [n for n, kind in found.items() if n not in used and kind is ColumnType.TEXT and is_flag(n)]
     bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
     return [
         f"{name} calls {count:,} of the first {sample.num_rows:,} rows bad; they are used, `sql` could leave them out"
@@ -85,13 +85,15 @@ def flagged(sample: pa.Table, found: Mapping[str, Kind], used: frozenset[str]) -
     ]
 
 
-def check_sorts(raw: Raw, found: Mapping[str, Kind], user: str, value: str | None, used: frozenset[str]) -> None:
+def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]) -> None:
     """Stop where one user has readings of several kinds, told apart by a column that nobody asks.
 
     ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
     """
     sorts = [
-        name for name, kind in found.items() if name not in used and kind in _WHOLE | {Kind.TEXT} and _is_sort(name)
+        name
+        for name, kind in found.items()
+        if name not in used and kind in _WHOLE | {ColumnType.TEXT} and _is_sort(name)
     ]
     for name in sorts:
         sort = f"CAST({quote(name)} AS VARCHAR)"

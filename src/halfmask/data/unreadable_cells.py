@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from halfmask.data.advised_queries import Queries, advised, listed, text_of
+from halfmask.data.clean import Rule
+from halfmask.data.column_types import NAIVE_TIME, ZONED_TIME
 from halfmask.data.engines.sql import literal, matches, quote
-from halfmask.data.kinds import NAIVE_TIME, ZONED_TIME
-from halfmask.data.numbers import NumberFormat, proof, undecided, unit_behind
-from halfmask.data.queries import Queries, advised, listed, text_of
+from halfmask.data.number_formats import NumberFormat, proof, undecided, unit_behind
 from halfmask.data.raw import Raw
-from halfmask.data.rules import Rule
 from halfmask.errors import HalfmaskError, ReadingError
 
 FEW_WORDS = 8

@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from halfmask.data import clocks
-from halfmask.data.bystanders import beside_time
+from halfmask.data import day_parts
+from halfmask.data.advised_queries import Queries
+from halfmask.data.column_types import ABSENT, DATES, NUMBERS, TIMES, ColumnType, is_iso, is_time, is_zoned
 from halfmask.data.columns import (
     FRACTIONS,
     Columns,
@@ -20,21 +21,20 @@ from halfmask.data.columns import (
     split_time,
     words,
 )
-from halfmask.data.dates import date_format
+from halfmask.data.date_formats import date_format
 from halfmask.data.engines.sql import literal, quote
-from halfmask.data.kinds import ABSENT, DATES, NUMBERS, TIMES, Kind, is_iso, is_time, is_zoned
 from halfmask.data.offsets import clock_of, instant
 from halfmask.data.options import ReadOptions
+from halfmask.data.other_columns import beside_time
 from halfmask.data.panel import Guess
-from halfmask.data.queries import Queries
 from halfmask.data.raw import Raw
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
-from halfmask.data.users import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
+from halfmask.data.user_column import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
 from halfmask.data.zones import zone_of
 from halfmask.errors import ColumnError, OptionError
 
-_VALUES = NUMBERS | {Kind.EMPTY}
+_VALUES = NUMBERS | {ColumnType.EMPTY}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Wide:
         return list(self.offsets) if self.user is None else []
 
 
-def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long | Wide:
+def recognise(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
     """The shape of a table, by the names and kinds of its columns and by what the caller said."""
     if options.wide:
         return wide(raw, found, options)
@@ -81,7 +81,7 @@ def recognise(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long
     return found_here or _long(raw, found, options)
 
 
-def _moments(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
+def _moments(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """A row a user: most columns are named by times, and hold values."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
@@ -115,10 +115,10 @@ def _instant(text: str, tz: str) -> int:
     if moment.tzinfo is not None:
         moment = moment.astimezone(zone_of(tz))
     local = moment.replace(tzinfo=None, fold=0)
-    return (local - datetime(1970, 1, 1)) // timedelta(microseconds=1) + moment.fold * clocks.SECOND
+    return (local - datetime(1970, 1, 1)) // timedelta(microseconds=1) + moment.fold * day_parts.SECOND
 
 
-def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide:
+def wide(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
     """One column a sensor, as the caller said: every numeric column but the time is a user of that name."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
@@ -129,7 +129,7 @@ def wide(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide:
     return _of_sensors(name, sensors)
 
 
-def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
+def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
     if time is not None:
         return present(found, time, "time")
     likely = candidates("time", found, {}) or [name for name, kind in found.items() if kind in TIMES]
@@ -143,15 +143,17 @@ def _wide_time(found: Mapping[str, Kind], time: str | None) -> str:
     return likely[0]
 
 
-def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
+def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """A row a day: one column of days, and columns that make up a day by their names."""
     if options.value is not None:
         return None
     named = options.date or options.time
     days = [present(found, named, "date")] if named else [name for name, kind in found.items() if kind in DATES]
-    midnights = [name for name, kind in found.items() if kind is Kind.TIMESTAMP and not days]
+    midnights = [name for name, kind in found.items() if kind is ColumnType.TIMESTAMP and not days]
     days = days or (midnights if len(midnights) == 1 else [])
-    parts = clocks.slots([name for name, kind in found.items() if kind in _VALUES | {Kind.TEXT} and name not in days])
+    parts = day_parts.slots(
+        [name for name, kind in found.items() if kind in _VALUES | {ColumnType.TEXT} and name not in days]
+    )
     if parts is None or len(days) != 1:
         return None
     rest = {name: kind for name, kind in found.items() if name not in parts.offsets and name != days[0]}
@@ -162,7 +164,7 @@ def _days(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | N
             f"{parts.evidence}, and {', '.join(parts.beyond)} hold readings, as on the day when clocks go back: name "
             "the zone whose clock it is with `tz`, such as Europe/Dublin"
         )
-    odd = _filled(raw, [name for name in rest if clocks.numbered(name) and name != user])
+    odd = _filled(raw, [name for name in rest if day_parts.numbered(name) and name != user])
     if odd:
         raise ColumnError(
             f"{parts.evidence}; {', '.join(map(repr, odd))} hold values too, and are no part of it: leave these "
@@ -183,7 +185,7 @@ def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
     return [name for name, count in zip(names, counts, strict=True) if count]
 
 
-def _sensors(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Wide | None:
+def _sensors(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """A column a sensor: one time, no column named as a user or as a value, and two or more of numbers."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
@@ -216,17 +218,17 @@ def _of_sensors(time: str, sensors: Sequence[str], *guesses: Guess) -> Wide:
     return Wide(dict.fromkeys(sensors, 0), None, time, note, guesses)
 
 
-def _fractions(found: Mapping[str, Kind], names: Sequence[str]) -> bool:
+def _fractions(found: Mapping[str, ColumnType], names: Sequence[str]) -> bool:
     return all(found[name] in FRACTIONS for name in names)
 
 
-def _one_of_three(found: Mapping[str, Kind]) -> bool:
+def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
     """Whole numbers beside fractions may be ids: a table of three such columns is a user, a time and a value."""
-    whole = [n for n, kind in found.items() if kind in (Kind.INTEGER, Kind.TEXT_INTEGER)]
+    whole = [n for n, kind in found.items() if kind in (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)]
     return len(found) == 3 and len(whole) == 1
 
 
-def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
+def _long(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
     """A reading a row; the clock may have a column of its own, and the user's id may be in the file's name."""
     pair = split_time(found, options.date, options.time)
     kinds = dict(found)
@@ -260,11 +262,11 @@ def _long(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> Long:
     return Long(columns, tuple(guesses))
 
 
-def _kind(kind: Kind) -> str:
+def _kind(kind: ColumnType) -> str:
     return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
 
 
-def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> tuple[str, str]:
+def _time_and_value(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> tuple[str, str]:
     """Time and value of a table without users."""
     times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
     times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]
@@ -275,7 +277,7 @@ def _time_and_value(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value
     return chosen_time, present(free, _only("value", values, kinds), "value")
 
 
-def _only(role: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> str:
+def _only(role: str, names: Sequence[str], kinds: Mapping[str, ColumnType]) -> str:
     if len(names) == 1:
         return names[0]
     if names:

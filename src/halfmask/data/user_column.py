@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from halfmask.data.bystanders import is_flag
+from halfmask.data.advised_queries import advised
+from halfmask.data.column_types import CLOCKS, TIMES, ColumnType, is_time
 from halfmask.data.columns import FRACTIONS, candidates, listing, present, role_of, several, words
-from halfmask.data.dates import is_compact
+from halfmask.data.date_formats import is_compact
 from halfmask.data.engines.sql import KIND_OF_FILE, file_part, literal, quote
-from halfmask.data.kinds import CLOCKS, TIMES, Kind, is_time
 from halfmask.data.options import ReadOptions
+from halfmask.data.other_columns import is_flag
 from halfmask.data.panel import Guess
-from halfmask.data.queries import advised
 from halfmask.data.raw import SAMPLE_ROWS, Raw
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.errors import ColumnError
@@ -21,7 +21,7 @@ _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
 """A month or a day in a file's name. Both DuckDB and Python read it alike."""
 
 
-def user_of(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[str, Guess]:
+def user_of(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
     """The column of the user, or the name of the file."""
     if options.user in (FROM_FILE, FROM_FOLDER):
         return options.user, Guess("user", options.user, "`user`", "`user`")
@@ -35,14 +35,14 @@ def user_of(raw: Raw, found: Mapping[str, Kind], options: ReadOptions) -> tuple[
     left = [
         name
         for name, kind in found.items()
-        if kind is Kind.TEXT and not UNIT_NAMES & set(words(name)) and not is_flag(name)
+        if kind is ColumnType.TEXT and not UNIT_NAMES & set(words(name)) and not is_flag(name)
     ]
     if len(left) == 1:
         return left[0], Guess("user", left[0], "the only column of text", "`user`", sure=False)
     return of_files(raw, found)
 
 
-def of_files(raw: Raw, found: Mapping[str, Kind]) -> tuple[str, Guess]:
+def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
     """Ids that stand in the names of files, or of the folders they are in, where no column has them."""
     if not raw.files:
         raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
@@ -82,7 +82,7 @@ def _spread(stem: str) -> str:
     return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
 
 
-def has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str | None) -> bool:
+def has_user(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
     """Whether some column could be the user: by name, or what remains beside time and value."""
     if candidates("user", kinds, {}):
         return True
@@ -95,20 +95,20 @@ def has_user(raw: Raw, kinds: Mapping[str, Kind], time: str | None, value: str |
     return bool(left) or not values
 
 
-def _telling(raw: Raw, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+def _telling(raw: Raw, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
     """The columns without those that tell nobody apart: fractions, clocks, flags, and texts that are always the same.
 
     What its name says to be a user, a time or a value stays, and so does everything where there is no file to name.
     """
     if not raw.files:
         return dict(kinds)
-    dull = FRACTIONS | {Kind.EMPTY} | CLOCKS
+    dull = FRACTIONS | {ColumnType.EMPTY} | CLOCKS
     left = {
         name: kind
         for name, kind in kinds.items()
-        if not (is_flag(name) and kind is Kind.TEXT) and (role_of(name, kind) or kind not in dull)
+        if not (is_flag(name) and kind is ColumnType.TEXT) and (role_of(name, kind) or kind not in dull)
     }
-    constant = [n for n, kind in left.items() if kind is Kind.TEXT and not role_of(n, kind) and _constant(raw, n)]
+    constant = [n for n, kind in left.items() if kind is ColumnType.TEXT and not role_of(n, kind) and _constant(raw, n)]
     return {name: kind for name, kind in left.items() if name not in constant}
 
 

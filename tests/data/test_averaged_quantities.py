@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import halfmask
+from halfmask.data.averaged_quantities import state_of
 from halfmask.data.open_panel import open_panel
-from halfmask.data.quantities import state_of
 from halfmask.evaluation.evaluate import findings
 from tests.data.panels import write
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from halfmask.data.arrow_blocks import ArrowCells
+from halfmask.data.column_types import ABSENT, NUMBERS, TEXTS, ColumnType, texts
 from halfmask.data.engines.sql import extract, literal, matches, quote
-from halfmask.data.kinds import ABSENT, NUMBERS, TEXTS, Kind, texts
-from halfmask.data.numbers import NumberFormat, undecided
+from halfmask.data.number_formats import NumberFormat, undecided
 from halfmask.data.times import TimeRule
 from halfmask.errors import ReadingError
 
@@ -42,19 +42,19 @@ def operand(name: str, column: pa.ChunkedArray) -> str:
     return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
 
 
-def user_rule(name: str, kind: Kind, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
+def user_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, integral: Callable[[], bool]) -> Rule:
     """Users in their own type; an id that was stored as a float (1392.0) becomes a whole number again.
 
     ``integral`` asks the whole column whether all its floats are whole; it is called for floats alone.
     """
     quoted = operand(name, column)
     sql = quoted
-    if kind is Kind.FLOAT:
+    if kind is ColumnType.FLOAT:
         target = "BIGINT" if integral() else "VARCHAR"
         sql = f"CAST(CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {target})"
-    elif kind in {Kind.DECIMAL, Kind.OTHER, Kind.BOOLEAN}:
+    elif kind in {ColumnType.DECIMAL, ColumnType.OTHER, ColumnType.BOOLEAN}:
         sql = f"CAST({quoted} AS VARCHAR)"
-    elif kind is Kind.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
+    elif kind is ColumnType.TEXT_NUMBER and all(_is_whole(text) for text in texts(column)):
         zeros = literal(r"\.0+$")
         sql = f"nullif(regexp_replace(trim({quoted}), {zeros}, ''), '')"
     elif kind in TEXTS and any(re.fullmatch(KEPT, text) for text in texts(column)):
@@ -63,7 +63,7 @@ def user_rule(name: str, kind: Kind, column: pa.ChunkedArray, integral: Callable
     elif kind in TEXTS:
         # Blanks around a name are the exporter's; who reads quickly looks for them afterwards, among the users alone.
         return Rule("user", name, f"nullif(trim({quoted}), '')", quick=quoted, cells=ArrowCells(pa.string()))
-    return Rule("user", name, sql, cells=ArrowCells(column.type) if kind is Kind.INTEGER else None)
+    return Rule("user", name, sql, cells=ArrowCells(column.type) if kind is ColumnType.INTEGER else None)
 
 
 KEPT = '^="(.*)"$'
@@ -79,7 +79,7 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     """A column of times under the rule found for it."""
     quoted, rule = operand(name, column), replace(rule, name=name)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
-    safe = rule.kind in {Kind.TIMESTAMP, Kind.DATE, Kind.ZONED}
+    safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
     careful = Rule("time", name, rule.sql(quoted), None if safe else attempt, rule.wanted())
     careful = replace(careful, written=rule.kind in TEXTS and rule.unit is None)
     if rule.kind not in TEXTS:
@@ -88,14 +88,16 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
     return replace(careful, quick=rule.quick(quoted, found), cells=rule.cells(found))
 
 
-def value_rule(name: str, kind: Kind, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = "") -> Rule:
+def value_rule(
+    name: str, kind: ColumnType, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
+) -> Rule:
     """Values as doubles; doubles as they are; of texts, the usual words for nothing are null.
 
     ``form`` is how the texts write numbers, ``by`` an expression to multiply with: a conversion of units.
     """
     quoted = operand(name, column)
-    if kind not in NUMBERS | {Kind.TEXT, Kind.EMPTY}:
-        held = "true and false" if kind is Kind.BOOLEAN else "no numbers"
+    if kind not in NUMBERS | {ColumnType.TEXT, ColumnType.EMPTY}:
+        held = "true and false" if kind is ColumnType.BOOLEAN else "no numbers"
         raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`")
     if kind in TEXTS:
         rule = _value_of_text(name, quoted, form or NumberFormat())
