@@ -122,7 +122,7 @@ def test_every_name_in_the_documents_exists(page: Path) -> None:
 
 
 def test_a_missing_name_would_be_noticed() -> None:
-    assert missing_name("halfmask.evaluation.analytic.local.no_such_function")
+    assert missing_name("halfmask.evaluation.analytic.local_errors.no_such_function")
     assert missing_name("halfmask.no_such_module.f")
     assert not missing_name("halfmask.profiles.profile.Profile.subset")
 

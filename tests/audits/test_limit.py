@@ -12,7 +12,7 @@ from halfmask.audits.score_limit import AllReadings, LimitLaw, closeness, few_pi
 from halfmask.commands.evaluate import evaluate
 from halfmask.commands.profile import profile
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets
@@ -76,7 +76,7 @@ def test_the_best_law_keeps_its_constraints_and_its_gap(deviation: float) -> Non
 def test_the_gap_closes_for_any_size_and_weights(deviation: float, weights: tuple[float, float, float]) -> None:
     of = AllReadings(homes().profile, replace(menu(), weights=Weights(privacy=weights)))
     found = best_law(of.score(pieces(deviation**2)), deviation**2)
-    assert 0 <= found.gap <= 1e-5 * found.upper_bound
+    assert 0 <= found.gap <= 1e-5 * found.upper_bound + 1e-15  # a score of 0 is rounded too
 
 
 def test_an_unfinished_search_says_so() -> None:

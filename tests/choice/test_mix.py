@@ -10,9 +10,9 @@ import pytest
 from halfmask.arrays import FloatArray
 from halfmask.choice import mix as mixes
 from halfmask.choice.mix import by_dominant, compositions, keeping, mix, parse_shares, read_mix, write_mix
-from halfmask.choice.system import build_systems
+from halfmask.choice.mixed_groups import build_groups
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
 from halfmask.evaluation.sampling import Subset, eligible
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting
@@ -61,7 +61,7 @@ def naive_mix(
 def analytic_mix(case: Case, settings: Sequence[PrivacySetting], hands: int, aggregate: str, error: str) -> FloatArray:
     """The same by parts that add up: hand k has setting k, new noise in each repeat."""
     deal = np.array_split(eligible(case.profile), hands)
-    systems = build_systems(
+    systems = build_groups(
         case.profile, settings, [deal] * REPEATS, aggregate=aggregate, error=error, seed=4  # type: ignore[arg-type]
     )  # fmt: skip
     return np.array([system.metrics(np.arange(hands)[None])[0] for system in systems])
@@ -109,7 +109,7 @@ def test_small_periods_are_drawn_noise_by_noise() -> None:
     settings = [PrivacySetting.parse("sine:2"), PrivacySetting.parse("none")]
     hand_of = {str(label): int(row >= 2) for row, label in enumerate(case.profile.labels)}
     direct = naive_mix(case, settings, hand_of, "sum", "relative", 400)
-    systems = build_systems(
+    systems = build_groups(
         case.profile, settings, [np.split(eligible(case.profile), 2)] * 400, aggregate="sum", error="relative", seed=4
     )
     assert agree(np.array([system.metrics(np.array([[0, 1]]))[0] for system in systems]), direct)[3:] == [True] * 3
@@ -121,7 +121,7 @@ def test_the_variance_of_few_and_unequal_readings_is_that_of_masking() -> None:
     profile = opened(brute.panel(values))[1]
     settings = [PrivacySetting.parse("laplace:0.5"), PrivacySetting.parse("none")]
     deals = [np.split(np.arange(8), 2)] * 400
-    systems = build_systems(profile, settings, deals, aggregate="variance", error="relative", seed=4)
+    systems = build_groups(profile, settings, deals, aggregate="variance", error="relative", seed=4)
     found = np.array([system.metrics(np.array([[0, 0]]))[0] for system in systems])
     masked = brute.samples(values, brute.laplace(0.5), 8, 400, aggregate="variance")
     assert agree(found, masked)[3:] == [True] * 3
@@ -133,7 +133,7 @@ def test_the_variance_scatters_over_repeats_as_masking_does() -> None:
     values = np.exp(np.random.default_rng(101).normal(0, 1.2, (10, 20, 2)))
     profile, deal = opened(brute.panel(values))[1], np.array_split(np.arange(10), 2)
     settings = [PrivacySetting.parse("laplace:0.5")] * 2
-    systems = build_systems(profile, settings, [deal] * 300, aggregate="variance", error="relative", seed=4)
+    systems = build_groups(profile, settings, [deal] * 300, aggregate="variance", error="relative", seed=4)
     found = np.array([system.metrics(np.arange(2)[None])[0] for system in systems])
     masked = brute.samples(values, brute.laplace(0.5), 10, 2000, aggregate="variance")
     for metric in (3, 4, 5):
@@ -150,7 +150,7 @@ def test_a_bounded_noise_on_few_users_has_the_entropy_of_masking() -> None:
     values = rng.gamma(1.5, 0.7, (6, 20, 48)) * np.exp(rng.normal(0, 0.7, (6, 1, 1)))
     profile, deal = opened(brute.panel(values))[1], np.array_split(np.arange(6), 3)
     settings = [PrivacySetting.parse("sine:0.9")] * 3
-    (system,) = build_systems(profile, settings, [deal], aggregate="sum", error="scaled", seed=4)
+    (system,) = build_groups(profile, settings, [deal], aggregate="sum", error="scaled", seed=4)
     found = system.metrics(np.arange(3)[None])[0, 2]
     masked = brute.samples(values, brute.sine(0.9), 6, 40, error="scaled")[:, 2]
     within = math.sqrt(2 * math.log(2 / share(2))) * masked.std() / math.sqrt(40)

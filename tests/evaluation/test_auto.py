@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError, SettingError
-from halfmask.evaluation.analytic.run import global_part
+from halfmask.evaluation.analytic.evaluate_analytic import BlockErrors, SubsetErrors
 from halfmask.evaluation.auto import auto_grid, typical_size
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.experiment import Experiment
@@ -99,7 +99,7 @@ def test_scores_and_winners_are_the_same_in_any_unit(factor: float) -> None:
     for mine in (profile(), profile(factor)):  # the same settings of the paper's own grid are not the same in any unit
         assert typical_size(mine) / TYPICAL == pytest.approx(made(mine).scale)
     laplace, subsets = thinned(grid("laplace")).blocks[0], draw_subsets(profile(), [20], 2, 7)
-    ways = [global_part(profile(f), subsets, laplace, aggregate="sum", error="relative", seed=7) for f in (1, factor)]
+    ways = [BlockErrors(SubsetErrors(profile(f), subsets), laplace).global_metrics() for f in (1, factor)]
     assert len({int(passing(each, Constraint()).sum()) for each in ways}) == 2
 
 

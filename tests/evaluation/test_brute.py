@@ -14,9 +14,10 @@ import pytest
 from scipy.stats import norm
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.analytic import denominators, lattice
-from halfmask.evaluation.analytic.decimals import reading_step, reading_steps
-from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic import denominators, drawn_entropy
+from halfmask.evaluation.analytic.error_summaries import product_entropies
+from halfmask.evaluation.analytic.evaluate_analytic import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic.reading_steps import reading_step, reading_steps
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.experiment import Experiment
@@ -196,7 +197,7 @@ def test_readings_of_any_digits_have_no_steps_and_constant_ones_are_their_own() 
     assert reading_steps(opened(brute.panel(whole))[1]) is None  # each bin holds one number
 
 
-def test_lattice_noise_is_counted_in_each_subset_by_itself() -> None:
+def test_lattice_noise_is_drawn_in_each_subset_by_itself() -> None:
     """The means of six users are six values of z, however many users there are."""
     case = CASES["lattice noise, scaled error"]
     _, profile = opened(brute.panel(case.values))
@@ -223,32 +224,42 @@ def test_decimals_that_differ_show_in_the_profile(monkeypatch: pytest.MonkeyPatc
     assert analytic(profile, setting, fixed(range(len(values)), 20))[:, 2].mean() - masked > 0.3
 
 
-def test_each_lattice_of_a_large_grid_is_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many settings to count each: what is computed for one step says nothing of another."""
+def test_each_lattice_of_a_large_grid_is_by_itself() -> None:
+    """What is drawn for one step says nothing of another, and a setting has the same draws alone and in company."""
     _, profile = opened(brute.panel(brute.decimals()))
     subsets = draw_subsets(profile, [6, 12], 2, 3)
     texts = [f"geometric:{b:.3f},{step}" for b in np.linspace(0.1, 2, 150) for step in (0.1, 0.01)]
     alone = [analytic(profile, texts[place], subsets)[:, 2] for place in (20, 21, 180, 181)]
-    monkeypatch.setattr(lattice, "MOST_WORK", {lattice.Cut(16, 4): 3e7})
     grid = Grid.from_settings([PrivacySetting.parse(text) for text in texts])
     together = evaluate_analytic(profile, grid, subsets, seed=5)[[20, 21, 180, 181], :, 2]
-    assert np.abs(together - alone).max() > 0  # not one was counted by itself
-    np.testing.assert_allclose(together, alone, atol=0.05)
+    np.testing.assert_allclose(together, alone)
     assert np.abs(together[0] - together[1]).min() > 0.3  # while the two steps are far apart
 
 
-def test_wide_noise_on_a_fine_lattice_is_counted_whatever_is_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decimals of two kinds share most of their multiples; noise beside it may have too many steps to count."""
+@pytest.mark.parametrize("setting", ["geometric:0.3,0.1", "geometric:0.5,0.01", "geometric:2,0.5"])
+def test_a_part_of_the_errors_has_the_entropy_of_all(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of 46,080 errors is drawn, 20 times, and extended to all."""
+    _, profile = opened(brute.panel(brute.decimals(24, 80)))
+    subsets = fixed(range(24), 20)
+    whole = analytic(profile, setting, subsets)[:, 2]
+    monkeypatch.setattr(drawn_entropy, "MOST", 11520)
+    monkeypatch.setattr(drawn_entropy, "LEAST", 11520)
+    part = analytic(profile, setting, subsets)[:, 2]
+    assert abs(part.mean() - whole.mean()) < 0.01 + 3 * part.std() / np.sqrt(20)
+    monkeypatch.setattr(drawn_entropy, "product_entropies", lambda *of: product_entropies(*of[:-1], 11520))
+    assert whole.mean() - analytic(profile, setting, subsets)[:, 2].mean() > 0.05
+
+
+def test_wide_noise_on_a_fine_lattice_is_drawn() -> None:
+    """Decimals of two kinds share most of their multiples; the widest noise has some 400,000 steps."""
     rng = np.random.default_rng(43)
     values = rng.gamma(1.2, 0.1, (20, 14, 48)) + 0.01
     values = np.where(rng.random(values.shape) < 0.8, values.round(2), values.round(3))
     _, profile = opened(brute.panel(values))
     grid = Grid.from_settings([PrivacySetting.parse(f"geometric:{b},0.001") for b in (0.35, 1, 40)])
-    masked = [brute.samples(values, brute.geometric(b, 0.001), 20, 20)[:, 2].mean() for b in (0.35, 1)]
-    found = evaluate_analytic(profile, grid, fixed(range(20), 1), seed=5)[:2, 0, 2]
+    masked = [brute.samples(values, brute.geometric(b, 0.001), 20, 20)[:, 2].mean() for b in (0.35, 1, 40)]
+    found = evaluate_analytic(profile, grid, fixed(range(20), 1), seed=5)[:, 0, 2]
     np.testing.assert_allclose(found, masked, atol=0.02)
-    monkeypatch.setattr(lattice, "MOST_PAIRS", 0)
-    assert (evaluate_analytic(profile, grid, fixed(range(20), 1), seed=5)[:2, 0, 2] > found + 0.05).all()
 
 
 def test_a_wrong_answer_is_told() -> None:

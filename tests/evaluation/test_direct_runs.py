@@ -17,10 +17,10 @@ from halfmask.data.engines import duckdb as duckdb_engine
 from halfmask.data.open_panel import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
 from halfmask.evaluation.aggregates import aggregate
-from halfmask.evaluation.decay import decay_exponent
 from halfmask.evaluation.direct import readings
 from halfmask.evaluation.direct import state as direct_state
 from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.error_decay import decay_exponent
 from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset, draw_subsets
 from halfmask.profiles.build import Policies, build_profile

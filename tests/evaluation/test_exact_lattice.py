@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.evaluation.analytic.decimals import reading_steps, with_means
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
+from halfmask.evaluation.analytic.reading_steps import reading_steps, with_means
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.grid import Grid

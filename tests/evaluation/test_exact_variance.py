@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
 from halfmask.evaluation.direct.run import evaluate_direct
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.sampling import Subset

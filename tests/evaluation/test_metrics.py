@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from halfmask.errors import OptionError
 from halfmask.evaluation import metrics
-from halfmask.evaluation.decay import decay_exponent, verdict
+from halfmask.evaluation.error_decay import decay_exponent, verdict
 
 
 def test_local_error_by_hand() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from halfmask.evaluation.analytic.run import METRICS, evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import METRICS, evaluate_analytic
 from halfmask.evaluation.sampling import draw_subsets
 from halfmask.mechanisms.grid import Grid
 from halfmask.mechanisms.setting import PrivacySetting

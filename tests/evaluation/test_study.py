@@ -9,7 +9,7 @@ import pytest
 
 import halfmask
 from halfmask.errors import FileFormatError, OptionError
-from halfmask.evaluation.analytic.run import METRICS
+from halfmask.evaluation.analytic.evaluate_analytic import METRICS
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import Constraint, Weights, normalisers, passing, pooled, privacy, utility

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.choice.system import noise_sums
-from halfmask.evaluation.analytic.normality import enough
-from halfmask.evaluation.analytic.totals import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
+from halfmask.choice.mixed_groups import noise_sums
+from halfmask.evaluation.analytic.global_errors import SubsetTotals, needs_single_draws, standard_sums, sums_one_by_one
+from halfmask.evaluation.analytic.noise_sums import enough
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms import mechanism as registry
 from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms, register

@@ -13,7 +13,7 @@ from halfmask.audits.audit import audit_menu
 from halfmask.audits.card_sentences import HIGH_SCORE
 from halfmask.audits.quietest_law import reconstruction_floor
 from halfmask.choice.mix import mix
-from halfmask.choice.personal import population_prior
+from halfmask.choice.personal_privacy import population_prior
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment

@@ -7,7 +7,7 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.run import evaluate_analytic
+from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.sampling import draw_subsets

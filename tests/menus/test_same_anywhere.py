@@ -15,7 +15,7 @@ from halfmask.arrays import FloatArray
 from halfmask.audits.audit import audit_menu
 from halfmask.audits.card import ReportCard
 from halfmask.choice.mix import Mix, mix
-from halfmask.choice.personal import population_prior
+from halfmask.choice.personal_privacy import population_prior
 from halfmask.choice.recommend import OwnReadings, Recommendation, Wish, recommend
 from halfmask.evaluation.auto import auto_grid
 from halfmask.evaluation.evaluate import evaluate_grid

@@ -27,7 +27,6 @@ from halfmask.profiles.profile import Profile
 from halfmask.protection.best_law import BestLaw, PrivacyScore, best_law
 
 if TYPE_CHECKING:
-    from halfmask.evaluation.analytic.fine import FineGrid
     from halfmask.evaluation.analytic.log_grid import LogGrid
 
 PER_OCTAVE = 16
@@ -139,16 +138,10 @@ class AllReadings:
             return 0.0
         mean = float(self.z.inverse[0, 0] * moments[0])
         std = float(np.sqrt(max(self.z.inverse[0, 1] * moments[1] - mean**2, 0.0)))
-        from halfmask.evaluation.analytic.fine import all_at_full_resolution  # here, because numba takes long to import
+        from halfmask.evaluation.analytic.local_errors import entropy_of_one  # here, because numba takes long to import
 
-        entropy = all_at_full_resolution(self.z, setting.law, parameters, self._fine)
+        entropy = entropy_of_one(self.z, setting.law, parameters)
         return float(np.dot(self.weights, (mean, std, entropy)))
-
-    @cached_property
-    def _fine(self) -> "FineGrid":
-        from halfmask.evaluation.analytic.fine import FineGrid
-
-        return FineGrid.of(self.z, self.z.share[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ def mix(
 
     ``other_data`` takes a menu that was made from another profile; ``advance(done, all)`` hears of repeats.
     """
-    from halfmask.choice.system import build_systems  # here, because numba takes long to import
+    from halfmask.choice.mixed_groups import build_groups  # here, because numba takes long to import
 
     menu.check_data(profile, other_data=other_data)
     if repeats < 1:
@@ -101,7 +101,7 @@ def mix(
     people = eligible(profile)
     plan = _all_mixes(step, menu, repeats, len(people)) if shares is None else _one_mix(shares, menu, len(people))
     streams = [_stream(seed, repeat) for repeat in range(repeats)]
-    systems = build_systems(
+    systems = build_groups(
         profile,
         [each.setting for each in menu.settings],
         [_deal(people, plan.cuts, rng) for rng in streams],

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.peak import peak_shows, split_evenings
-from halfmask.choice.personal import (
+from halfmask.choice.evening_peak import peak_shows, split_evenings
+from halfmask.choice.personal_privacy import (
     Prior,
     interval,
     masked_once,

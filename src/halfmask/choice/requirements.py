@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from halfmask.arrays import IntArray
-from halfmask.choice.system import build_systems
+from halfmask.choice.mixed_groups import build_groups
 from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.sampling import eligible
 from halfmask.evaluation.scores import privacy, utility
@@ -165,7 +165,7 @@ def _measure(
     """Median privacy and utility of the system over repeats of the noise; the assignment is fixed."""
     used = np.unique(chosen)
     hands = [people[chosen == number] for number in used]
-    systems = build_systems(
+    systems = build_groups(
         profile,
         [each.setting for each in menu.settings],
         [hands] * repeats,

@@ -10,7 +10,7 @@ from halfmask.commands._shared_options import Seeded, menu_of, profile_of
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from halfmask.choice.held_out import HeldOutTrial
+    from halfmask.choice.held_out_trial import HeldOutTrial
     from halfmask.choice.recommend import Recommendation
 
 
@@ -61,8 +61,8 @@ def recommend(options: Recommend) -> "Recommendation | list[HeldOutTrial]":
 
     ``trial`` gives a list of `HeldOutTrial` instead of advice.
     """
-    from halfmask.choice.held_out import evaluate_recommendations
-    from halfmask.choice.personal import population_prior, public_prior
+    from halfmask.choice.held_out_trial import evaluate_recommendations
+    from halfmask.choice.personal_privacy import population_prior, public_prior
     from halfmask.choice.recommend import Wish, own_readings
     from halfmask.choice.recommend import recommend as advise
 

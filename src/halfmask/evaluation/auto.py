@@ -18,7 +18,7 @@ import numpy as np
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC
 from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.run import global_part
+from halfmask.evaluation.analytic.evaluate_analytic import BlockErrors, SubsetErrors
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import Constraint, passing
 from halfmask.mechanisms.grid import AUTO, TYPICAL, Block, Grid, grid, joined, scaled
@@ -55,10 +55,10 @@ def auto_grid(
     """
     scale = typical_size(profile) / TYPICAL
     tried = aggregate if aggregate in ANALYTIC else "sum"
-    blocks = []
+    blocks, of = list[Block](), SubsetErrors(profile, list(subsets), tried, error, seed)
     for each in grid("paper").blocks:
         block = scaled(each, scale)
-        errors = global_part(profile, subsets, _ladder(block), aggregate=tried, error=error, seed=seed)
+        errors = BlockErrors(of, _ladder(block)).global_metrics()
         breaking = np.flatnonzero(~passing(errors, constraint or Constraint()))
         added = int(breaking[0]) if len(breaking) else 0
         blocks += [block, *(_octave(block, 2.0 ** (k + 1)) for k in range(added))]

@@ -23,7 +23,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError, SettingError
 from halfmask.evaluation.aggregates import aggregate
-from halfmask.evaluation.decay import decay_exponent
+from halfmask.evaluation.error_decay import decay_exponent
 from halfmask.evaluation.users_needed import NoiseShares, UsersNeeded, by_formula, draw_values, estimated
 from halfmask.mechanisms.mechanism import mechanism
 from halfmask.mechanisms.setting import PrivacySetting

@@ -10,11 +10,11 @@ import numpy as np
 
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC, averaged, noun, own_value
-from halfmask.evaluation.analytic.decimals import reading_steps
-from halfmask.evaluation.analytic.run import Notes, evaluate_analytic
-from halfmask.evaluation.analytic.totals import period_sums
+from halfmask.evaluation.analytic.evaluate_analytic import Notes, evaluate_analytic
+from halfmask.evaluation.analytic.global_errors import period_sums
+from halfmask.evaluation.analytic.reading_steps import reading_steps
 from halfmask.evaluation.auto import auto_grid
-from halfmask.evaluation.decay import decay_of, verdict
+from halfmask.evaluation.error_decay import decay_of, verdict
 from halfmask.evaluation.error_kind import taken, unfit_for_relative
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import GLOBAL_MEAN, METRICS

@@ -7,10 +7,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import HalfmaskError, OptionError
-from halfmask.evaluation.analytic import run as analytic
-from halfmask.evaluation.analytic.denominators import ErrorKind, denominators
-from halfmask.evaluation.analytic.totals import period_sums, subset_totals
-from halfmask.evaluation.metrics import METRICS
+from halfmask.evaluation.analytic.denominators import ErrorKind
+from halfmask.evaluation.analytic.evaluate_analytic import BlockErrors, SubsetErrors
 from halfmask.evaluation.sampling import Subset
 from halfmask.evaluation.scores import pooled, privacy, utility
 from halfmask.mechanisms.grid import Block
@@ -56,7 +54,7 @@ Entry = tuple[MenuSetting, float, float]
 class CandidateScores:
     """Evaluates settings of one mechanism on fixed subsets.
 
-    At full resolution most of the time goes into what a fine grid adds to the entropy (`LocalErrors.corrections`). That
+    At full resolution most of the time goes into what a fine grid adds to the entropy (`BlockErrors.correction`). That
     differs little between neighbours: `roughly` takes one setting's for all, and serves to search; what counts comes
     from `entries`.
     """
@@ -64,41 +62,26 @@ class CandidateScores:
     def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
         self.menu, self.law, self.subsets = menu, setting.law, subsets
         self.seed = int(menu.provenance["seed"])
-        self.aggregate = str(menu.provenance.get("aggregate", "sum"))
+        aggregate = str(menu.provenance.get("aggregate", "sum"))
         error: ErrorKind = menu.provenance.get("error", "relative")
         if self.law.kind == "direct":
             raise OptionError(f"setting {setting} has no noise law: it cannot be refined")
-        self.kind = self.law.kind
         room = Block(setting.mechanism, _with_room(setting))
         self.most = float(self.law.moments(room.parameters)[:, 1].max())
-        self.local = analytic.local_errors(denominators(profile, subsets, self.kind, error), subsets, self.law, room)
-        sums = zip(subsets, period_sums(profile, subsets), strict=True)
-        self.totals = [subset_totals(*each, self.aggregate, self.kind, error) for each in sums]
-        self._near = self.local.corrections(self.law, room.parameters[:1])
+        self.errors = BlockErrors(SubsetErrors(profile, subsets, aggregate, error, self.seed), room)
+        self._near = self.errors.correction(room.parameters[:1])
 
     def metrics(self, parameters: FloatArray, near: bool = False) -> FloatArray:
         """The six metrics of settings (settings, parameters) on every subset: (settings, subsets, 6); with ``near``,
         what full resolution adds is that of the setting last named by `look_near`.
         """
-        block = Block(self.law.name, parameters)
-        out = np.empty((len(parameters), len(self.subsets), len(METRICS)))
-        everything = slice(0, len(parameters))
-        correction = self._near
-        if correction is not None:
-            full = not near
-            correction = self.local.corrections(self.law, parameters) if full else np.tile(correction, (len(out), 1))
-        entropies = self.local.entropies(self.law, parameters, correction)
-        analytic._local_part(
-            self.local, self.law, parameters, everything, lambda _: entropies, self.subsets, self.seed, out, everything
-        )
-        moments = self.law.moments(parameters)
-        for index, totals in enumerate(self.totals):
-            analytic._global_part(self.law, block, moments, totals, index, self.aggregate, self.seed, out)
-        return out
+        if near and self._near is not None:
+            return self.errors.metrics(parameters, np.tile(self._near, (len(parameters), 1)))
+        return self.errors.metrics(parameters, self.errors.correction(parameters))
 
     def look_near(self, setting: PrivacySetting) -> None:
         """From here on `roughly` is exact at this setting."""
-        self._near = self.local.corrections(self.law, np.array([setting.parameters]))
+        self._near = self.errors.correction(np.array([setting.parameters]))
 
     def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
         """Settings (settings, parameters) near the one last named; of what is no setting or too noisy, all is NaN."""

@@ -87,7 +87,9 @@ def evaluated(
     settings: Sequence[PrivacySetting], profile: Profile, made: Mapping[str, Any]
 ) -> tuple[list[PrivacySetting], FloatArray]:
     """Settings with a noise law, and their metrics (settings, subsets, 6) on the subsets of this provenance."""
-    from halfmask.evaluation.analytic.run import evaluate_analytic  # here, because numba takes long to import
+    from halfmask.evaluation.analytic.evaluate_analytic import (
+        evaluate_analytic,  # here, because numba takes long to import
+    )
 
     laws = [each for each in settings if each.kind != "direct" and each.inner is None]
     if not laws:

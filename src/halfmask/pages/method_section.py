@@ -5,7 +5,7 @@ from pathlib import Path
 
 from halfmask import __version__
 from halfmask.audits.card import CALIBRATION
-from halfmask.evaluation.decay import decay_of, verdict
+from halfmask.evaluation.error_decay import decay_of, verdict
 from halfmask.evaluation.metrics import METRICS
 from halfmask.figures.algorithm import menu_omega
 from halfmask.figures.results_folder import PARTS, ResultsFolder

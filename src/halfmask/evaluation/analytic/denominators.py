@@ -8,13 +8,14 @@ relative   scaled     the user's mean |s| / |s|      the same; a zero reading ha
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.decimals import Steps, reading_steps
+from halfmask.evaluation.analytic.reading_steps import Steps, reading_steps, values_in, with_means
 from halfmask.evaluation.sampling import Subset
 from halfmask.profiles.bins import bin_of, centre
 from halfmask.profiles.profile import Counts, Profile
@@ -42,6 +43,19 @@ class Denominators:
     n: FloatArray
     zero: FloatArray
     steps: Steps | None = ()
+
+    def of(self, some: slice) -> "Denominators":
+        """The same of some subsets."""
+        n, zero = self.n[some], self.zero[some]
+        return replace(self, share=self.share[some], inverse=self.inverse[some], n=n, zero=zero)
+
+    @cached_property
+    def values(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Of every value that z may have: its place in ``size``, the value, and its share of that size."""
+        if self.steps is None:
+            return np.arange(len(self.size)), self.size, np.ones(len(self.size))
+        place, values, weight = values_in(bin_of(self.size), self.steps)
+        return place, values, with_means(place, values, weight, self.size) if self.steps else weight
 
 
 def denominators(profile: Profile, subsets: list[Subset], noise: NoiseKind, error: ErrorKind) -> Denominators:

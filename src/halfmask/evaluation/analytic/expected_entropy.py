@@ -111,3 +111,28 @@ def expected_entropies(probabilities, n, holds):  # type: ignore[no-untyped-def]
                 total += probabilities[j] * (phi - chi / n[a])
         out[a] = max(np.log2(n[a]) - total, 0.0)
     return out
+
+
+@numba.njit(nogil=True, cache=True)
+def entropies_of_counts(counts, bins_held, n):  # type: ignore[no-untyped-def]
+    """Expected plug-in entropy of n[r] errors, ``counts[r, j]`` of which are expected in cell j, of each row r.
+
+    A cell holds ``bins_held[j]`` histogram bins of equal probability; see `expected_entropy` for the formula.
+    """
+    lam, out = np.empty(counts.shape[1]), np.empty(len(counts))
+    bits = lam.view(np.int64)
+    for r in range(counts.shape[0]):
+        if counts[r, 0] >= n[r] * (1 - 1e-12):  # all in one bin: no entropy, and no rounding of the tables either
+            out[r] = 0.0
+            continue
+        total = 0.0
+        for j in range(counts.shape[1]):
+            lam[j] = max(counts[r, j], 0.0) / bins_held[j]
+        for j in range(counts.shape[1]):
+            k, f = address(bits[j])
+            if k >= 0:
+                phi = PHI[k] + f * (PHI[k + 1] - PHI[k])
+                chi = CHI[k] + f * (CHI[k + 1] - CHI[k])
+                total += counts[r, j] / n[r] * (phi - chi / n[r])
+        out[r] = max(np.log2(n[r]) - total, 0.0)
+    return out

@@ -15,11 +15,13 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.mechanisms.base import Mechanism
 
 BIN_WIDTH = 0.001
 DENSE = 8  # cells wider than this many bins are not spread but counted as so many equal bins
 OCTAVES_OF_Z = 60  # smaller z than the largest by more than this: their errors are in bins of their own anyway
 OCTAVES_OF_ERROR = 64
+TAIL = 1e-13
 AT_ONCE = 2**17  # numbers in a transform
 
 
@@ -133,3 +135,16 @@ def _spread(edges: FloatArray) -> tuple[IntArray, FloatArray]:
     bins = first[:, None] + np.arange(reach)
     covered = np.clip(np.minimum(high[:, None], bins + 1) - np.maximum(low[:, None], bins), 0, None)
     return first, covered / (high - low)[:, None]
+
+
+def largest_noise(law: Mechanism, parameters: FloatArray) -> float:
+    """A value that hardly any noise of these settings exceeds."""
+    support = law.support(parameters)
+    bounded = support[np.isfinite(support)]
+    largest = float(bounded.max(initial=0.0))
+    for row in parameters[~np.isfinite(support)]:
+        reach = max(float(law.moments(row[None])[0, 0]), 1e-300)
+        while reach < 1e300 and law.cdf(row[None], np.array([reach]))[0, 0] < 1 - TAIL:
+            reach *= 2
+        largest = max(largest, reach)
+    return largest

@@ -19,8 +19,8 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import own_variance
-from halfmask.evaluation.analytic.normality import MOST_DRAWN, enough
-from halfmask.evaluation.analytic.summaries import linear_summaries
+from halfmask.evaluation.analytic.error_summaries import linear_summaries
+from halfmask.evaluation.analytic.noise_sums import MOST_DRAWN, enough
 from halfmask.mechanisms.base import Mechanism
 from halfmask.mechanisms.scaled import ScaledNoise
 
@@ -116,7 +116,7 @@ def variance_summaries(
         b = parameters[:, :1]
         with np.errstate(over="ignore", invalid="ignore"):
             powers = b ** np.arange(1, 5) / (1 + b**2 * unit[1] if relative else 1.0)
-            return linear_summaries(terms, powers)
+            return np.asarray(linear_summaries(terms, powers))
     out = np.empty((len(parameters), 3))
     for row, (setting, own) in enumerate(zip(parameters, moments, strict=True)):
         rng.bit_generator.state = state  # the same chances for every setting

@@ -28,7 +28,7 @@ WHOLE = 12  # the smallest reading may be so many times the step
 ALIKE = 0.5  # of the spread within bins that their values would have: below it, a bin's readings are all alike
 ROUNDING = 1e-9  # of that spread: bins with one value each have none
 NEWTON, STEEPEST = 12, 50.0  # steps and bounds of the search for a tilt
-PARTS = 256  # of a bin, for readings that lie anywhere in it
+PARTS = 64  # of a bin, for readings that lie anywhere in it
 
 
 def multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:

@@ -1,34 +1,36 @@
-"""A system in which groups of users have settings of their own: its six metrics, from the profile alone.
+"""Groups of users with settings of their own: the six metrics of all together, from the profile alone.
 
-Users stand in hands that share a setting; a choice says which. Everything adds up over hands, so what one hand does
-under one setting is computed once, and a choice is a sum of such parts:
+A choice says which setting each group has. Everything adds up over groups, so what one group does under one setting is
+computed once, and a choice is a sum of such parts:
 
-    local errors   counts expected in each histogram cell, and n E e^k; the entropy is that of the pooled histogram
-    global error   the sum of a hand's noise in each period; noises of a period add up over hands
+    local errors   number of errors expected in each cell of the histogram, and n E e^k
+    global error   the sum of a group's noise in each period
 
-The same draws serve all choices (common random numbers). The scatter of mean and second moment of the local error
-around their expectations is drawn; that of the entropy, below 0.01 bits from 100,000 readings on, is left out. The
-entropy is within 0.02 bits of the analytic method's (0.0005 of privacy), which looks closer at bounded noise; of a
-`HANDFUL` of values of z (few users, scaled errors) it is exact. Noise on a lattice is counted (`lattice_cells`). Where
-few readings count for the errors' second moment (`halfmask.evaluation.analytic.few`), the scatter of the local
-deviation is up to half too large here.
+The entropy is that of the histogram of all groups. If noise lies on a lattice, cells do not show how few bins its
+errors fall into: then errors are drawn (see `halfmask.evaluation.analytic.drawn_entropy`).
+
+All choices have the same draws (common random numbers). The scatter of mean and second moment of the local error
+around their expectations is drawn. That of the entropy, below 0.01 bits from 100,000 readings on, is left out. If few
+readings decide on the second moment (`halfmask.evaluation.analytic.smallest_divisors`), the scatter of the local
+deviation is up to half too large.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.lattice_cells import Atoms, atoms, with_atoms
-from halfmask.choice.system_kernel import error_summaries, expected_entropies
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import ANALYTIC, own_value
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind, denominators
-from halfmask.evaluation.analytic.local import PER_OCTAVE, largest_noise
-from halfmask.evaluation.analytic.log_grid import BIN_WIDTH, DENSE, LogGrid, make_grid
-from halfmask.evaluation.analytic.normality import enough, sums_of_few
-from halfmask.evaluation.analytic.variances import Nodes, few_enough, node_sums
+from halfmask.evaluation.analytic.drawn_entropy import drawn_inverses
+from halfmask.evaluation.analytic.error_summaries import mixed_entropies, row_summaries
+from halfmask.evaluation.analytic.expected_entropy import entropies_of_counts
+from halfmask.evaluation.analytic.local_errors import PER_OCTAVE
+from halfmask.evaluation.analytic.log_grid import BIN_WIDTH, DENSE, LogGrid, largest_noise, make_grid
+from halfmask.evaluation.analytic.noise_sums import enough, sums_of_few
+from halfmask.evaluation.analytic.variance_errors import Nodes, few_enough, node_sums
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.profile import Profile
@@ -36,40 +38,76 @@ from halfmask.streams import stream
 
 HANDFUL = 32
 FINE_PER_OCTAVE = 512
-"""Cells of the histogram where z has no more than a `HANDFUL` of values: too few to blur the bound of a noise."""
+"""Cells per octave if z has no more than a `HANDFUL` of values, which are too few to blur the bound of a noise."""
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
+LEAST_DRAWN, MOST_DRAWN = 2**12, 2**17
+"""Errors drawn of the groups of a choice together, at least and at most, if they have so many."""
+ROOM = 2**25
+"""Drawn errors that are held at once; for many settings fewer than `MOST_DRAWN` are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
-class System:
-    """What each hand (second axis) does under each setting (first axis).
+class LocalParts:
+    """Local errors of each group (second axis) under each setting (first axis).
 
-    ``cells``  (G, U, J) local errors expected in each cell; cell j holds ``bins_held[j]`` bins of 0.001
-    ``local``  (G, U, 6) number of local errors and their sums, see `_local_sums`
-    ``noise``  (G, U, T) error that the hand's noise adds to each period's aggregate
-    ``shift``  (G, U, T) what the hand adds to the period's mean noise; its square is subtracted (variance only)
-    ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
+    ``cells``      (G, U, J) errors expected in each cell of the histogram
+    ``bins_held``  (J,) bins of 0.001 that each cell holds
+    ``sums``       (G, U, 6) number of errors and their sums, see `_local_sums`
+    ``drawn``      (G, M) errors drawn of all groups, one group after the other; none if no noise lies on a lattice
+    ``ends``       (U,) where the drawn errors of each group end
     """
 
     cells: FloatArray
     bins_held: FloatArray
-    local: FloatArray
+    sums: FloatArray
+    drawn: FloatArray
+    ends: IntArray
+
+    def entropies(self, choice: IntArray, counts: FloatArray, n: FloatArray) -> FloatArray:
+        """Of each choice (R, U), whose ``n`` errors are expected in the cells as in ``counts`` (R, J)."""
+        if self.drawn.size:
+            return np.asarray(mixed_entropies(self.drawn, self.ends, choice, n))
+        return np.asarray(entropies_of_counts(counts, self.bins_held, n))
+
+    def alone(self) -> FloatArray:
+        """Of each group under each setting by itself: (G, U)."""
+        out, starts = np.empty(self.sums.shape[:2]), np.append(0, self.ends[:-1])
+        for u, (start, end) in enumerate(zip(starts, self.ends, strict=True)):
+            own = replace(self, drawn=self.drawn[:, start:end], ends=np.array([end - start]))
+            out[:, u] = own.entropies(np.arange(len(out))[:, None], self.cells[:, u], self.sums[:, u, 0])
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class MixedGroups:
+    """What each group (second axis) does under each setting (first axis).
+
+    ``local``  its local errors
+    ``noise``  (G, U, T) error that the group's noise adds to each period's aggregate
+    ``shift``  (G, U, T) what the group adds to the period's mean noise; its square is subtracted (variance only)
+    ``draws``  (2,) standard normal, for the scatter of the local mean and second moment
+    """
+
+    local: LocalParts
     noise: FloatArray
     shift: FloatArray
     draws: FloatArray
 
     def metrics(self, choice: IntArray) -> FloatArray:
-        """The six metrics of each row of ``choice`` (R, U), the number of the setting that each hand has."""
-        settings, hands = self.local.shape[:2]
-        one_hot = np.zeros((len(choice), settings, hands))
+        """The six metrics of each row of ``choice`` (R, U), the number of the setting that each group has."""
+        settings, groups = self.local.sums.shape[:2]
+        one_hot = np.zeros((len(choice), settings, groups))
         np.put_along_axis(one_hot, choice[:, None, :], 1.0, axis=1)
         taken: FloatArray = one_hot.reshape(len(choice), -1)
+        sums, cells, noise, shift = (
+            taken @ part.reshape(settings * groups, -1)
+            for part in (self.local.sums, self.local.cells, self.noise, self.shift)
+        )
         out = np.empty((len(choice), 6))
-        n, mean, second, *spread = (taken @ self.local.reshape(settings * hands, -1)).T
+        n, mean, second, *spread = sums.T
         out[:, 0], out[:, 1] = self._scattered(n, mean / n, second / n, spread)
-        expected_entropies(taken @ self.cells.reshape(settings * hands, -1), self.bins_held, n, out[:, 2])
-        noise, shift = (taken @ part.reshape(settings * hands, -1) for part in (self.noise, self.shift))
-        error_summaries(np.abs(noise - shift**2), out[:, 3:])
+        out[:, 2] = self.local.entropies(choice, cells, n)
+        out[:, 3:] = row_summaries(np.abs(noise - shift**2))
         return out
 
     def _scattered(
@@ -85,7 +123,7 @@ class System:
         return mean, np.sqrt(second - mean**2)
 
 
-def build_systems(
+def build_groups(
     profile: Profile,
     settings: Sequence[PrivacySetting],
     deals: Sequence[Sequence[IntArray]],
@@ -93,63 +131,77 @@ def build_systems(
     aggregate: str,
     error: ErrorKind,
     seed: int,
-) -> Iterator[System]:
-    """One system for each deal; a deal's hands are rows of the profile, disjoint, and as many in every deal."""
-    everyone = [rows for hands in deals for rows in hands]
+) -> Iterator[MixedGroups]:
+    """`MixedGroups` of each deal. A deal's groups are rows of the profile, disjoint, and as many in every deal."""
+    everyone = [rows for groups in deals for rows in groups]
     _check(profile, settings, everyone, aggregate)
     subsets = [Subset(number, 0, rows, len(rows)) for number, rows in enumerate(everyone)]
-    cells, bins_held, local = local_parts(settings, lambda kind: denominators(profile, subsets, kind, error))
-    for repeat, hands in enumerate(deals):
-        own = slice(repeat * len(hands), (repeat + 1) * len(hands))
-        noise, shift = _noise(profile, settings, hands, aggregate, error, (seed, repeat))
+    of_z = {kind: denominators(profile, subsets, kind, error) for kind in _kinds(settings)}
+    cells, bins_held, sums = local_parts(settings, of_z)
+    for repeat, groups in enumerate(deals):
+        own = slice(repeat * len(groups), (repeat + 1) * len(groups))
+        drawn, ends = drawn_errors(settings, {kind: z.of(own) for kind, z in of_z.items()}, (seed, repeat))
+        local = LocalParts(cells[:, own], bins_held, sums[:, own], drawn, ends)
+        noise, shift = _noise(profile, settings, groups, aggregate, error, (seed, repeat))
         draws = stream(seed, "choice.local", repeat).standard_normal(2)
-        yield System(cells[:, own], bins_held, local[:, own], noise, shift, draws)
+        yield MixedGroups(local, noise, shift, draws)
+
+
+def _kinds(settings: Sequence[PrivacySetting]) -> list[NoiseKind]:
+    return [kind for kind in KINDS if any(each.kind == kind for each in settings)]
+
+
+def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], Denominators]) -> LocalParts:
+    """Local errors of groups that are looked at one by one; ``laws`` gives each one's law of z for a kind of noise."""
+    of_z = {kind: laws(kind) for kind in _kinds(settings)}
+    return LocalParts(*local_parts(settings, of_z), *drawn_errors(settings, of_z, (0, 0)))
+
+
+def drawn_errors(
+    settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators], key: tuple[int, int]
+) -> tuple[FloatArray, IntArray]:
+    """Errors drawn of all groups (settings, errors), and where those of each group end."""
+    n = next(iter(of_z.values())).n
+    if not any(each.kind == "additive" and each.law.lattice(each.parameters) is not None for each in settings):
+        return np.zeros((len(settings), 0)), np.zeros(len(n), np.int64)
+    most = np.clip(ROOM // len(settings), LEAST_DRAWN * len(n), MOST_DRAWN)
+    count = np.maximum(np.rint(n * np.minimum(most / n.sum(), 1)), 1).astype(np.int64)
+    drawn = np.empty((len(settings), int(count.sum())))
+    for kind, z in of_z.items():
+        inverse = np.concatenate(
+            [drawn_inverses(z, u, int(m), stream(key[0], "choice.drawn", key[1], u)) for u, m in enumerate(count)]
+        )
+        for g in (number for number, each in enumerate(settings) if each.kind == kind):
+            rng, parameters = stream(key[0], "choice.drawn-noise", key[1]), np.array(settings[g].parameters)
+            drawn[g] = np.abs(settings[g].law.sample(parameters, len(inverse), rng)) * inverse
+    return drawn, np.cumsum(count)
 
 
 def local_parts(
-    settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], Denominators]
+    settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``cells``, ``bins_held`` and ``local`` of a system; ``laws`` tells each hand's law of z for a kind of noise."""
-    local: dict[int, FloatArray] = {}
+    """``cells``, ``bins_held`` and ``sums`` of `LocalParts`, from each group's law of z."""
+    sums: dict[int, FloatArray] = {}
     parts: dict[int, FloatArray] = {}
-    found: list[Atoms | None] = [None] * len(settings)
-    longest: LogGrid | None = None
-    of_z = {kind: laws(kind) for kind in KINDS if any(each.kind == kind for each in settings)}
     few_values = all(len(z.size) <= HANDFUL for z in of_z.values())
+    bins_held = np.zeros(0)
     for kind, z in of_z.items():
         of_kind = [number for number, each in enumerate(settings) if each.kind == kind]
         grid = _grid(z, [settings[number] for number in of_kind], FINE_PER_OCTAVE if few_values else PER_OCTAVE)
-        longest = grid if longest is None or len(grid.multiple) > len(longest.multiple) else longest
+        held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
+        bins_held = held if len(held) > len(bins_held) else bins_held
         for number in of_kind:
-            found[number] = atoms(settings[number], z)
             parts[number] = (_cells_of_few if few_values else _cells)(settings[number], z, grid)
-            local[number] = _local_sums(settings[number], z)
-    if longest is None:
-        raise OptionError("there is no setting")
-    sums = np.stack([local[number] for number in range(len(settings))])
-    return *_table(parts, found, longest, len(sums[0])), sums
+            sums[number] = _local_sums(settings[number], z)
+    if not parts:
+        raise OptionError("there is no setting", kind="setting")
+    cells = np.zeros((len(settings), len(sums[0]), len(bins_held)))
+    for number, part in parts.items():
+        cells[number, :, : part.shape[1]] = part
+    return cells, bins_held, np.stack([sums[number] for number in range(len(settings))])
 
 
-def _table(
-    parts: Mapping[int, FloatArray], found: Sequence[Atoms | None], grid: LogGrid, hands: int
-) -> tuple[FloatArray, FloatArray]:
-    """What each setting and hand puts into each cell, and how many bins a cell holds."""
-    bins_held = np.concatenate([np.ones(grid.bins), grid.multiple[grid.dense :]])
-
-    def made(atomic: Sequence[Atoms | None]) -> FloatArray:
-        cells = np.zeros((len(found), hands, len(bins_held)))
-        for number, part in parts.items():
-            if atomic[number] is None:
-                cells[number, :, : part.shape[1]] = part
-        return cells
-
-    try:
-        return with_atoms(made(found), bins_held, _edges(grid)[grid.dense :], grid.bins, found)
-    except OverflowError:  # too many bins: lattice noise is taken as continuous
-        return made([None] * len(found)), bins_held
-
-
-def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence[IntArray], aggregate: str) -> None:
+def _check(profile: Profile, settings: Sequence[PrivacySetting], groups: Sequence[IntArray], aggregate: str) -> None:
     if aggregate not in ANALYTIC:
         raise OptionError(f"aggregate '{aggregate}' of the menu's study has no closed form: mixes take {ANALYTIC}")
     for each in settings:
@@ -157,7 +209,7 @@ def _check(profile: Profile, settings: Sequence[PrivacySetting], hands: Sequence
             raise OptionError(f"setting {each} has no noise law, so mixes with it cannot be computed: leave it out")
         if each.kind == "relative" and aggregate == "variance":
             raise OptionError(f"setting {each} is relative noise: mixes with it take sum or mean, not variance")
-    for rows in hands:
+    for rows in groups:
         if not (profile.rows["readings"] - profile.rows["zeros"])[rows].any():
             raise OptionError(f"{len(rows)} users together have no reading but zeros: take larger shares (`step`)")
 
@@ -170,7 +222,7 @@ def _grid(z: Denominators, settings: Sequence[PrivacySetting], per_octave: int) 
 
 
 def _cells(setting: PrivacySetting, z: Denominators, grid: LogGrid) -> FloatArray:
-    """Local errors expected in each cell: the cross-correlation of the noise's law with each hand's law of z."""
+    """Local errors expected in each cell: the cross-correlation of the noise's law with each group's law of z."""
     cdf = setting.law.cdf(np.array(setting.parameters)[None], grid.y)[0]
     nodes = grid.share.shape[1]
     steps = np.lib.stride_tricks.sliding_window_view(np.diff(cdf), len(grid.multiple))
@@ -223,13 +275,13 @@ def _local_sums(setting: PrivacySetting, z: Denominators) -> FloatArray:
 def _noise(
     profile: Profile,
     settings: Sequence[PrivacySetting],
-    hands: Sequence[IntArray],
+    groups: Sequence[IntArray],
     aggregate: str,
     error: ErrorKind,
     key: tuple[int, int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Each hand's share in the error of each period that has one, and in the root of what is subtracted of it."""
-    sums = np.stack([profile.cells[rows].sum(axis=0) for rows in hands])
+    """Each group's share in the error of each period that has one, and in the root of what is subtracted of it."""
+    sums = np.stack([profile.cells[rows].sum(axis=0) for rows in groups])
     n, s1, s2 = (sums[..., k].sum(axis=0) for k in range(3))
     count = np.maximum(n, 1)
     mean = s1 / count
@@ -241,7 +293,7 @@ def _noise(
     if not kept.any():
         raise OptionError(f"every period's {aggregate} is zero: there is no global error; evaluate with `error=scaled`")
     scale = divisor[kept] * (1 if aggregate == "sum" else count[kept])
-    noise = np.zeros((len(settings), len(hands), int(kept.sum())))
+    noise = np.zeros((len(settings), len(groups), int(kept.sum())))
     shift = np.zeros_like(noise)
     for g, u, rng in _streams(key, noise.shape):
         part = sums[u][kept]
@@ -280,9 +332,10 @@ def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generat
 def _variance_noise(
     setting: PrivacySetting, sums: FloatArray, mean: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums over a hand's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi, from three values in place of each
-    period's readings, as `halfmask.evaluation.analytic.variances` does it: normal where many readings share in it, else
-    drawn.
+    """Sums over a group's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi.
+
+    Each period's readings are replaced by three values (`halfmask.evaluation.analytic.variance_errors`). The sums are
+    normal for values that stand for many readings, and drawn for the others.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0

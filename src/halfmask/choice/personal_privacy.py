@@ -22,11 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.system import local_parts
-from halfmask.choice.system_kernel import expected_entropies
+from halfmask.choice.mixed_groups import parts_alone
 from halfmask.errors import OptionError
-from halfmask.evaluation.analytic.decimals import CANDIDATES, reading_step
 from halfmask.evaluation.analytic.denominators import Denominators, ErrorKind, NoiseKind
+from halfmask.evaluation.analytic.reading_steps import CANDIDATES, reading_step
 from halfmask.evaluation.metrics import LOCAL_ENTROPY, LOCAL_MEAN, LOCAL_STD, METRICS
 from halfmask.evaluation.sampling import population
 from halfmask.evaluation.scores import privacy
@@ -192,14 +191,12 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
     for setting in settings:
         if setting.kind == "direct" or setting.inner is not None:
             raise OptionError(f"setting {setting} has no noise law, so its personal privacy is unknown: leave it out")
-    cells, bins_held, local = local_parts(settings, lambda kind: _denominators(law, kind, error, errors))
-    n, sums, squares, *_ = np.moveaxis(local, -1, 0)
+    parts = parts_alone(settings, lambda kind: _denominators(law, kind, error, errors))
+    n, sums, squares, *_ = np.moveaxis(parts.sums, -1, 0)
     metrics = np.zeros((*n.shape, len(METRICS)))
     metrics[..., LOCAL_MEAN] = sums / n
     metrics[..., LOCAL_STD] = np.sqrt(np.maximum(squares / n - metrics[..., LOCAL_MEAN] ** 2, 0))
-    entropy = np.empty(n.size)
-    expected_entropies(cells.reshape(n.size, -1), bins_held, n.ravel(), entropy)
-    metrics[..., LOCAL_ENTROPY] = entropy.reshape(n.shape)
+    metrics[..., LOCAL_ENTROPY] = parts.alone()
     return privacy(metrics, menu.largest, menu.weights)
 
 

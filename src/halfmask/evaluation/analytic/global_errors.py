@@ -25,9 +25,9 @@ from halfmask.arrays import FloatArray
 from halfmask.errors import OptionError
 from halfmask.evaluation.aggregates import own_value
 from halfmask.evaluation.analytic.denominators import ErrorKind
-from halfmask.evaluation.analytic.normality import MOST_DRAWN, enough, sums_of_few
-from halfmask.evaluation.analytic.summaries import ScaledErrors
-from halfmask.evaluation.analytic.variances import variance_summaries
+from halfmask.evaluation.analytic.error_summaries import ScaledErrors
+from halfmask.evaluation.analytic.noise_sums import MOST_DRAWN, enough, sums_of_few
+from halfmask.evaluation.analytic.variance_errors import variance_summaries
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 from halfmask.profiles.profile import Profile

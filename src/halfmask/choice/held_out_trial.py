@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.choice.personal import (
+from halfmask.choice.personal_privacy import (
     PersonalLaws,
     Prior,
     interval,

@@ -1,13 +1,14 @@
 """Local errors from a profile: mean, standard deviation and entropy of every setting on every subset.
 
 Mean and second moment follow exactly from moments: E e^k = E|psi|^k mean(z^-k). The entropy is that of the histogram
-one expects (`expected_entropy`), on a coarse logarithmic grid, with what a fine one adds for the average subset
-(`fine`). Subsets differ little from their average, so the entropy is expanded to second order around it; subsets for
-which that is not exact enough are computed one by one. Around the expectations the metrics scatter normally, with
-known covariance.
+one expects (`expected_entropy`), on a logarithmic grid, with what a finer one adds under bounded noise
+(`fine_correction`). Subsets differ little from their average, so the entropy is expanded to second order around it;
+subsets for which that is not exact enough are computed one by one. Around the expectations the metrics scatter
+normally, with known covariance. Noise on a lattice and subsets of few readings are drawn (`drawn_entropy`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,38 +16,27 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.analytic.denominators import Denominators
-from halfmask.evaluation.analytic.few import few_readings
-from halfmask.evaluation.analytic.fine import (
-    HANDFUL,
-    SAMPLED,
-    Correction,
-    FineGrid,
-    bins_of,
-    corrections,
-    exactly,
-    fine_entropy,
-    sampled_corrections,
-)
-from halfmask.evaluation.analytic.lattice import countable, counted
+from halfmask.evaluation.analytic.drawn_entropy import drawn_entropies, drawn_subsets, most_drawn
+from halfmask.evaluation.analytic.fine_correction import Correction, FineGrid, interpolated
+from halfmask.evaluation.analytic.interpolated_scales import between_scales
 from halfmask.evaluation.analytic.local_kernel import entropies, expansions
-from halfmask.evaluation.analytic.log_grid import LogGrid, make_grid
-from halfmask.evaluation.analytic.scales import between_scales
+from halfmask.evaluation.analytic.log_grid import LogGrid, largest_noise, make_grid
+from halfmask.evaluation.analytic.smallest_divisors import smallest_divisors
+from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
 
-PER_OCTAVE = 16
+PER_OCTAVE, PER_OCTAVE_OF_FEW = 16, 128
+"""Cells of the grid per octave; more if z has no more than `FEW_VALUES` values, which blur nothing."""
 TOLERANCE = 1e-3  # bits of entropy that an expansion may differ from the exact sum,
 SCATTER = 0.05  # or this share of what subsets of one size differ by themselves, whichever is more
 SPREAD = 0.15  # what the scatter of an expanded subset may be off, as a share
 MOST_DIRECTIONS = 12
 NODES = 5
-CORRECTED = 3  # numbers of errors at which full resolution is looked at
+CORRECTED = 3  # numbers of errors at which the finer grid is looked at
 FEW = 12  # with no more subsets than this, each is computed by itself
-TAIL = 1e-13
-MOST_BY_VALUE = 20_000
-MOST_WORK = 3e7  # chances of bins, by value of z and setting: some seconds
 FEW_VALUES = 32  # a subset with no more values of z, whose law of z is this far (total variation) from the average,
 UNLIKE = 0.1  # has a correction of its own,
-MOST_CORRECTED = 5_000  # while (settings, subsets) looked at are no more than this: some ten seconds
+MOST_OWN = 50  # if there are no more of them than this
 
 
 Source = Callable[["slice | IntArray"], tuple[FloatArray, FloatArray]]
@@ -79,17 +69,24 @@ class LocalMetrics:
 class LocalErrors:
     """Local errors of one kind of noise on given subsets.
 
-    ``sizes`` says which subsets were drawn alike; ``probe`` are settings to try the expansion on.
+    ``probe`` are settings to try the expansion on.
     """
 
     def __init__(
-        self, z: Denominators, sizes: IntArray, law: Mechanism, probe: FloatArray, largest_noise: float
+        self,
+        z: Denominators,
+        subsets: Sequence[Subset],
+        law: Mechanism,
+        probe: FloatArray,
+        largest_noise: float,
+        seed: int,
     ) -> None:
         self.z = z
-        self.sizes = sizes
+        self.subsets = subsets
+        self.seed = seed
         self.keep = 1 - z.zero
         self.kept = float(self.keep.mean())
-        self.few = few_readings(z)
+        self.smallest = smallest_divisors(z)
         self.largest_noise = largest_noise
         self.average = base = z.share.mean(axis=0)
         logs = np.log(z.n)
@@ -101,128 +98,108 @@ class LocalErrors:
         self.single = np.setdiff1d(np.arange(len(z.n)), held)
         self.exact = self._grid(z.share[self.single]) if len(self.single) else None
 
-    def corrections(self, law: Mechanism, parameters: FloatArray) -> FloatArray | None:
-        """What full resolution adds to each setting's entropy for the average subset, at a few numbers of errors, and
-        then for each of the subsets `of_few_values` (settings, `CORRECTED` + subsets); None where z has so few values,
-        or errors do, that each is exact.
-        """
-        correct = self._correcting(law, parameters)
-        return None if correct is None else correct(parameters)
+    def correction(self, law: Mechanism, parameters: FloatArray) -> Correction | None:
+        """What a finer grid adds to the entropy of any of these settings; None under noise without a bound.
 
-    def _correcting(self, law: Mechanism, parameters: FloatArray) -> Callable[[FloatArray], FloatArray] | None:
-        """The same for any of these settings, prepared for all.
-
-        A subset's own correction is given up where it would cost the settings theirs, which matters more.
+        Columns are numbers of errors under the average law of z, then the subsets `of_few_values`.
         """
-        if self._exact_by_value(len(parameters)) or countable(self.z, law, parameters):
+        if not np.isfinite(law.support(parameters)).all():
             return None
         own, _ = self.of_few_values
-        found = None
-        if 0 < len(own) * min(len(parameters), SAMPLED) <= MOST_CORRECTED:
-            found = corrections(parameters, law, self._finely(law, own), MOST_CORRECTED // (4 + len(own)))
-        average = self._finely(law, own[:0])
-        found = found or corrections(parameters, law, average, MOST_CORRECTED // 4)
-        return found or sampled_corrections(parameters, law, average, MOST_CORRECTED // 4)
-
-    def _finely(self, law: Mechanism, own: IntArray) -> Correction:
-        """What full resolution adds for the average subset and for each of its ``own``, setting by setting."""
-        n = np.exp(self.correction_nodes)
-        share = np.concatenate([np.repeat(self.average[None], len(n), axis=0), self.z.share[own]])
-        grid, errors = self._grid(share), np.concatenate([n, self.z.n[own]])
-        keep = np.concatenate([np.full(len(n), self.kept), self.keep[own]])
+        z, n = self.z, np.exp(self.correction_nodes)
+        grid = self._grid(np.concatenate([np.repeat(self.average[None], len(n), axis=0), z.share[own]]))
+        errors, keep = np.append(n, z.n[own]), np.append(np.full(len(n), self.kept), self.keep[own])
 
         def exact(some: FloatArray) -> FloatArray:
-            average = fine_entropy(self.z, self.average, n, self.kept, law, some, self._fine)
-            by_itself = [self._of_few_values(law, some, subset) for subset in own]
-            coarse = self._entropies(grid, self.cdf(law, some), law.moments(some), errors, keep)[0]
-            return np.concatenate([average, *by_itself], axis=1) - coarse
+            laws = [(self._fine, n, self.kept), *((FineGrid(z, z.share[u]), z.n[[u]], self.keep[u]) for u in own)]
 
-        return exact
+            def one(setting: FloatArray) -> FloatArray:
+                return np.concatenate([fine.entropies(law, setting[None], *of) for fine, *of in laws])
 
-    def _of_few_values(self, law: Mechanism, parameters: FloatArray, subset: int) -> FloatArray:
-        """Expected entropy (settings, 1) of one subset on a fine grid of its own."""
-        z = self.z
-        held = np.flatnonzero(z.share[subset])
-        alone = replace(z, size=z.size[held], share=z.share[subset : subset + 1, held], n=z.n[subset : subset + 1])
-        return fine_entropy(alone, alone.share[0], alone.n, float(self.keep[subset]), law, parameters)
+            with ThreadPoolExecutor(2) as pool:
+                fine = np.array(list(pool.map(one, some)))
+            return fine - self._entropies(grid, self.cdf(law, some), law.moments(some), errors, keep)[0]
+
+        return interpolated(parameters, law, exact)
 
     @cached_property
     def of_few_values(self) -> tuple[IntArray, IntArray]:
-        """Subsets of so few users that their means, which the error is scaled by, are no sample of all means; so it is
-        with users of constant readings. One of each that are alike, and for every subset its place among them or -1.
+        """Subsets of few users, whose means are the only values of z if errors are scaled by them.
+
+        One of each that are alike, and for every subset its place among them, or -1. If there are more than `MOST_OWN`,
+        none has a correction of its own.
         """
         z, place = self.z, np.full(len(self.z.n), -1)
-        if z.steps is not None:
-            return np.zeros(0, np.int64), place
         apart = np.abs(z.share - self.average).sum(axis=1) / 2
         few = np.flatnonzero(((z.share > 0).sum(axis=1) <= FEW_VALUES) & (apart > UNLIKE))
-        if not len(few):
-            return few, place
+        if z.steps is not None or not len(few):
+            return np.zeros(0, np.int64), place
         law = np.column_stack([z.share[few], z.n[few], z.zero[few]])
-        _, first, place[few] = np.unique(law, axis=0, return_index=True, return_inverse=True)
+        _, first, alike = np.unique(law, axis=0, return_index=True, return_inverse=True)
+        if len(first) > MOST_OWN:
+            return np.zeros(0, np.int64), place
+        place[few] = alike.reshape(-1)
         return few[first], place
 
     @cached_property
     def _fine(self) -> FineGrid:
-        return FineGrid.of(self.z, self.average)
-
-    def _exact_by_value(self, settings: int) -> bool:
-        """Whether z has so few values that each error's bin can be had from the law itself."""
-        z = self.z
-        if z.steps is not None or settings * len(z.n) > MOST_BY_VALUE:
-            return False
-        return len(z.size) <= HANDFUL or settings * len(z.size) * bins_of(z, self.largest_noise) <= MOST_WORK
+        return FineGrid(self.z, self.average)
 
     def source(self, law: Mechanism, parameters: FloatArray) -> Source:
-        """Where the `entropies` of some of these settings come from: few scales, where these serve all.
+        """Where the `entropies` of some of these settings come from: few scales, if these serve all."""
+        correction = self.correction(law, parameters)
 
-        Noises on different lattices have nothing in common, so each lattice has a source of its own.
-        """
-        if len(lattices := _lattices(law, parameters)) > 1:
-            return _joined([(held, self.source(law, parameters[held])) for held in lattices])
+        def closed(some: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return self.closed_form(law, some, None if correction is None else correction(some))
 
-        def by_themselves(some: FloatArray) -> tuple[FloatArray, FloatArray]:
-            return self.entropies(law, some, self.corrections(law, some))
+        between = between_scales(law, parameters, closed)
 
-        if (between := between_scales(law, parameters, by_themselves)) is not None:
-            return lambda rows: between(parameters[rows])
-        correct = self._correcting(law, parameters)
-
-        def distinct(rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
+        def found(rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
             own = parameters[rows]
-            laws, place = _distinct(law.essential(own), own)
-            entropy, noise = self.entropies(law, laws, None if correct is None else correct(laws))
-            return entropy[place], noise[place]
+            if between is not None:
+                entropy, noise = between(own)
+            else:
+                laws, place = _distinct(law.essential(own), own)
+                entropy, noise = (part[place] for part in closed(laws))
+            return self._with_drawn(law, own, entropy, noise, len(parameters))
 
-        return distinct
+        return found
 
     def entropies(
         self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Expected entropy (settings, subsets), with the settings' `corrections`; and n times its variance and its
+        """Expected entropy (settings, subsets), with the settings' `correction`; and n times its variance and its
         covariances with mean and mean square (settings, subsets, 3).
         """
+        return self._with_drawn(law, parameters, *self.closed_form(law, parameters, correction), len(parameters))
+
+    def closed_form(
+        self, law: Mechanism, parameters: FloatArray, correction: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """`entropies` by the grid alone."""
         moments = law.moments(parameters)
         z, subsets = self.z, len(self.z.n)
         entropy, noise = np.empty((len(parameters), subsets)), np.empty((len(parameters), subsets, 3))
-        if correction is None:
-            on_lattice = countable(z, law, parameters)
-            entropy, noise = (
-                counted(z, self.keep, law, parameters)
-                if on_lattice
-                else exactly(z, self.keep, law, parameters, self.largest_noise)
-            )
-        else:
-            for which, part in self._parts(law, parameters, moments):
-                entropy[:, which], noise[:, which] = part
-            nodes = len(self.correction_nodes)
+        for which, part in self._parts(law, parameters, moments):
+            entropy[:, which], noise[:, which] = part
+        if correction is not None:
+            nodes, (_, place) = len(self.correction_nodes), self.of_few_values
             added = correction[:, :nodes] @ _lagrange(self.correction_nodes, np.log(z.n)).T
-            if correction.shape[1] > nodes:
-                _, place = self.of_few_values
-                added[:, place >= 0] = correction[:, nodes + place[place >= 0]]
+            added[:, place >= 0] = correction[:, nodes + place[place >= 0]]
             entropy = np.clip(entropy + added, 0, np.log2(z.n))
         silent = moments[:, 1] == 0  # no noise: every error is 0
         entropy[silent], noise[silent] = 0, 0
+        return entropy, noise
+
+    def _with_drawn(
+        self, law: Mechanism, parameters: FloatArray, entropy: FloatArray, noise: FloatArray, settings: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """The entropies of subsets that are drawn in place of the grid's; a draw scatters by itself."""
+        which = drawn_subsets(self.z, law, parameters[0])
+        if len(which):
+            most = most_drawn(settings, len(which))
+            drawn = drawn_entropies(self.z, which, self.subsets, law, parameters, self.seed, most)
+            entropy[:, which], noise[:, which] = drawn, 0
         return entropy, noise
 
     def metrics(self, law: Mechanism, parameters: FloatArray, entropy: FloatArray, noise: FloatArray) -> LocalMetrics:
@@ -235,7 +212,8 @@ class LocalErrors:
         return LocalMetrics(mean, second, entropy, factor)
 
     def _grid(self, share: FloatArray) -> LogGrid:
-        return make_grid(self.z, share, self.largest_noise, PER_OCTAVE)
+        few = self.z.steps is None and len(self.z.size) <= FEW_VALUES
+        return make_grid(self.z, share, self.largest_noise, PER_OCTAVE_OF_FEW if few else PER_OCTAVE)
 
     def _parts(
         self, law: Mechanism, parameters: FloatArray, moments: FloatArray
@@ -292,8 +270,9 @@ class LocalErrors:
     def _scatter(self, entropy: FloatArray) -> FloatArray:
         """Standard deviation of the entropy over the subsets of each one's size, 0 where there are too few to tell."""
         spread = np.zeros_like(entropy)
-        for size in np.unique(self.sizes):
-            alike = self.sizes == size
+        sizes = np.array([subset.size for subset in self.subsets])
+        for size in np.unique(sizes):
+            alike = sizes == size
             if alike.sum() >= 3:
                 spread[:, alike] = entropy[:, alike].std(axis=1, keepdims=True)
         return spread
@@ -376,31 +355,6 @@ class LocalErrors:
         return factor
 
 
-def _lattices(law: Mechanism, parameters: FloatArray) -> list[IntArray]:
-    """Which settings are on one lattice; all are, where noise is on none."""
-    if law.lattice(tuple(parameters[0].tolist())) is None:
-        return [np.arange(len(parameters))]
-    steps = np.array([law.lattice(tuple(setting)) for setting in parameters.tolist()])
-    return [np.flatnonzero(steps == step) for step in np.unique(steps)]
-
-
-def _joined(parts: list[tuple[IntArray, Source]]) -> Source:
-    """One source of settings that come from several; each part names its settings, in order."""
-
-    def source(rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
-        wanted = np.arange(sum(len(held) for held, _ in parts))[rows]
-        found = []
-        for held, of_part in parts:
-            mine = np.flatnonzero(np.isin(wanted, held))
-            if len(mine):
-                found.append((mine, of_part(np.searchsorted(held, wanted[mine]))))
-        entropy, noise = (np.concatenate([part[k] for _, part in found]) for k in (0, 1))
-        back = np.argsort(np.concatenate([mine for mine, _ in found]))
-        return entropy[back], noise[back]
-
-    return source
-
-
 def _distinct(essential: FloatArray, own: FloatArray) -> tuple[FloatArray, IntArray | slice]:
     """The settings whose laws differ, and which of them is each one's."""
     if np.array_equal(essential, own):
@@ -428,14 +382,9 @@ def _hats(nodes: FloatArray, at: FloatArray) -> FloatArray:
     return np.stack([np.interp(at, nodes, unit) for unit in np.eye(len(nodes))], axis=1)
 
 
-def largest_noise(law: Mechanism, parameters: FloatArray) -> float:
-    """A value that hardly any noise of these settings exceeds."""
-    support = law.support(parameters)
-    bounded = support[np.isfinite(support)]
-    largest = float(bounded.max(initial=0.0))
-    for row in parameters[~np.isfinite(support)]:
-        reach = max(float(law.moments(row[None])[0, 0]), 1e-300)
-        while reach < 1e300 and law.cdf(row[None], np.array([reach]))[0, 0] < 1 - TAIL:
-            reach *= 2
-        largest = max(largest, reach)
-    return largest
+def entropy_of_one(z: Denominators, law: Mechanism, setting: FloatArray) -> float:
+    """Expected entropy of one setting (1, parameters) on the first subset of z."""
+    everybody = [Subset(0, 0, np.zeros(0, np.int64), 0)]
+    local = LocalErrors(z, everybody, law, setting, largest_noise(law, setting), 0)
+    correction = local.correction(law, setting)
+    return float(local.entropies(law, setting, None if correction is None else correction(setting))[0][0, 0])

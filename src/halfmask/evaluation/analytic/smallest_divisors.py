@@ -1,0 +1,87 @@
+"""The scatter of mean and mean square of the local errors, if few readings decide on them.
+
+Mean and mean square of the errors |psi|/z depend mostly on the smallest z: with w = 1/z, as if on
+(sum w^2)^2 / sum w^4 readings. They scatter normally only if these are many. If they are fewer than `ENOUGH`, the
+errors of the `DRAWN` smallest z are drawn one by one, and the sums of the others are normal.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfmask.arrays import FloatArray
+from halfmask.evaluation.analytic.denominators import Denominators
+from halfmask.evaluation.sampling import Subset
+from halfmask.mechanisms.base import Mechanism
+from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.streams import stream
+
+DRAWN = 256
+ENOUGH = 256
+
+
+@dataclass(frozen=True)
+class SmallestDivisors:
+    """The smallest z of one subset.
+
+    ``index``  number of the subset
+    ``w``      1/z of the readings to be drawn
+    ``n``      errors in the subset
+    ``rest``   share of sum w^k, k = 1..4, of the other readings
+    """
+
+    index: int
+    w: FloatArray
+    n: float
+    rest: FloatArray
+
+
+def smallest_divisors(z: Denominators) -> list[SmallestDivisors]:
+    """The subsets in which few readings decide, with the readings to be drawn."""
+    found = []
+    held = z.n * (1 - z.zero)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        effective = held * z.inverse[:, 1] ** 2 / z.inverse[:, 3]
+    for index in np.flatnonzero((held <= DRAWN) | ~(effective >= ENOUGH)).tolist():
+        counts = np.round(z.share[index] * held[index]).astype(np.int64)
+        w = 1 / np.repeat(z.size, np.clip(DRAWN - (np.cumsum(counts) - counts), 0, counts))
+        if held[index] <= DRAWN:
+            w, rest = w * (held[index] * z.inverse[index, 0] / w.sum()), np.zeros(4)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                drawn = np.array([(w**k).sum() for k in (1, 2, 3, 4)]) / (held[index] * z.inverse[index])
+            rest = np.clip(1 - np.nan_to_num(drawn, nan=1.0), 0, 1)
+        found.append(SmallestDivisors(index, w, z.n[index], rest))
+    return found
+
+
+def drawn_sums(
+    smallest: SmallestDivisors, subset: Subset, law: Mechanism, parameters: FloatArray, seed: int
+) -> FloatArray:
+    """Sums of the drawn errors and of their squares (settings, 2); all settings have the same chances."""
+    settings = np.ones((1, 1)) if isinstance(law, ScaledNoise) else parameters
+    chances = (stream(seed, "evaluation.smallest", subset.size, subset.repeat) for _ in settings)
+    drawn = (
+        np.abs(law.sample(setting, len(smallest.w), rng)) * smallest.w
+        for setting, rng in zip(settings, chances, strict=True)
+    )
+    sums = np.array([(errors.sum(), (errors**2).sum()) for errors in drawn])
+    return sums * parameters[:, :1] ** np.arange(1, 3) if isinstance(law, ScaledNoise) else sums
+
+
+def scatter(
+    smallest: SmallestDivisors, sums: FloatArray, moments: FloatArray, factor: FloatArray, normal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What is added to the expected mean and mean square of the errors.
+
+    It is the drawn errors' part and the others'. The others' covariance is a share of all readings' (``factor``, its
+    Cholesky factor by setting).
+    """
+    _, squares, cubes, fourths = smallest.rest
+    first, along, across = factor[:, 0, 0], factor[:, 1, 0], factor[:, 1, 1]
+    of_rest = first * np.sqrt(squares)
+    together = np.divide(cubes * first * along, of_rest, out=np.zeros(len(first)), where=of_rest > 0)
+    apart = np.sqrt(np.maximum(fourths * (along**2 + across**2) - together**2, 0))
+    mean = (sums[:, 0] - moments[:, 0] * smallest.w.sum()) / smallest.n + of_rest * normal[0]
+    second = (sums[:, 1] - moments[:, 1] * (smallest.w**2).sum()) / smallest.n
+    return mean, second + together * normal[0] + apart * normal[1]
