@@ -141,7 +141,7 @@ class AuditBench:
         )
 
     def instead(self, near: Closeness) -> Alternative | None:
-        """The reference noise, which has an epsilon, of the same variance; None where there is next to no noise."""
+        """The reference noise, which has an epsilon, of the same variance; None if there is next to no noise."""
         if near.privacy is None or not near.noise_std or near.noise_std < self.typical / HARDLY:
             return None
         known = PrivacySetting.of_deviation(REFERENCE, near.noise_std)
@@ -155,7 +155,7 @@ class AuditBench:
         )
 
     def best_score(self, entries: Sequence[MenuSetting]) -> BestScore | None:
-        """The limit's own noise at the variance of the noisiest setting; None where none adds noise."""
+        """The limit's own noise at the variance of the noisiest setting; None if none adds noise."""
         noisy = [(each.noise_std or 0.0, each) for each in entries if has_limit(each)]
         if not noisy:
             return None
@@ -183,7 +183,7 @@ def _evidence(panel: Panel | None, profile: Profile) -> Evidence:
 
 
 def delta_curve(found: Guarantee, reports: int) -> tuple[float, ...]:
-    """Upper bounds on delta at `CURVE` for so many reports; 1 where the setting guarantees nothing."""
+    """Upper bounds on delta at `CURVE` for that many reports; 1 if the setting guarantees nothing."""
     if found.losses is None:
         return (1.0,) * len(CURVE)
     together = found.losses.composed(reports)

@@ -44,13 +44,13 @@ CALIBRATION = (
 class SettingCard:
     """One setting: its score in the study, its guarantees, what attacks found, and what that amounts to.
 
-    ``privacy`` and ``utility`` are None if the setting lies outside the study's range: it has no score there.
+    ``privacy`` and ``utility`` are None if the setting lies outside the study's range: it is not scored there.
     ``guarantee`` is for a change as large as a reading's whole range, ``typical`` for one of a typical reading's size.
-    ``sampler`` is the empirical audit of the device's own noise; None where devices do not offer the setting.
+    ``sampler`` is the empirical audit of the device's own noise; None if devices do not offer the setting.
     ``instead`` is Laplace noise of the same variance, for settings without a pure epsilon: what it would guarantee.
     ``curve`` is delta of the typical change at `CURVE`, for one report and for a day of them.
     ``promises`` are, by window, those against the typical change, and ``whole`` that of one reading against its range;
-    ``told`` the best odds where a value lasts k readings; ``per_unit`` epsilon per unit of a reading's change.
+    ``told``: the best odds if a value lasts k readings; ``per_unit`` epsilon per unit of a reading's change.
     """
 
     id: str
@@ -134,7 +134,7 @@ class CardAbout:
 
     ``windows``, ``reports``  numbers of readings by name: of each promise, and of a day, a month and a year
     ``evidence``              what attacks were run on, in words; ``resolution`` is its kind
-    ``asked``                 the options of the command that made it, where one did
+    ``asked``                 the options of the command that made it, if one did
     """
 
     halfmask: str
@@ -155,7 +155,7 @@ class CardAbout:
 
 @dataclass(frozen=True, eq=False)
 class ReportCard(Result):
-    """The cards of a menu's settings, the best score under attack, and well-known noise beside the limit."""
+    """The cards of a menu's settings, the best score under attack, and well-known noise compared with the limit."""
 
     cards: tuple[SettingCard, ...]
     about: CardAbout

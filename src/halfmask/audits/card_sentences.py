@@ -1,4 +1,4 @@
-"""What a card amounts to: one sentence in plain words, and warnings where score, guarantee and attacks disagree."""
+"""A card in plain words: a sentence for each setting, and warnings if score, guarantee and attacks disagree."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ UNDONE = 0.5
 ALMOST = 0.995
 """Shares above are not rounded to all."""
 LINKED, TIMES_CHANCE = 0.1, 10
-"""Users count as linked where this share of them is, and so many times more than by chance."""
+"""Users count as linked if at least this share of them is, and this many times more than by chance."""
 HIDES = 0.05
 """Best guess against that without a report: below, the setting hides next to nothing."""
 
@@ -30,7 +30,7 @@ HIDES = 0.05
 class Alternative:
     """Laplace noise with the variance, and so the utility, of another setting.
 
-    Against ``change``, ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None where none is finite.
+    Against ``change``, ``epsilon`` is of one report, ``day`` of a day's at `SMALL_DELTA`; None if none is finite.
     ``privacy`` is its score and ``privacy_now`` the other's, both over all readings.
     """
 
@@ -65,7 +65,7 @@ def warnings(
     reports: Mapping[str, int],
     instead: Alternative | None = None,
 ) -> tuple[str, ...]:
-    """Where the parts of a card disagree, most serious first, and what would serve better."""
+    """Return the disagreements between the parts of a card, most serious first, and what would serve better."""
     found = {each.name: each for each in findings if each.value is not None}
     told = []
     score = 0.0 if privacy is None else privacy.median
@@ -91,10 +91,10 @@ def law_unknown(setting: PrivacySetting) -> bool:
 
 
 def _undone(score: float, guess: Finding | None, smoothed: Finding | None, unit: str) -> Iterator[str]:
-    """What attacks take off the error of somebody who knows others' readings alone.
+    """Warn if an attack takes much off the error of an attacker who knows only the readings of others.
 
-    Of the smoother that error counts beside the share of the noise that it removes: of large noise hardly any is left
-    even where a smoother learns nothing, and falls back on what others have.
+    A smoother must also leave little of the noise. Of large noise it always leaves little, even if it learns nothing
+    and falls back on the readings of others.
     """
     if guess and guess.value is not None and guess.baseline:
         left = guess.value / guess.baseline
@@ -125,7 +125,7 @@ def _advice(instead: Alternative, size: str, day: int) -> str:
 
 
 def _weakness(found: Guarantee, day: int) -> str:
-    """Why a day of reports is weakly guarded against a change of typical size; empty where it is not."""
+    """Say why the guarantee of a day of reports is weak against a typical change; empty if it is not weak."""
     if law_unknown(found.setting):
         return found.label
     certain = found.composed[day][math.inf]
@@ -141,7 +141,7 @@ def _weakness(found: Guarantee, day: int) -> str:
 
 
 def _share(value: float | None) -> str:
-    """A share in words: never all or none where it is not quite."""
+    """Write a share in words; it is rounded neither to all nor to none."""
     if value is None:
         return "-"
     if 0 < value < 1 - ALMOST:
@@ -174,7 +174,7 @@ def _span(reports: int, of: Mapping[str, int]) -> str:
 
 
 def _promise(found: Guarantee) -> str:
-    """What one report promises, by the attacker's best odds; how often it fails for certain, where it does."""
+    """Say what one report promises, as the attacker's best odds, and how often it fails for certain, if it does."""
     if law_unknown(found.setting):
         return found.label
     change = found.size

@@ -17,7 +17,7 @@ DRAWS = 10_000
 def audit_device(setting: PrivacySetting, step: float, draws: int = DRAWS) -> EmpiricalAudit | None:
     """What the device's own noise proves against the setting's promise, on the lattice that it is drawn on.
 
-    None where devices do not offer the setting on this lattice, or it promises nothing that could be broken.
+    None if devices do not offer the setting on this lattice, or it promises nothing that could be broken.
     """
     inner = setting.noise
     if inner.kind != "additive":

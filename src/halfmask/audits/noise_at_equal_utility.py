@@ -1,4 +1,4 @@
-"""The limit beside well-known noise: how close Laplace, sine and Gaussian noise come, and what a best guess leaves."""
+"""Well-known noise compared with the limit: how close it comes, and what a best guess leaves."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -64,9 +64,9 @@ class AtDeviation:
 def noise_at_equal_utility(
     menu: Menu, profile: Profile, scale: AllReadings | None = None, pool: Executor | None = None
 ) -> NoiseAtEqualUtility | None:
-    """From the menu's largest deviation down by `DECADES`; None where the menu has no additive noise to go by.
+    """From the menu's largest deviation down by `DECADES`; None if the menu has none with additive noise.
 
-    ``scale`` is that of this menu and profile, where there is one already; ``pool`` does the deviations side by side.
+    ``scale`` is that of this menu and profile, if there is one already; ``pool`` runs the deviations in parallel.
     """
     sizes = sorted(each.noise_std for each in menu.settings if each.noise_std and has_limit(each))
     if not sizes:

@@ -151,7 +151,7 @@ class Quietest:
         self.scale, self.population = AllReadings(profile, menu), population_of(profile)
 
     def law(self, privacy: float, error: float, deviation: float, edges: FloatArray | None = None) -> QuietLaw | None:
-        """The law, looked for around a deviation of the noise; None where no Gaussian noise is found to start from.
+        """The law, looked for around a deviation of the noise; None if no Gaussian noise is found to start from.
 
         ``error`` is the root mean square error of the best guess, in deviations of the readings.
         """
@@ -176,7 +176,7 @@ class Quietest:
 
 
 def _loud(edges: FloatArray, deviation: float, demands: Sequence[tuple[Concave, float]]) -> FloatArray | None:
-    """Masses of the quietest Gaussian noise that keeps every demand with room; None where none does."""
+    """Masses of the quietest Gaussian noise that keeps every demand with room; None if none does."""
     from scipy.special import erf
 
     for louder in range(LOUDER + 1):
@@ -191,7 +191,8 @@ def _loud(edges: FloatArray, deviation: float, demands: Sequence[tuple[Concave, 
 def reconstruction_floor(profile: Profile, menu: Menu, least: float) -> Floor:
     """The floor "the best guess of a reading errs by at least ``least`` deviations of the readings".
 
-    0: reports can be undone; 1: a report tells nothing of its reading. Settings are held to it as devices draw them.
+    0: reports can be undone; 1: a report says nothing about its reading. Settings are measured with the noise that
+    devices draw.
     """
     check_varies(population_of(profile))
     quietest, step = Quietest(profile, menu), menu.question.step if menu.question else None

@@ -30,7 +30,7 @@ from halfmask.protection.guarantees.lattice_noise import lattice_loss_cells, lat
 from halfmask_device.decimals import number_text
 
 Draw = Callable[[int, int], IntArray]
-"""value on the lattice, number of draws -> that many reports of it, each with noise of its own"""
+"""value on the lattice, number of draws -> that many reports of it, each with new noise"""
 
 CONFIDENCE = 1 - 1e-6
 DRAWS = 200_000
@@ -74,7 +74,7 @@ class EmpiricalAudit:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A set of noises that came too often or too rarely: ``share`` of draws where its probability is ``expected``."""
+    """A set of noises that came too often or too rarely: in a ``share`` of draws, instead of the ``expected``."""
 
     event: str
     expected: Share
@@ -99,7 +99,7 @@ def audit_sampler(
     confidence: float = CONFIDENCE,
     delta: float = 0.0,
 ) -> EmpiricalAudit:
-    """A lower bound on the epsilon between two values, log((p_lo - delta)/q_hi), beside the one that is claimed.
+    """A lower bound on the epsilon between two values, log((p_lo - delta)/q_hi), with the claimed epsilon.
 
     ``n`` is the number of draws of each value. ``claimed_epsilon`` is for the change from one value to the other: k
     sensitivities apart it is k times that of one. A claim of 1.6 needs the fewest draws: then a scale that is 20 %
@@ -123,7 +123,7 @@ def audit_delta(
     n: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> EmpiricalAudit:
-    """A lower bound on delta at a finite ``epsilon``, p_lo - e^epsilon q_hi, beside the one that is claimed."""
+    """A lower bound on delta at a finite ``epsilon``, p_lo - e^epsilon q_hi, with the claimed delta."""
     factor = math.exp(epsilon)
     return _audit("delta", lambda low, high: low - factor * high, draw, value, neighbour, claimed_delta, n, confidence)
 
@@ -165,8 +165,8 @@ def audit_setting_sampler(
     is returned. Otherwise delta at epsilon 1/2, at a change of one standard deviation. Noise of the law rounded to the
     lattice keeps every promise of the law, since rounding is something anybody could do to the report.
 
-    The same draws must also fit the law's probabilities. Passing is no proof: a fault that comes less than once in some
-    hundred draws does not show.
+    The same draws must also fit the law's probabilities. Passing does not prove it right: a fault that comes less than
+    once in some hundred draws does not show.
     """
     inner = setting.noise
     seen: dict[int, IntArray] = {}
@@ -182,7 +182,7 @@ def audit_setting_sampler(
 
 
 def _audit_promise(inner: PrivacySetting, draw: Draw, step: float, n: int, confidence: float) -> EmpiricalAudit:
-    """The promise of noise drawn on a lattice at a change that tells most."""
+    """Audit the promise of noise drawn on a lattice, at the change at which a fault shows best."""
     own_step = inner.law.epsilon_width(inner.parameters) or step
     every = max(round(own_step / step), 1)
     least = inner.pure_epsilon(_steps_wide(every, step))
@@ -210,7 +210,7 @@ def _steps_wide(steps: int, step: float) -> float:
 
 
 def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> LossCells:
-    """What tells two values just so many steps apart, by the law on the lattice: smaller changes are not asked for."""
+    """Return the losses between two values exactly ``change`` steps apart, by the law on the lattice."""
     if is_still(setting) or setting.law.estimated:
         raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit")
     found = lattice_loss_cells(setting, step, change)
@@ -218,7 +218,7 @@ def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> Los
 
 
 def misfit_of(draws: IntArray, masses: FloatArray, confidence: float = CONFIDENCE) -> Misfit | None:
-    """The set of the list that draws of k miss by most, where chance does not explain it; otherwise None.
+    """The set of the list that draws of k miss by most, if chance does not explain it; otherwise None.
 
     ``masses`` are P(k) for k = -K..K. Each set's count is binomial, and is held to the exact interval
     (Clopper-Pearson) of an equal share of the risk: a right sampler fails with probability 1 - confidence at most.
@@ -292,14 +292,14 @@ def _count_from(outputs: IntArray, thresholds: IntArray) -> IntArray:
 
 
 def _lower(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
-    """Clopper-Pearson: the share below which so many or more would be rarer than ``risk``."""
+    """Clopper-Pearson: the share below which this many or more would be rarer than ``risk``."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     return np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, risk), 0.0)
 
 
 def _upper(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
-    """Clopper-Pearson: the share above which so many or fewer would be rarer than ``risk``."""
+    """Clopper-Pearson: the share above which this many or fewer would be rarer than ``risk``."""
     from scipy.special import betaincinv  # here, because SciPy takes long to import
 
     return np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - risk), 1.0)

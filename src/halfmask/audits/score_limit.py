@@ -3,7 +3,7 @@
 Utility depends on the noise through its variance (the sum of a period's noises is normal), so for each variance the
 law of |psi| with the largest privacy score is the best that any additive noise can do (`best_law`). All figures here
 are the expectation over all readings of everybody; a menu's own figures are medians over samples of many sizes, and
-lie lower where samples are small, because few readings show less entropy.
+lie lower if samples are small, because few readings show less entropy.
 
 The score alone must not decide: the best law has nearly constant magnitude, and attacks undo it easily.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PER_OCTAVE = 16
 FINER = 4
-"""The bound is certified on pieces and cells so many times as narrow: a 64th of an octave, as a profile's bins are."""
+"""The bound is certified on pieces and cells this many times as narrow: a 64th of an octave, as in a profile."""
 BELOW, ABOVE = 6, 4  # octaves of |psi| below and above the deviation that pieces cover; the first reaches down to 0
 POINTS = 20
 RARE = 1e-6
@@ -55,9 +55,9 @@ class LimitLaw:
 
 @dataclass(frozen=True)
 class Closeness:
-    """How close a setting comes to the limit of its own variance: ``privacy / upper_bound``, both over all readings.
+    """How close a setting comes to the limit at its variance: ``privacy / upper_bound``, both over all readings.
 
-    ``median`` is the menu's own figure, over samples. None where the noise is not additive or there is none.
+    ``median`` is the menu's own figure, over samples. None if the noise is not additive or there is none.
     """
 
     privacy: float | None
@@ -214,7 +214,7 @@ def pieces(variance: float, above: int = ABOVE) -> FloatArray:
 
 
 def finer(edges: FloatArray) -> FloatArray:
-    """Each piece in `FINER` parts: of equal ratios, or of equal widths where it begins at 0."""
+    """Each piece in `FINER` parts: of equal ratios, or of equal widths if it begins at 0."""
     share = np.arange(FINER) / FINER
     low, high = edges[:-1, None], edges[1:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,12 +223,12 @@ def finer(edges: FloatArray) -> FloatArray:
 
 
 def has_limit(entry: MenuSetting) -> bool:
-    """Whether a setting adds noise of its own to every reading."""
+    """Whether a setting adds noise to every reading."""
     return entry.setting.kind == "additive" and entry.setting.inner is None and bool(entry.noise_std)
 
 
 def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
-    """A setting of a menu against the limit of its own variance."""
+    """Compare a setting of a menu with the limit at its variance."""
     found, most = None, None
     if has_limit(entry) and entry.noise_std:
         found, most = scale.privacy(entry.setting), scale.limit(entry.noise_std**2).upper_bound
@@ -238,7 +238,7 @@ def closeness(entry: MenuSetting, scale: AllReadings) -> Closeness:
 def few_pieces(scale: AllReadings, best: LimitLaw) -> PrivacySetting:
     """The best law of few pieces as a ``tabulated`` setting, for every other part to take.
 
-    Pieces lie where the limit's mass is; their masses are searched for again.
+    Pieces lie near the mass of the limit; their masses are searched for again.
     """
     edges = likely_edges(best.edges, best.masses, POINTS)
     return tabulated(edges, best_law(scale.score(edges), best.variance).masses)
@@ -253,7 +253,7 @@ def tabulated(edges: FloatArray, masses: FloatArray) -> PrivacySetting:
 
 
 def likely_edges(edges: FloatArray, masses: FloatArray, points: int) -> FloatArray:
-    """0, then at most so many of a law's own edges: most with equal masses between, some in equal ratios.
+    """0, then at most ``points`` of a law's own edges: most with equal masses between, some in equal ratios.
 
     What is rarer than `RARE` at either end is left out. No piece is narrower than the law's own: the grid of errors
     sees nothing finer, so finer pieces would be fitted to its steps and not to the readings.

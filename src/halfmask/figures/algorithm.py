@@ -106,7 +106,7 @@ def bin_edges(menu: Menu) -> FloatArray:
 
 
 def menu_omega(menu: Menu) -> float:
-    """The bound on the dispersion of privacy that the menu was chosen with; half a bin where it does not say."""
+    """The bound on the dispersion of privacy that the menu was chosen with; half a bin if it does not say."""
     said = menu.constraints.get("omega", menu.provenance.get("omega"))
     return float(np.diff(bin_edges(menu))[0] / 2) if said is None else float(said)
 
@@ -142,7 +142,7 @@ def draw_algorithm(data: Algorithm) -> "Figure":
 
 
 def _shades() -> Any:
-    """Few shades, because a scale of 256 makes a heavy drawing and no eye tells them apart."""
+    """Few shades, because a scale of 256 makes a heavy drawing and nobody sees the difference."""
     from matplotlib import colormaps
 
     return colormaps["cividis"].resampled(SHADES)
@@ -273,7 +273,7 @@ def _winner_points(data: Algorithm) -> Spec:
 
 
 def _side(data: Algorithm, place: int, before: int | None) -> str:
-    """Where a name has room: below where the one before it stands as high, and not beyond the edge."""
+    """The side on which a name has room: below if the one before it is as high, and not beyond the edge."""
     level = before is not None and abs(data.utility[place] - data.utility[before]) < NEAR
     return f"{'bottom' if level else 'top'} {'right' if data.privacy[place] < NEAR_EDGE else 'center'}"
 

@@ -27,7 +27,7 @@ class DrawingProcess:
         return self
 
     def call(self, work: Callable[..., Any], *given: Any) -> Any:
-        """What ``work(*given)`` gives there; an EOFError, OSError or PickleError where it cannot be had."""
+        """Return what ``work(*given)`` gives in that process; an EOFError, OSError or PickleError if that fails."""
         asked, answered = self._process.stdin, self._process.stdout
         if asked is None or answered is None:
             raise EOFError

@@ -21,7 +21,7 @@ class Files:
     formats: tuple[str, ...] = ()
 
     def make_folder(self) -> None:
-        """Make the folder that is written to; a RunError where that cannot be done."""
+        """Make the folder that is written to; a RunError if that cannot be done."""
         try:
             if self.formats:
                 self.folder.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ def all_drawn(
 ) -> list[DrawnFigure]:
     """All figures in their order; ``second`` draws as many as it can while this process makes data and draws.
 
-    Where a figure is drawn makes no difference to it. What the second process fails to draw is drawn here.
+    Which process draws a figure makes no difference to it. What the second process fails to draw is drawn here.
     """
     files.make_folder()
     waiting: SimpleQueue[Drawing | None] = SimpleQueue()

@@ -40,8 +40,8 @@ def noise_data(samples: Samples, window: float = WINDOW, unit: str = "") -> dict
     """By mechanism, the smoothed medians of privacy and utility of the settings that keep the constraint.
 
     A point averages ``window`` of the mechanism's settings, and no fewer than one; the ends of the range are cut
-    by half a window rather than averaged over fewer. Only mechanisms that add noise of their own size can be
-    compared so: relative noise has a total that depends on the readings, and direct mechanisms have no law.
+    by half a window rather than averaged over fewer. Only additive noise can be compared so:
+    the total of relative noise depends on the readings, and direct mechanisms have no law.
     """
     curves = {}
     for name in samples.names():
@@ -70,7 +70,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
 
 
 def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
-    """The first two mechanisms compared at equal noise; None where they share no range."""
+    """The first two mechanisms compared at equal noise; None if they share no range."""
     names = sorted(curves)[:2]
     if len(names) < 2:
         return None

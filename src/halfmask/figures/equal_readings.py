@@ -1,4 +1,4 @@
-"""What readings that hang together cost: a value that lasts k readings is one secret told k times."""
+"""What equal readings cost: a value that lasts k readings is one secret reported k times."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from halfmask.protection.guarantees.promises import times
 
 @dataclass(frozen=True)
 class EqualReadings:
-    """By setting, the best odds of an attacker where a value lasts each number of ``readings``.
+    """By setting, the best odds of an attacker if a value lasts each number of ``readings``.
 
     ``promised`` is, by setting, the epsilon for one reading and for a day, with change, window and delta.
     """
@@ -24,7 +24,7 @@ class EqualReadings:
 
 
 def equal_readings_data(card: ReportCard, unit: str = "") -> EqualReadings | None:
-    """As the card has them; None where it has none."""
+    """Return the odds that the card has; None if it has none."""
     shown = [each for each in card.masking() if each.told]
     if not shown:
         return None

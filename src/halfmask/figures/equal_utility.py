@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class EqualUtility:
     """Settings by their noise, which grows; by utility, how many producers reach it if all of them show the setting.
 
-    ``own`` is where the honest rewards stand: the mean noise of those who take part, how many they are, and the
+    ``own`` are the honest rewards: the mean noise of those who take part, how many they are, and the
     utility of that.
     """
 
@@ -40,7 +40,7 @@ def equal_data(schedule: "Schedule") -> EqualUtility | None:
 
 
 def equal_caption(data: EqualUtility) -> str:
-    """How many producers the noisiest setting needs beside the quietest."""
+    """How many producers the noisiest setting needs, compared with the quietest."""
     noise, people, utility = data.own
     line = data.producers[min(data.producers, key=lambda each: abs(each - utility))]
     return (

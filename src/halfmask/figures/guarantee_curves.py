@@ -70,7 +70,7 @@ def guarantee_caption(data: GuaranteeCurves) -> str:
 
 
 def guarantee_plot(data: GuaranteeCurves) -> Plot:
-    """Two subplots; a curve that levels off has certain disclosure. What is told of a bound is rounded up."""
+    """Two subplots; a curve that levels off has certain disclosure. Bounds shown on hovering are rounded up."""
     hover = "<b>{}</b><br>epsilon %{{x}}: delta at most %{{customdata}}"
     grey = {"color": QUIET, "linewidth": 3.6, "alpha": 0.7}
     delta = PlotAxis("delta (upper bound)", log=True, limits=(FLOOR, 2), ticks=powers_of_ten(-9, 0, 3))

@@ -38,7 +38,7 @@ SHADES = {
 
 @dataclass(frozen=True, eq=False)
 class HeatMaps:
-    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN where no mix falls.
+    """Cells (dominant share, dominant setting) by the names in `CELL_TITLES`; NaN if no mix falls.
 
     ``shares`` descend from 100 %; ``settings`` are in order of utility, highest first; ``mixes`` counts rows a cell.
     ``outside``: cells of `CELL_TITLES` without a number, as their scores leave the study's range.
@@ -201,5 +201,5 @@ def _shade(place: float, colours: Sequence[str]) -> str:
 
 
 def _words(value: float, beyond: bool) -> str:
-    """What stands in a cell; nothing where no mix falls."""
+    """The text of a cell; empty if no mix falls in it."""
     return SHORT_OUTSIDE if beyond else f"{value:.2f}" if np.isfinite(value) else ""

@@ -1,6 +1,7 @@
-"""Interactive figures: what plotly is told of lines, bands, points and axes, as plain data.
+"""Interactive figures: plotly specifications of lines, bands, points and axes, as plain data.
 
-A specification has no ink and no paper: the page adds its own text and grid colours, for light and for dark.
+A specification has neither text nor background colours: the page adds its own text and grid colours, for light and for
+dark.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ MENU_COLOUR = PALETTE[2]
 
 @dataclass(frozen=True)
 class SubplotSpec:
-    """A subplot: its title, and what plotly is told of its axes."""
+    """A subplot: its title, and its axes as plotly specifies them."""
 
     title: str
     x: Spec = field(default_factory=dict)
@@ -124,7 +125,7 @@ def score_axis(title: str) -> Spec:
 
 
 def plain_numbers(values: npt.NDArray[Any] | Sequence[float]) -> list[float | None]:
-    """Numbers as JSON has them: six digits, which no screen can tell from more, and null for what is not finite."""
+    """Numbers as JSON has them: six digits, since no screen shows more, and null for what is not finite."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 

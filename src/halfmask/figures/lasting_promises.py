@@ -12,7 +12,7 @@ from halfmask_device.decimals import upwards
 WITHIN_A_DAY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DAYS = {1: "day", 7: "week", 30: "month", 365: "year"}
 BETWEEN = (2, 4, 14, 90, 180)
-"""Days that lines have points at, beside those with a name."""
+"""Days at which lines have points, besides those with a name."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class LastingPromises:
     marks: dict[float, str]
 
     def longest(self, level: str) -> Promise | None:
-        """The last of the promises that keep an epsilon worth the name; None where already the first does not."""
+        """The last of the promises that keep an epsilon worth the name; None if already the first does not."""
         kept = [each for each in self.promises[level] if each.epsilon is not None and each.epsilon <= LARGE_EPSILON]
         return kept[-1] if kept else None
 
@@ -35,7 +35,7 @@ class LastingPromises:
 def lasting_data(offer: Menu | None, day: int) -> LastingPromises | None:
     """For the question's change and delta, from one reading to a year of days of ``day`` readings each.
 
-    Every report has noise of its own. None where there is no offer, or it does not say what its epsilons are about.
+    Every report has new noise. None if the offer is missing, or does not say what its epsilons are about.
     """
     if offer is None or offer.question is None or len(offer.settings) < 2:
         return None
@@ -71,7 +71,7 @@ def lasting_caption(data: LastingPromises) -> str:
 
 
 def lasting_plot(data: LastingPromises) -> Plot:
-    """Two subplots over the number of readings; what is told of a promise is rounded up."""
+    """Two subplots over the number of readings; promises shown on hovering are rounded up."""
     hover = "<b>{}</b><br>%{{x:,}} readings, delta %{{customdata[1]}}: %{{customdata[0]}}"
     epsilons, odds = [], []
     for order, (level, kept) in enumerate(data.promises.items()):

@@ -46,7 +46,7 @@ class LimitFigure:
 
 
 def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
-    """The figure's data; None where the card has no limit. Without a study, its trajectories are left out."""
+    """The figure's data; None if the card lacks the limit. Without a study, its trajectories are left out."""
     if card.noise is None:
         return None
     near = {

@@ -33,7 +33,7 @@ class Shown:
 
 
 def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit: str = "") -> Shown | None:
-    """From the noise's own law, P(|psi| <= y), halved for its two signs; None where the reading shows as it is.
+    """From the noise's own law, P(|psi| <= y), halved for its two signs; None if the reading shows as it is.
 
     The edges reach to the largest noise, but no further than three times what 8 of 10 noises keep within.
     """

@@ -33,10 +33,10 @@ class MenuSamples:
 
 
 def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -> MenuSamples:
-    """Each menu setting's samples, from the study where it is in it.
+    """The samples of each menu setting, from the study if it holds the setting.
 
-    A setting that the study does not hold (a refined one) is evaluated now, on the same subsets of users, where the
-    profile is at hand and the analytic method made the study; sharing unmasked has no error at all.
+    A setting that the study does not hold (a refined one) is evaluated now, on the same subsets of users, if the
+    profile is at hand and the analytic method made the study. Sharing unmasked has errors of 0.
     """
     place = {text: row for row, text in enumerate(samples.settings)}
     found: dict[str, FloatArray] = {}

@@ -1,4 +1,4 @@
-"""The offer beside the paper's menu: what a report leaves to guess, and what is promised."""
+"""The offer and the paper's menu, side by side: what a report leaves to guess, and what is promised."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ class Offered:
 
 
 def offer_data(offer: Menu | None, paper: Menu | None) -> Offered | None:
-    """None where there is no offer, or either menu does not say what it protects."""
+    """None if the offer is missing, or either menu does not say what it protects."""
     if offer is None or paper is None or offer.question is None:
         return None
     found = {name: _levels(menu) for name, menu in ((OFFER, offer), (PAPER, paper))}

@@ -1,4 +1,4 @@
-"""The paper's menu beside an offer: both have letters from A on, so those of the paper's menu are called paper A."""
+"""Names of the paper's menu if there is also an offer: its letters become paper A and so on."""
 
 from dataclasses import replace
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Shape = Literal["line", "points", "both"]
 Ends = tuple[Any, Any]
 SYMBOLS = {"o": "circle", "s": "square-open", "^": "triangle-up-open", "D": "diamond-open"}
-"""Markers by matplotlib's letter, as plotly calls them; those that are open have no face."""
+"""Markers by matplotlib's letter, as plotly calls them; open ones are not filled."""
 SIDES = {"right": (5, "left"), "left": (-5, "right"), "center": (0, "center"), "top": (6, ""), "bottom": (-14, "")}
-"""Where a text stands beside its point: by how many points it is moved, and which end of it stays."""
+"""The side of a point that a text is on: how far it is moved, and which end of it is fixed."""
 
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """An axis. ``limits`` and ``ticks`` are in its own numbers; ``more`` is what plotly alone is told.
+    """An axis. ``limits`` and ``ticks`` are in its own numbers; ``more`` is for plotly alone.
 
     ``whole``: drawn ticks are whole numbers.
     """
@@ -59,7 +59,7 @@ class PlotAxis:
         axes.set(**{f"{which}lim": self.limits})
 
     def spec(self) -> Spec:
-        """Return what plotly is told."""
+        """Return it as plotly specifies axes."""
         made = axis(self.title) | ({"type": "log"} if self.log else {})
         if self.ticks:
             made |= {"tickvals": list(self.ticks), "ticktext": list(self.ticks.values())}
@@ -74,9 +74,9 @@ class Mark:
     """A line, single points, or both.
 
     ``look``    colour, dashes and width, as `style.look` has them
-    ``hover``   what is said of a point, as plotly writes it, with ``told`` of each point as its customdata
+    ``hover``   what is said of a point, as plotly writes it, with the customdata ``told``, one entry per point
     ``around``  the lower and the upper end of a band; ``reach_x`` and ``reach_y`` of a range at each point
-    ``texts``   what stands at each point, on its side, such as "top right"
+    ``texts``   a text at each point, on its side, such as "top right"
     ``label``   the name in the drawn legend if that is another; "" leaves it out
     ``drawn``   whether matplotlib draws it too
     """
@@ -152,7 +152,7 @@ class Mark:
 class Subplot:
     """Marks over two axes, and a grey line across at the ``level``, if there is one.
 
-    ``legend`` says where the drawn one stands, as matplotlib names places, or "above" the subplot; "" draws none.
+    ``legend`` is the place of the drawn legend, as matplotlib names places, or "above" the subplot; "" draws none.
     """
 
     title: str
@@ -198,7 +198,7 @@ class Plot:
         return figure
 
     def interactive(self, caption: str) -> Interactive:
-        """Return it as plotly is told; the first mark of a name is listed in the legend."""
+        """Return its plotly specification; the first mark of a name is listed in the legend."""
         marks = [(number, mark) for number, each in enumerate(self.subplots) for mark in each.marks]
         first = {mark.name: mark for _, mark in reversed(marks) if mark.name and mark.drawn}
         traces = [trace for number, mark in marks for trace in mark.traces(number, listed=first.get(mark.name) is mark)]

@@ -45,7 +45,7 @@ MORE_ELLIPSES = 16
 class FigureKind:
     """A figure that a folder may have.
 
-    ``data`` gives None where the folder lacks a part. ``follows_menu``: another menu, other weights or another
+    ``data`` gives None if the folder lacks a part. ``follows_menu``: another menu, other weights or another
     constraint change it. A card is of the folder's own menu, and an audit takes longer than a page can wait: its
     figures stay. ``of_study``: it needs the study's samples.
     """
@@ -80,7 +80,7 @@ def drawings(inputs: ResultsFolder) -> Iterator[Drawing]:
 
 
 def interactive_figures(inputs: ResultsFolder, *, follows_menu: bool | None = None) -> Iterator[Interactive]:
-    """The same figures to look into; only those that another menu changes, or that none does, where that is said."""
+    """The same figures, interactive; ``follows_menu`` selects those that follow the menu, or the others."""
     for kind in FIGURES:
         if follows_menu is None or kind.follows_menu == follows_menu:
             data = kind.data(inputs)
@@ -108,7 +108,7 @@ def _filled(found: Any, part: str) -> Any:
 
 
 def _with_unit(data: Callable[..., Any]) -> Callable[[ResultsFolder], Any]:
-    """Return what gives a figure's data from the card and the unit of readings; None if there is no card."""
+    """Return what gives a figure's data from the card and the unit of readings; None without a card."""
     return lambda inputs: None if inputs.card is None else data(inputs.card, inputs.unit)
 
 

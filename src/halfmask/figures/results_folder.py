@@ -65,7 +65,7 @@ class ResultsFolder:
 
     @cached_property
     def whole(self) -> "ResultsFolder":
-        """The same with the study, whose reading takes longest; itself where it is there, or the folder has none."""
+        """The same with the study, which takes longest to read; unchanged if it is there, or if the folder has none."""
         study = self.folder / "study.parquet"
         if self.samples is not None or not study.exists():
             return self
@@ -77,7 +77,7 @@ class ResultsFolder:
 
     @property
     def unit(self) -> str:
-        """The unit of a reading, as the profile or a menu has it; empty where nobody named one."""
+        """The unit of a reading, as the profile or a menu has it; empty if nobody named one."""
         if self.profile and self.profile.unit:
             return self.profile.unit
         asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
@@ -90,7 +90,7 @@ class ResultsFolder:
 
     @property
     def paid(self) -> Menu | None:
-        """The menu that the schedule pays for, which names it by the settings' noise; None where it is not here."""
+        """The menu that the schedule pays for, which names it by the settings' noise; None if it is not here."""
         noise = self.schedule.noise if self.schedule else {}
         for menu in (self.offer, self.menu):
             if menu and noise == {each.id.removeprefix(PAPER): each.noise_std or 0.0 for each in menu.settings}:
@@ -140,7 +140,7 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
 
 
 def _told_apart(found: ResultsFolder) -> ResultsFolder:
-    """The settings of the paper's menu by names of their own."""
+    """The settings of the paper's menu by other names than those of the offer."""
     menu, card, mix = found.menu, found.card, found.mix
     return replace(
         found,

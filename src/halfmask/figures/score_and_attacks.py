@@ -1,4 +1,4 @@
-"""The privacy score beside what attacks leave of the protection, setting by setting."""
+"""The privacy score, and what attacks leave of the protection, setting by setting."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class ProtectionMeasures:
-    """For each setting of a card, from the lightest to the strongest, each measure; None where it does not apply."""
+    """For each setting of a card, from the lightest to the strongest, each measure; None if it does not apply."""
 
     ids: list[str]
     measures: dict[str, list[float | None]]
@@ -37,21 +37,21 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
 
 
 def left_of_baseline(found: Finding | None) -> float | None:
-    """A finding beside its baseline, 1 at the most; None where the attack does not apply."""
+    """A finding over its baseline, at most 1; None if the attack does not apply."""
     if found is None or found.value is None or not found.baseline:
         return None
     return min(found.value / found.baseline, 1.0)
 
 
 def left_by_smoothing(found: Finding | None) -> float | None:
-    """Error of the middle user's readings after smoothing, beside that of guessing what others have."""
+    """Error of the middle user's readings after smoothing, over that of guessing what others have."""
     if found is None or not found.details.get("rmse_prior"):
         return None
     return min(float(found.details["rmse_smoothed"]) / float(found.details["rmse_prior"]), 1.0)
 
 
 def _unnamed(found: Finding | None) -> float | None:
-    """1 - (named - chance) / (named without noise - chance): 0 where noise changes nothing, 1 at chance."""
+    """1 - (named - chance) / (named without noise - chance): 0 if noise changes nothing, 1 at chance."""
     if found is None or found.value is None or found.baseline is None:
         return None
     chance, bare = found.baseline, float(found.details["unmasked_top1"])
@@ -79,7 +79,7 @@ def protection_caption(data: ProtectionMeasures) -> str:
 
 
 def protection_plot(data: ProtectionMeasures) -> Plot:
-    """One subplot, a row a setting: where its marks lie apart, score and attacks disagree."""
+    """One subplot, one row per setting: if its marks lie apart, score and attacks disagree."""
     marks = []
     for row in range(len(data.ids)):
         span = [value for values in data.measures.values() if (value := values[row]) is not None] or [0.0]

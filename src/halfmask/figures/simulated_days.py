@@ -18,7 +18,7 @@ TAKEN = "producers_"
 class SimulatedDays:
     """By day: the utility of all days so far, the privacy of those who take part, the cost, and producers by setting.
 
-    ``totals`` are the true total, the published one (estimate) and the two ends of its interval (low, high); NaN where
+    ``totals`` are the true total, the published one (estimate) and the two ends of its interval (low, high); NaN if
     nothing was published. ``inside`` counts the published intervals that hold the truth, ``published`` all of them.
     """
 
@@ -82,7 +82,7 @@ def simulated_caption(data: SimulatedDays) -> str:
 
 
 def simulated_plot(data: SimulatedDays) -> Plot:
-    """Four subplots: scores, cost, who takes what, and the published total beside the truth."""
+    """Four subplots: scores, cost, who takes what, and the published total with the truth."""
     scores = [
         Mark(name, data.day, values, line_style(order), f"day %{{x}}: {name} %{{y:.3f}}")
         for order, (name, values) in enumerate((("utility", data.utility), ("privacy", data.privacy)))

@@ -30,11 +30,11 @@ class Samples:
     """All samples of all settings of a study.
 
     ``settings``, ``mechanisms``, ``parameters``  of each of S settings
-    ``users``              of each of K samples, the same for every setting; all 0 in a summary, where sizes are pooled
+    ``users``              of each of K samples, the same for every setting; all 0 in a summary, if sizes are pooled
     ``metrics``            (S, K, 6)
     ``kept``               (S,) whether the setting keeps the constraint
-    ``privacy``, ``utility``  (S, K); meaningful where kept
-    ``scores``             (S,) medians and tenth percentiles by the names in `SCORES`; NaN where not kept
+    ``privacy``, ``utility``  (S, K); meaningful if kept
+    ``scores``             (S,) medians and tenth percentiles by the names in `SCORES`; NaN if not kept
     """
 
     settings: list[str]
@@ -51,7 +51,7 @@ class Samples:
 
     @property
     def sized(self) -> bool:
-        """Whether samples of different sizes can be told apart."""
+        """Whether samples of different sizes can be distinguished."""
         return bool((self.users > 0).any())
 
     def names(self) -> list[str]:
@@ -61,7 +61,7 @@ class Samples:
     def large(self) -> tuple[npt.NDArray[np.bool_], str]:
         """Which samples have more than 1,000 users, and that in words.
 
-        Where none has, those with at least half as many users as the largest.
+        If none has, those with at least half as many users as the largest.
         """
         if (self.users > LARGE).any():
             return self.users > LARGE, f"more than {LARGE:,} users"
@@ -70,7 +70,7 @@ class Samples:
 
 
 def read_samples(path: str | Path, menu: Menu | None = None) -> Samples:
-    """The samples of ``study.parquet``, scored with the menu's normalisers, or the study's own where there is none."""
+    """The samples of ``study.parquet``, scored with the menu's normalisers, or the study's own if there is none."""
     return samples_of(Study.read(path), menu)
 
 

@@ -1,4 +1,4 @@
-"""How figures look, in one place: colours that colour-blind people can tell apart, one ink, no decoration.
+"""How figures look, in one place: colours that colour-blind people can distinguish, one ink, no decoration.
 
 Nothing of pyplot is used. Settings of matplotlib hold only inside `styled`, so that neither the caller's nor the
 user's own are touched or heard: the same data give the same bytes everywhere (with the same versions).
@@ -70,7 +70,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is told apart better on a colour: one of them has a contrast of 4.5 or more."""
+    """Black or white, whichever has more contrast on a colour: one of them has 4.5 or more."""
     shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -93,8 +93,8 @@ def styled(**more: Any) -> Iterator[None]:
 def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator[tuple[Figure, list[Axes]]]":
     """A figure of ``count`` equal subplots, two a row, to be drawn within a ``with``; ``share`` names common axes.
 
-    A subplot stands in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
-    drawing the margins of all cells are set to the largest that any needs: one pass, where matplotlib's own
+    A subplot is in a cell with all that belongs to it, so that a page can cut it out (`inline_svgs`). After the
+    drawing the margins of all cells are set to the largest that any needs: one pass, whereas matplotlib's own
     constrained layout takes as long as the drawing.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -114,7 +114,7 @@ def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator
 
 
 def _cells(figure: "Figure") -> "list[Bbox]":
-    """Where each subplot stands with its margins, in inches."""
+    """The cell of each subplot, margins included, in inches."""
     from matplotlib.transforms import Bbox
 
     count = len(figure.axes)
@@ -150,7 +150,7 @@ def _fit(figure: "Figure") -> None:
 
 
 def legend_above(axes: "Axes", title: str = "", columns: int = 8) -> None:
-    """The legend over the subplot, where it can cover nothing, below its title."""
+    """The legend over the subplot, so that it covers nothing, below its title."""
     heading = {"weight": "bold", "size": _SETTINGS["axes.titlesize"]}
     axes.legend(
         title=title, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, alignment="left", borderpad=0,
@@ -184,7 +184,7 @@ def mechanism_looks(names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Colour and dashes of the line at a place in a series; dashes tell lines apart where colours are not seen."""
+    """Colour and dashes of the line at a place in a series; dashes distinguish lines if colours are not seen."""
     return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
 
 
@@ -203,10 +203,10 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 
 def inline_svgs(figure: "Figure", name: str) -> Iterator[str]:
-    """Each subplot of a figure as an ``<svg>`` to stand in a page, which arranges them as it has room.
+    """Each subplot of a figure as an ``<svg>`` for a page, which arranges them as it has room.
 
     No background, ink in the page's text colour, letters as text. Every id is prefixed with ``name`` and the subplot's
-    number, so that many can stand in one page; nothing refers outside.
+    number, so that one page can hold many; nothing refers outside.
     """
     with styled(**{"svg.fonttype": "none"}):
         for number, (axes, cell) in enumerate(zip(figure.axes, _cells(figure), strict=True), start=1):

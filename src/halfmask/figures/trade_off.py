@@ -1,4 +1,4 @@
-"""The trade-off of an attacker's two errors (f-DP): changes that are missed beside false alarms."""
+"""The trade-off of an attacker's two errors (f-DP): missed changes and false alarms."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from halfmask.figures.wording import at_least, sized
 from halfmask.protection.guarantees.promises import trade_off
 
 ALARMS = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1, 60), 1 - np.geomspace(1e-4, 1, 60), [0.05]]))
-"""Shares of false alarms that the curves are drawn at: closest where curves bend."""
+"""Shares of false alarms that the curves are drawn at: closest at the bends of curves."""
 SHOWN_ALARM = 0.05
 
 
@@ -33,7 +33,7 @@ class TradeOff:
 
 
 def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
-    """The curves that the card's bounds on delta prove; None where it has no setting with noise."""
+    """The curves that the card's bounds on delta prove; None if no setting of it adds noise."""
     shown, day = card.masking(), card.day
     if not shown:
         return None

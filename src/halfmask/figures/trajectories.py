@@ -18,7 +18,7 @@ STEP = 0.01
 RARE = 0.001
 NEAR = 0.04
 EDGE = 0.3
-"""Privacy from either end that a label has no room within."""
+"""How near to either end of the axis a label has too little room."""
 MOST_POINTS = 1200
 
 
@@ -68,8 +68,8 @@ class Cloud:
 def cloud_data(samples: Samples, most: int = MOST_POINTS) -> dict[str, Cloud]:
     """By mechanism, at most ``most`` settings in all: evenly spaced by rank of privacy, ends included.
 
-    A mechanism has points in proportion to the square root of its settings, so that one with few is seen beside one
-    with a million.
+    A mechanism has points in proportion to the square root of its settings, so that one with few is still seen if there
+    is one with a million.
     """
     names = samples.names()
     rows = {name: np.flatnonzero(samples.kept & (samples.mechanisms == name)) for name in names}
@@ -229,7 +229,7 @@ def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
 
 
 def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
-    """Labels stand above and below the line in turn, and not beyond the edges: names are longer than letters."""
+    """Labels are above and below the line in turn, and not beyond the edges: names are longer than letters."""
     count = np.cumsum([bool(text) for text in texts])
     above = np.where(places < 1 - EDGE, "top right", "top center")
     below = np.where(places > EDGE, "bottom left", "bottom center")
@@ -237,7 +237,7 @@ def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
 
 
 def one_label_each(names: Sequence[str], x: FloatArray | Sequence[float], y: FloatArray | Sequence[float]) -> list[str]:
-    """A label for each place; of several places too close to be told apart, the first has all names."""
+    """A label for each place; of several places too close to be distinguished, the first has all names."""
     labels: list[str] = []
     for number, (name, *at) in enumerate(zip(names, x, y, strict=True)):
         near = (k for k in range(number) if labels[k] and max(abs(at[0] - x[k]), abs(at[1] - y[k])) < NEAR)

@@ -15,7 +15,7 @@ WITHIN, UTILITY, TAKING_PART = "total within", "utility", "share that takes part
 
 @dataclass(frozen=True)
 class Pay:
-    """By budget of a period, each of the three; ``honest`` is where the schedule's honest rewards stand."""
+    """By budget of a period, each of the three; ``honest`` are the values of the schedule's honest rewards."""
 
     budget: list[float]
     bought: dict[str, list[float]]
@@ -24,7 +24,7 @@ class Pay:
 
 
 def pay_data(schedule: "Schedule") -> Pay:
-    """The schedule's curve and its own place beside it."""
+    """Return the schedule's curve, and the place of its honest rewards."""
     own = schedule.honest
     return Pay(
         [at.budget for at in schedule.curve],

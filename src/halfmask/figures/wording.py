@@ -41,5 +41,5 @@ def in_unit(what: str, unit: str) -> str:
 
 
 def summed(what: str, unit: str) -> str:
-    """The words of an axis of sums: a sum of powers is no power, so the unit is said to be that of each reading."""
+    """The words of an axis of sums: a sum of powers is not a power, so the unit is said to be that of each reading."""
     return f"{what} (each in {unit})" if unit else what

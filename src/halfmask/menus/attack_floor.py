@@ -31,9 +31,9 @@ UNMET = 1.0
 class Floor:
     """What every setting must keep, as plain functions: this folder knows nothing of attacks.
 
-    ``measure(setting)``                    the attack's error, larger where the setting protects more
+    ``measure(setting)``                    the attack's error, larger if the setting protects more
     ``propose(privacy, error, deviation)``  the quietest setting with that privacy over all readings and that error,
-                                            looked for around a noise deviation; None where none is found
+                                            looked for around a noise deviation; None if none is found
     ``meets(setting)``                      whether it meets what else is required of every setting, such as a guarantee
     """
 
@@ -48,7 +48,7 @@ class Floor:
             raise OptionError(f"floor {self.name}={self.least:g} is not between 0 (undone) and 1 (tells nothing)")
 
     def short(self, setting: PrivacySetting) -> float:
-        """By how much a setting fails the floor; 0 or below where it keeps it, and all else that is required."""
+        """By how much a setting fails the floor; 0 or below if it keeps it, and all else that is required."""
         short = self.least - self.measure(setting)
         return short if short > 0 or self.meets(setting) else UNMET
 
@@ -76,7 +76,7 @@ class Raised:
 
     @property
     def after(self) -> MenuSetting | None:
-        """The better of family and law; the family's where they are equal."""
+        """The better of family and law; the family's if they are equal."""
         found = [each for each in (self.family, self.law) if each]
         return max(found, key=lambda each: each.objective) if found else None
 
@@ -161,7 +161,7 @@ def _raised(
 
 
 def louder(setting: PrivacySetting, floor: Floor) -> PrivacySetting | None:
-    """The setting, its parameters multiplied by as little as makes it keep the floor; None where nothing does."""
+    """The setting with its parameters scaled by the smallest factor that meets the floor; None if no factor does."""
 
     def times(factor: float) -> PrivacySetting | None:
         try:

@@ -18,7 +18,7 @@ from halfmask.profiles.profile import Profile
 
 AT_ONCE = 96
 ROOM = 2.0
-"""Noise may grow up to so many times the winner's: the grid of errors is laid out for that."""
+"""Noise may grow up to this many times the winner's: the grid of errors is laid out for that."""
 DIGITS = 6
 SAFE = 1.2816 * 2**0.5
 """How many standard errors median privacy keeps above the lower edge of its bin. The standard error of a median of n
@@ -84,7 +84,7 @@ class CandidateScores:
         self._near = self.errors.correction(np.array([setting.parameters]))
 
     def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
-        """Settings (settings, parameters) near the one last named; of what is no setting or too noisy, all is NaN."""
+        """Settings (settings, parameters) near the one last named; all NaN if not a setting, or if too noisy."""
         unknown = np.full((2, len(parameters), 2), np.nan)
         found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.nan), np.full(len(parameters), np.inf))
         variance = self.law.moments(parameters)[:, 1]
@@ -112,7 +112,7 @@ class CandidateScores:
         return self.entries(of, [parameters])[0]
 
     def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[Entry | None]:
-        """`entry` of many settings, evaluated at once `AT_ONCE`, so few that each is at full resolution."""
+        """`entry` of many settings, `AT_ONCE` at once, few enough for full resolution."""
         out: list[Entry | None] = [None] * len(tried)
         settings = {place: self.setting(parameters) for place, parameters in enumerate(tried)}
         known = [(place, setting) for place, setting in settings.items() if setting is not None]
@@ -132,7 +132,7 @@ class CandidateScores:
         return out
 
     def setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
-        """The setting of these parameters; None where there is none, or none with so little noise."""
+        """The setting of these parameters; None if they are not valid, or if the noise is 0 or too large."""
         if not self._is_setting(parameters):
             return None
         variance = float(self.law.moments(np.array([parameters]))[0, 1])
@@ -169,7 +169,7 @@ class CandidateScores:
 
 
 def rounded(parameters: FloatArray) -> tuple[float, ...]:
-    """Six digits, so that a setting can be written down; what is negligible beside the largest is 0."""
+    """Six digits, so that a setting can be written down; what is negligible compared with the largest is 0."""
     small = parameters < 1e-4 * parameters.max(initial=0.0)
     return tuple(
         0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
@@ -177,7 +177,7 @@ def rounded(parameters: FloatArray) -> tuple[float, ...]:
 
 
 def _with_room(setting: PrivacySetting) -> FloatArray:
-    """Parameters of the setting and, below, of the largest noise there is room for, where the mechanism knows them."""
+    """Parameters of the setting and, below, of the largest noise there is room for, if the mechanism knows them."""
     start = np.array([setting.parameters])
     most = setting.law.grown(start, ROOM)
     return start if most is None else np.concatenate([start, most])

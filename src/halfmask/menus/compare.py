@@ -67,7 +67,7 @@ class Contest:
     """One bin of common privacy: the settings that are compared, and the difference of their objectives.
 
     ``verdict`` is "trade" if one is more useful and less private than what the other has, and "no contender" if a side
-    has no setting in the bin; ``difference`` is None then.
+    lacks a setting in the bin; ``difference`` is None then.
     """
 
     bin: tuple[float, float]
@@ -235,7 +235,7 @@ def _menus(sides: list[Menu | Read]) -> list[Menu]:
 
 
 def _weights(sides: list[Menu | Read]) -> Weights:
-    """Those of the menus; the paper's where both are studies, which have none."""
+    """Those of the menus; the paper's if both are studies, which have none."""
     found = list(dict.fromkeys(each.weights for each in _menus(sides)))
     if len(found) > 1:
         raise OptionError(f"they weigh errors differently, {found[0]} and {found[1]}: name `weights` to score both by")

@@ -13,7 +13,7 @@ from halfmask_device.terms import STEP
 
 Takes = Callable[[PrivacySetting], bool]
 DOUBT = 0.5
-"""Where psi is within half a step less often, no law on the lattice is 0 as often as devices refuse."""
+"""If psi is within half a step less often than this, no noise on the lattice is 0 so often that devices refuse it."""
 
 
 def anything(_: PrivacySetting) -> bool:
@@ -29,7 +29,7 @@ def takes(step: float) -> Takes:
 
 
 def refusal(setting: PrivacySetting, step: float) -> str | None:
-    """What a device says against a setting on the lattice; None where it takes it, or has no such mechanism at all."""
+    """Why a device refuses a setting on the lattice; None if it takes it, or does not know the mechanism."""
     noise = setting.noise
     if setting.silent or noise.kind != "additive":
         return None

@@ -45,11 +45,11 @@ class Score:
 
 @dataclass(frozen=True)
 class MenuSetting:
-    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None where there is no noise law.
+    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None without a noise law.
 
-    ``name`` is what households call it. ``outside`` tells that the setting is beyond the study's range: its errors
+    ``name`` is what households call it. ``outside``: the setting is beyond the study's range: its errors
     exceed the study's largest, so its scores, held between 0 and 1, say no more than that. ``protection`` is what it
-    protects, where that was worked out, and ``needed`` how many producers it takes to keep the offer's error.
+    protects, if that was worked out, and ``needed`` how many producers it takes to keep the offer's error.
     """
 
     id: str
@@ -165,7 +165,7 @@ class Menu(Result):
                 raise ValueError(f"normaliser {name} is not above 0")
 
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
-        """Raise an OptionError where the menu was made from other data than the profile, unless that is meant."""
+        """Raise an OptionError if the menu was made from other data than the profile, unless that is meant."""
         mine, theirs = self.provenance.get("fingerprint"), profile.fingerprint()
         if not other_data and mine != theirs:
             raise OptionError(
@@ -182,7 +182,7 @@ def none_setting() -> MenuSetting:
 
 
 def noise_std(setting: PrivacySetting, step: float | None = None) -> float | None:
-    """sqrt(E psi^2) of a setting's noise; None where it has no law, or where that is beyond the largest number.
+    """sqrt(E psi^2) of a setting's noise; None without a law, or if that is beyond the largest number.
 
     With a ``step`` it is that of the noise which a device draws on this lattice.
     """

@@ -103,7 +103,7 @@ def parse_share(text: str, whole: str) -> float:
 
 @dataclass(frozen=True)
 class BinCost:
-    """One bin: the best median utility without requirements, with each alone, and with all; None where none is left."""
+    """One bin: the best median utility without requirements, with each alone, and with all; None if none is left."""
 
     id: str
     free: float | None
@@ -119,7 +119,7 @@ class Costs:
     bins: tuple[BinCost, ...]
 
     def rows(self) -> list[list[str]]:
-        """The table, headings first: a cost is the best median utility given up; 'empty' where no setting is left."""
+        """The table, headings first: a cost is the best median utility given up; 'empty' if no setting is left."""
         together = len(self.demands) > 1
         head = ["id", "best utility", *(f"cost of {each}" for each in self.demands)] + ["cost of all"] * together
         return [head] + [
@@ -134,7 +134,7 @@ class Costs:
 
     @property
     def largest(self) -> float | None:
-        """The most that all requirements together cost in a bin that keeps a setting; None where none does."""
+        """The most that all requirements together cost in a bin that keeps a setting; None if none does."""
         costs = [each.free - each.together for each in self.bins if each.free is not None and each.together is not None]
         return max(costs) if costs else None
 

@@ -36,15 +36,15 @@ def outside(scores: npt.ArrayLike) -> bool:
 
 
 def score_words(score: float, *, known: bool = False) -> str:
-    """A score for a table, from 0 to 1; that it is outside of the study's range where it is, or is ``known`` to be."""
+    """Write a score for a table, from 0 to 1, or that it is outside of the study's range, also if that is ``known``."""
     return OUTSIDE if known or outside(score) else f"{min(max(score, 0.0), 1.0):.2f}"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Scores of one setting; ``outside`` where its errors exceed the study's largest, and scores would leave 0 to 1.
+    """Scores of one setting; ``outside`` if its errors exceed the study's largest, and scores would leave 0 to 1.
 
-    ``passes`` tells whether it keeps the menu's constraint on the global error.
+    ``passes``: whether it keeps the menu's constraint on the global error.
     """
 
     privacy: Score

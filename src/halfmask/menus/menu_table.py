@@ -17,8 +17,8 @@ class InWords:
     """One setting of the menu for this dataset.
 
     ``low`` to ``high`` is what a reading of the typical size shows as 8 times out of 10, and ``errors`` the expected
-    relative error of a period's total for each number of users. None where the setting has no noise law, or the
-    aggregate is neither sum nor mean. ``step`` is that of the lattice which both ends lie on, where there is one.
+    relative error of a period's total for each number of users. None without a noise law, or if the
+    aggregate is neither sum nor mean. ``step`` is that of the lattice which both ends lie on, if there is one.
     """
 
     id: str
@@ -50,7 +50,7 @@ class InWords:
 
 
 def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
-    """Every setting of a menu in words; totals are for 100, 1,000 and all users, where there are so many."""
+    """Every setting of a menu in words; totals are for 100, 1,000 and all users, if there are that many."""
     menu.check_data(profile, other_data=other_data)
     reading, crowds = typical_reading(profile), crowds_of(profile)
     summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
@@ -68,7 +68,7 @@ def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> lis
 
 
 def protection_heads(menu: Menu) -> list[str]:
-    """Headings of `protection_cells`; none where the menu does not say what its settings protect."""
+    """Headings of `protection_cells`; empty if the menu does not say how its settings protect."""
     if menu.question is None:
         return []
     named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
@@ -76,7 +76,7 @@ def protection_heads(menu: Menu) -> list[str]:
 
 
 def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
-    """Guess, epsilon of one reading (* where it is not at delta 0) and of the window, and share recognised."""
+    """Guess, epsilon of one reading (* if it is not at delta 0) and of the window, and share recognised."""
     found, count = entry.protection, len(protection_heads(menu))
     if found is None:
         return ["-"] * count

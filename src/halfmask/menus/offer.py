@@ -2,10 +2,10 @@
 
 Level k of n is the least Laplace noise under which the best guess of a reading from its report errs by k/(n + 1) of
 what guessing without a report errs by, as devices draw it, and which they take. Laplace noise has an epsilon for one
-report at delta 0, the change in whole steps of the lattice over b, and costs next to no utility beside the best of all
-mechanisms (`Costs`). The paper's scores
-stand beside, on the scale of a study of the same data. A level whose totals err by more than asked, with as many
-producers as there are, says how many it takes: the error falls with the square root of their number.
+report at delta 0, the change in whole steps of the lattice over b, and costs next to no utility compared with the best
+of all mechanisms (`Costs`). The paper's scores are given too, on the scale of a study of the same data. A level whose
+totals err by more than asked, with as many producers as there are, says how many it takes: the error falls with the
+square root of their number.
 """
 
 import math
@@ -41,7 +41,7 @@ NAMES: Mapping[int, tuple[str, ...]] = {
     5: ("very light blur", "light blur", "medium blur", "heavy blur", "very heavy blur"),
 }
 """What households call the levels, from the least masking up; "none" is "open". They name what is done to a reading,
-its blur, and not a strength of protection: that differs from one reading to a day, and stands beside."""
+its blur, and not a strength of protection: that differs from one reading to a day, and is given separately."""
 OPEN = "open"
 LEVELS = 4
 WITHIN = 0.01
@@ -82,8 +82,8 @@ def offer(
 ) -> Offer:
     """The offer on a profile; ``study`` is of the same data, and gives the scale of the paper's scores.
 
-    ``within`` is the error that a period's total may have, and ``evidence`` (readings) tells who is recognised from a
-    masked day. ``summary_epsilon`` is spent on what the menu tells households of everybody (see `public_summary`).
+    ``within`` is the error that a period's total may have, and ``evidence`` (readings) is for who is recognised from a
+    masked day. ``summary_epsilon`` is spent on the summary of everybody for households (see `public_summary`).
     """
     if levels not in NAMES:
         raise OptionError(f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart")
@@ -134,7 +134,7 @@ def offer(
 def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
     """The least b, to a few digits, with a guess error of ``target`` or more that devices take.
 
-    The guess error rises with b, from 0 (the report is the reading) to 1 (it tells nothing).
+    The guess error rises with b, from 0 (the report is the reading) to 1 (it says nothing).
     """
 
     def reaches(scale: float) -> bool:
@@ -275,7 +275,7 @@ def offer_notes(menu: Menu) -> list[str]:
 
 
 def _usual(menu: Menu) -> str:
-    """The error of the middle period beside the mean, which a period that is nearly empty can decide alone."""
+    """Give the error of the median period, since one nearly empty period can decide the mean."""
     users, what = menu.provenance["offer"]["producers"], noun(menu.provenance.get("aggregate", "sum"))
     usual = usual_errors(menu)
     if not usual:

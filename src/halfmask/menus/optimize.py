@@ -44,15 +44,15 @@ MOST_SETTLED = 400
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A menu, and where every setting of the study stands.
+    """A menu, with the bin and the fitness of every setting of the study.
 
-    ``bin``         number of each setting's bin; -1 where it breaks the constraint or masks nothing
+    ``bin``         number of each setting's bin; -1 if it breaks the constraint or masks nothing
     ``admissible``  perc(Q, 50) - perc(Q, 10) < omega, and in a bin
     ``fitness``     perc(U, 50) + perc(U, 10) of admissible settings, NaN of the others
-    ``winners``     the setting that won each bin; -1 where it is empty
-    ``refined``     what was gained between the grid's points, where the menu was refined
+    ``winners``     the setting that won each bin; -1 if it is empty
+    ``refined``     what was gained between the grid's points, if the menu was refined
     ``front``       the Pareto front: admissible settings that no other beats in median privacy and utility at once
-    ``costs``       what the requirements cost in each bin; None where there are none
+    ``costs``       what the requirements cost in each bin; None if there are none
     """
 
     menu: Menu
@@ -163,7 +163,7 @@ def protected(menu: Menu, profile: Profile, question: Question, evidence: Eviden
 
 
 def _recognised(evidence: Evidence | None, entry: MenuSetting) -> float | None:
-    """The share named from a masked day, where readings were at hand."""
+    """The share named from a masked day, if readings were at hand."""
     if evidence is None or evidence.resolution != "readings" or entry.noise_std is None:
         return None
     return float(recognised_shares(evidence, np.array([entry.noise_std]))[0])
@@ -179,7 +179,7 @@ def _facts(
     *,
     scaled: bool,
 ) -> StudyProtection | None:
-    """What axis and requirements look at; None where neither needs more than the study."""
+    """What axis and requirements look at; None if neither needs more than the study."""
     if by == "score" and not require and evidence is None:
         return None
     if profile is None:
@@ -189,7 +189,7 @@ def _facts(
 
 
 def _winners(scored: StudyScores, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:
-    """The best of each bin that devices take; -1 where there is none."""
+    """The best of each bin that devices take; -1 if there is none."""
     found = []
     for rows in (np.flatnonzero(among & (bin_ == b)) for b in range(bins)):
         best = _winner(scored, rows)
@@ -237,7 +237,7 @@ def _check_bins(bins: int, omega: float) -> None:
 
 
 def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | None:
-    """What was asked; None where nothing was."""
+    """What was asked; None if nothing was."""
     for name, value in (("max_mean", max_mean), ("max_std", max_std)):
         if value is not None and not value > 0:
             raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it")

@@ -37,7 +37,7 @@ class Axis:
         return bool(self.edges[-1] > self.edges[0])
 
     def places(self, held: BoolArray) -> IntArray:
-        """The bin of each setting; -1 where it is not held, or its value is in none."""
+        """The bin of each setting; -1 if it is not held, or its value is in none."""
         sign = 1 if self.upwards else -1
         with np.errstate(invalid="ignore"):
             at = np.searchsorted(sign * self.edges, sign * self.values, side="right") - 1

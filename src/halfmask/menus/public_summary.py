@@ -1,23 +1,23 @@
-"""What a menu may tell households of everybody's readings: a coarse summary, with noise that protects each producer.
+"""A coarse summary of everybody's readings that households may know, with noise that protects each producer.
 
 A profile is personal data and cannot be handed out; advice at home needs to know roughly how large readings are, and
 how much producers differ. Three things are released, each with discrete Laplace noise from the operating system:
 
-    readings   each producer spreads one vote over fixed octaves of |s| (and "zero"), in the shares of its own readings
-    spread     each producer puts in the part of one vote that the variance of its own log2 |s| is of `MOST_SPREAD`
+    readings   each producer spreads one vote over fixed octaves of |s| (and "zero"), in the shares of its readings
+    spread     each producer puts in the part of one vote that the variance of its log2 |s| is of `MOST_SPREAD`
     apart      each producer gives one vote to the one of a few usual times that its own readings lie apart
 
 Changing everything about one producer changes the first and the third by at most 2 votes and the second by at most 1.
-Noise of so many votes over its share of epsilon on each makes all together epsilon-differentially private, for whole
+Noise of that many votes over its share of epsilon on each makes all together epsilon-differentially private, for whole
 producers; how many producers there are is not hidden. How much producers differ is the variance of all readings less
 that within producers, and the time most voted for gives how many readings a period has.
 
 All that follows is post-processing, and uses that the noise's law is known. A normal law of log |s| is fitted to the
-votes of all octaves by least absolute errors, the likeliest under Laplace noise. An octave is told as its votes say
-where these exceed the noise by far, and as the fit says where they drown; between, as their precisions have it. So what
-is told is right on average, where leaving out what drowns would make readings look more alike than they are.
+votes of all octaves by least absolute errors, the likeliest under Laplace noise. An octave is given as its votes say
+if these exceed the noise by far, and as the fit says if they drown in it; between, weighted by their precisions. So the
+summary is right on average; leaving out what drowns would make readings look more alike than they are.
 
-Rows of a bucketed profile vote as one, which protects every producer in them. It breaks where one person has readings
+Rows of a bucketed profile vote as one, which protects every producer in them. It breaks if one person has readings
 under several names.
 """
 
@@ -52,7 +52,7 @@ MODE_STANDS_OUT = 9.0
 MODEL_ERROR = 0.3
 """How far an octave may be off the fit, as a share of it."""
 LEAST = 5e-4
-"""Share of readings of an octave that is still told."""
+"""Smallest share of readings of an octave that is still given."""
 SAVED = 4
 
 
@@ -87,9 +87,9 @@ class PublicSummary:
 
 
 def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary | None:
-    """The noised summary of a profile; None where noise leaves nothing to tell (too few producers).
+    """The noised summary of a profile; None if noise leaves nothing (too few producers).
 
-    The noise has no seed, as no seed could be kept secret: two summaries of one profile differ, and publishing both
+    The noise is not seeded, as no seed could be kept secret: two summaries of one profile differ, and publishing both
     spends epsilon twice.
     """
     if not 0 < epsilon < math.inf:
@@ -121,7 +121,7 @@ def _noised(votes: FloatArray, scale: float) -> FloatArray:
 
 
 def _told(votes: FloatArray, scale: float, all_votes: float) -> tuple[FloatArray, int]:
-    """Shares of the octaves that are told, and where they begin: see the module's words."""
+    """Shares of the octaves that are given, and the first of them; see the module's docstring."""
     fitted = _fitted(votes, all_votes)
     may_differ, drowns = (MODEL_ERROR * fitted) ** 2, 2 * scale**2  # variances: of the fit, and of the noise
     trusted = np.where(votes > MODE_STANDS_OUT * scale, 1.0, may_differ / (may_differ + drowns))
@@ -181,9 +181,9 @@ def _a_period(profile: Profile) -> FloatArray:
 
 
 def _strength(share: FloatArray, within: float, profile: Profile) -> float:
-    """Variance within producers over that between them, in octaves; all of the told law is both together.
+    """Variance within producers over that between them, in octaves; the whole law is both together.
 
-    An octave that is told as even adds 1/12. A row of several producers has their differences in its own spread.
+    An octave that is given as even adds 1/12. The spread of a row of several producers includes their differences.
     """
     at = np.arange(len(share)) + 0.5
     whole = float(share @ at**2 - (share @ at) ** 2) + 1 / 12

@@ -1,4 +1,4 @@
-"""Who is recognised from one masked day: an attacker knows everybody's earlier days, and sees a day without a name."""
+"""The share of producers recognised from one masked day, by an attacker who knows everybody's earlier days."""
 
 import numpy as np
 

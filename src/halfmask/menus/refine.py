@@ -178,7 +178,7 @@ def scout(
 ) -> MenuSetting:
     """The best of random settings around ``best``, in rounds that come ever closer; others in another ``turn``.
 
-    One climb stops on the edge of the bin, where most winners sit, and finds no second summit. Scouts are therefore
+    One climb stops on the edge of the bin, at which most winners are, and finds no second summit. Scouts are therefore
     tried as they are drawn and with their noise grown or shrunk towards the lower end of the bin, and the next round
     starts at several of the best. They are looked at roughly, and the last parents in full resolution.
     """

@@ -1,4 +1,4 @@
-"""What the settings of a menu protect, and against which question: the numbers that stand beside the paper's score."""
+"""What settings of a menu protect, besides the paper's score, and the question that their epsilons answer."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from halfmask_device.terms import STEP
 
 DELTA = 1e-6
 NO_PROMISE = "no promise"
-"""What a table says where no epsilon is finite: "none" would read as the best of all."""
+"""What a table says if no epsilon is finite: "none" would read as the best of all."""
 HIDES = 0.05
 """Error of the best guess of a reading, over that without its report: below, a setting hides next to nothing."""
 
@@ -55,7 +55,7 @@ class Question:
         return f"{number_text(self.change)} {self.unit}".strip()
 
     def words(self) -> str:
-        """The question as a phrase that stands behind an epsilon."""
+        """The question as a phrase that follows an epsilon."""
         readings = "one reading" if self.window == 1 else f"each of {self.window:,} readings in a row"
         return f"for a change of up to {self.size} in {readings}, at delta {self.delta:g}"
 
@@ -68,13 +68,13 @@ class Question:
         return f"epsilons are of the noise that a device draws on a lattice of steps of {step}{usual}"
 
     def in_steps(self) -> str:
-        """What of any other change counts: all of it, rounded up to the lattice."""
+        """Say how any other change counts: rounded up to the lattice."""
         if self.step is None:
             return "that change"
         return f"that change, rounded up to whole steps of {number_text(self.step)} {self.unit}".strip()
 
     def refusal(self, setting: PrivacySetting) -> str | None:
-        """Why devices do not take a setting on the lattice; None where they do."""
+        """Why devices do not take a setting on the lattice; None if they do."""
         told = None if self.step is None else refusal(setting, self.step)
         return None if told is None else f"devices refuse {setting}: {told}"
 
@@ -89,12 +89,12 @@ class Question:
         return drawn_guarantee(setting, self.change, (self.window,), self.step, self.unit)
 
     def epsilon(self, setting: PrivacySetting) -> float | None:
-        """Epsilon of the whole window at delta; None where no finite one is kept."""
+        """Epsilon of the whole window at delta; None if no finite one is kept."""
         return self.asked(setting).epsilon_at(self.delta, self.window)
 
 
 def check_window(window: float) -> None:
-    """Refuse a window that is no number of readings."""
+    """Refuse a window that is not a number of readings."""
     if window < 1 or window != int(window):
         raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on")
 
@@ -105,11 +105,11 @@ class Protection:
 
     ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1; None if
                     that is not known: no noise law, or readings that do not vary
-    ``recognised``  share of producers named from a masked day; None where no readings were at hand
-    ``reading``     epsilon of one report: pure where there is one, else at the question's delta; None: none is finite
-    ``window``      epsilon of the question's window at its delta; None where none is finite
+    ``recognised``  share of producers named from a masked day; None if no readings were at hand
+    ``reading``     epsilon of one report: pure if it is finite, else at the question's delta; None: none is finite
+    ``window``      epsilon of the question's window at its delta; None if none is finite
     ``pure``        whether ``reading`` holds at delta 0
-    ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None where there is none
+    ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None if there is none
     ``errors``      mean error of a period's total, relative, by number of producers
     ``usual``       median over periods of that error, for all producers: one nearly empty period decides a mean
     """
@@ -125,7 +125,7 @@ class Protection:
 
     @property
     def hides_next_to_nothing(self) -> bool:
-        """Whether the best guess of a reading errs by next to nothing; False where that is not known."""
+        """Whether the best guess of a reading errs by next to nothing; False if that is not known."""
         return self.guess is not None and self.guess < HIDES
 
 

@@ -38,14 +38,14 @@ DEEP, TRIED = 3.0, 48
 FIRST_STEP, LAST_STEP = 1 / 8, 1 / 128
 """Of the search for a shape."""
 Measure = Callable[[float], float | None]
-"""Of a size of the noise; None where it is without end."""
+"""Of a size of the noise; None if it is infinite."""
 BOUNDED = "bounded noise: some reports rule the other reading out for certain"
 RELATIVE = "noise in proportion to the reading leaves a reading of 0 as it is"
 RULE = "a rule adds no chance: a change that shows at all shows for certain"
 
 
 def promising() -> list[str]:
-    """Mechanisms that can promise an epsilon: additive noise of a proven law without end, on no lattice of its own."""
+    """Mechanisms that can promise an epsilon: additive noise of a proven, unbounded law without its own lattice."""
     return [name for name in mechanisms() if _family(name, 1.0, Question(1.0, 1)) is not None]
 
 
@@ -68,7 +68,7 @@ def _family(name: str, deviation: float, question: Question, shape: Shape | None
 
 
 def _without() -> dict[str, str]:
-    """Why other mechanisms have no promise, by their facts."""
+    """Say why other mechanisms cannot promise an epsilon."""
     told = {}
     for name in mechanisms():
         law = mechanism(name)
@@ -91,8 +91,8 @@ def _bounded(law: Mechanism) -> bool:
 class Solution:
     """One mechanism's setting for a promise: what it keeps, and what it costs.
 
-    ``reading`` and ``window`` are the epsilons of one report (pure where ``pure``) and of the question's window.
-    ``errors`` is the mean error of a period's total for so many producers, relative; empty without a profile.
+    ``reading`` and ``window`` are the epsilons of one report (pure if ``pure``) and of the question's window.
+    ``errors`` is the mean error of a period's total by number of producers, relative; empty without a profile.
     ``guess`` and ``placed`` (the paper's scores) need a profile, and a menu's normalisers.
     """
 
@@ -172,7 +172,7 @@ def strongest(
     *,
     menu: Menu | None = None,
 ) -> Solved:
-    """The strongest promise of each mechanism whose noise keeps a period's total of so many producers within ``error``.
+    """The strongest promise of each mechanism that keeps a period's total of ``producers`` within ``error``.
 
     Each mechanism gets the largest deviation whose error, as devices draw it, still fits.
     """
@@ -263,10 +263,10 @@ def _best_shape(of: Callable[[Shape], float], starts: Sequence[Shape]) -> Shape:
 
 
 def _first(of: Measure, most: float, start: float) -> float | None:
-    """The least x, to `CLOSE`, with of(x) <= most, of what falls as x grows; None where none is found.
+    """The least x, to `CLOSE`, with of(x) <= most, of what falls as x grows; None if none is found.
 
-    Most fall nearly with 1/x, so that steps by the ratio come close; by at most 4, and halfway where that leaves what
-    is known.
+    Most fall nearly with 1/x, so that steps by the ratio come close; by at most 4, and halfway if that leaves the
+    known range.
     """
     low, high, x = 0.0, math.inf, start  # what is too little, and the least so far that is enough
     for _ in range(MOST_TRIES):

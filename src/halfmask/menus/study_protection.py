@@ -1,6 +1,6 @@
 """What is known of every setting of a study besides its score: guess, epsilon, share recognised, error of totals.
 
-Each is worked out once for all settings, and only where an axis or a requirement asks for it. Settings of one
+Each is worked out once for all settings, and only if an axis or a requirement asks for it. Settings of one
 parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
 within a few hundredths and on no lattice (`protection.best_guess`). Those that would win are then settled: worked out
 for themselves, as devices draw them.
@@ -28,11 +28,11 @@ NODES = 24
 
 @dataclass(frozen=True, eq=False)
 class StudyProtection:
-    """Numbers of every setting of a study, in its order; NaN or infinite where there is none.
+    """Numbers of every setting of a study, in its order; NaN or infinite if there is none.
 
     Guess and epsilon take long, so they are worked out only of settings that keep the constraint and mask: no other
-    can win. ``scaled`` tells the study's error function. ``evidence`` are series of readings: without it, nobody can
-    be recognised from a day.
+    can win. ``scaled``: whether the study's error function is. ``evidence`` are series of readings: without it, nobody
+    can be recognised from a day.
     """
 
     settings: Sequence[PrivacySetting]
@@ -86,7 +86,7 @@ class StudyProtection:
 
     @cached_property
     def epsilon(self) -> FloatArray:
-        """Epsilon of the question's window at its delta; infinite where none is kept."""
+        """Epsilon of the question's window at its delta; infinite if none is kept."""
         found = np.full(len(self.settings), np.inf)
         for name, rows, parameters in self.blocks(self.able & self.promising):
             if _scaled(name):
@@ -144,7 +144,7 @@ class StudyProtection:
             self.epsilon[row] = np.exp(self._log_epsilon(self.settings[row]))
 
     def error(self, producers: int) -> FloatArray:
-        """Mean error of a period's total of so many producers; it goes with the noise's deviation. NaN without law."""
+        """Mean error of a period's total of ``producers``, in proportion to the noise's deviation; NaN without law."""
         found = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks():
             law = mechanism(name)

@@ -20,7 +20,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 class StudyScores:
     """Settings in the study's order; scores are NaN for those that break the constraint (``passes`` is False).
 
-    ``masks`` tells settings that change readings at all: one that does not is "none" by another name.
+    ``masks``: whether a setting changes readings at all; one that does not equals "none".
     """
 
     texts: pa.Array

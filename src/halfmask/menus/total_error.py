@@ -20,8 +20,8 @@ def period_errors(
 ) -> FloatArray | None:
     """Expected |error| of each period's total of ``users`` users, relative: sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|.
 
-    n readings and total S of a period shrink in proportion to the users; of relative noise, sum s^2 stands for n. The
-    noise's sum is nearly normal; k, its excess kurtosis, puts periods of few readings right (Edgeworth), to 2 % for
+    n readings and total S of a period shrink in proportion to the users; of relative noise, n is replaced by sum s^2.
+    The noise's sum is nearly normal; k, its excess kurtosis, puts periods of few readings right (Edgeworth), to 2 % for
     one reading of Laplace noise. ``scaled`` divides by the mean |S| over periods instead. With a ``step``, sigma is of
     the noise that a device draws on this lattice. None without a noise law or a period that is not 0.
     """
@@ -72,7 +72,7 @@ def uneven(profile: Profile, setting: PrivacySetting, *, scaled: bool = False, s
 
 
 def crowds_of(profile: Profile) -> list[int]:
-    """100, 1,000 and all users, where there are so many."""
+    """100, 1,000 and all users, if there are that many."""
     people = population(profile)
     return list(dict.fromkeys(users for users in (*CROWDS, people) if users <= people))
 

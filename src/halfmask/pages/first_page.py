@@ -25,7 +25,7 @@ BLANK = "\u00a0"
 
 
 def offer_section(inputs: ResultsFolder) -> Markup:
-    """Page one; a line with the command that makes an offer where the folder holds none."""
+    """Page one; a line with the command that makes an offer if the folder holds none."""
     menu = inputs.offer
     if menu is None:
         return joined_markup(
@@ -61,7 +61,7 @@ def dangers(inputs: ResultsFolder) -> Markup:
 
 
 def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: ReportCard | None = None) -> str:
-    """Why a setting hides nothing or promises nothing; empty where it does, or where nothing is known."""
+    """Why a setting hides nothing or promises nothing; empty if it does, or if nothing is known."""
     found = entry.protection
     if found is None:
         return ""
@@ -81,7 +81,7 @@ def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
 
 
 def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
-    """How often a day of reports gives a typical change away for certain, where the card has it."""
+    """How often a day of reports gives a typical change away for certain, if the card has it."""
     audited = [each for each in card.cards if each.setting == entry.setting] if card else []
     if not audited or not card:
         return ""
@@ -151,7 +151,7 @@ def _weak_levels(menu: Menu) -> list[str]:
 
 
 def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
-    """What reports still tell: guess and recognition, from the lightest to the strongest level."""
+    """What reports still reveal: guess and recognition, from the lightest to the strongest level."""
     entries = [each for each in menu.settings[:-1] if each.protection and each.protection.guess is not None]
     if not entries:
         return ["Not measured."]
@@ -177,7 +177,7 @@ def _bare(menu: Menu) -> float | None:
 
 
 def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
-    """That many days tell more than one, under the levels that the card has seen and unmasked."""
+    """Many days reveal more than one, under the levels that the card has seen and unmasked."""
     linked = {each.id: each.found("re-identification") for each in card.cards} if card else {}
     shares = {id: found.value for id, found in linked.items() if found and found.value is not None}
     ends = [f"{percent(shares[id])} under {id}" for id in (menu.ids[0], menu.ids[-2]) if id in shares]
@@ -223,7 +223,7 @@ def _error(menu: Menu) -> str:
 
 
 def _decision(inputs: ResultsFolder, menu: Menu) -> Markup:
-    """What a person fills in, beside what is known."""
+    """What is known, and blanks for a person to fill in."""
     enough = [each.id for each in menu.settings[:-1] if _carried(each, menu)]
     data = "not in the folder"
     if inputs.profile and inputs.profile.readings:
@@ -265,7 +265,7 @@ def _crowds(menu: Menu) -> list[int]:
 
 
 def percent(value: float | None) -> str:
-    """A share as this page prints it; a dash where it is not known."""
+    """A share as this page prints it; a dash if it is not known."""
     if value is None:
         return "–"
     return share_text(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"

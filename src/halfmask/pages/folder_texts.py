@@ -31,7 +31,7 @@ def what(inputs: ResultsFolder) -> str:
 
 
 def left_out(inputs: ResultsFolder, part: str) -> Markup:
-    """The line that stands for a part which the folder lacks; nothing where it is there."""
+    """The line for a part that the folder lacks; nothing if it is there."""
     return Markup("") if inputs.holds(part) else absent(NAMES.get(part, part), inputs.command(part))
 
 

@@ -1,6 +1,6 @@
 """The leaflet: one offline page for households, in plain words, drawn from a menu alone.
 
-Every sentence stands in ``leaflet_texts.json``, one block a language. The day that is drawn is an example, shaped like
+Every sentence is in ``leaflet_texts.json``, one block per language. The day that is drawn is an example, shaped like
 many households' days and scaled to the menu's typical reading; a household's own day is read by the page in the browser
 and never leaves it: the page's policy forbids it to fetch or send anything.
 """
@@ -36,7 +36,7 @@ FEWEST, MOST = 8, 288
 MOST_TIMES = 10**6
 MINUS = "\u2212"
 SENDER = ("recipient", "purpose", "keeps", "contact")
-"""What a household must be told of who asks."""
+"""What a household must know about the recipient."""
 
 
 def leaflet(
@@ -103,7 +103,7 @@ def kept_words(keep_reports: str, language: str) -> str:
 
 
 def example_day(reading: float, count: int) -> FloatArray:
-    """A day of about so many readings whose median is ``reading``."""
+    """A day of about ``count`` readings whose median is ``reading``."""
     count = min(max(count, FEWEST), MOST)
     hours = np.linspace(0, len(DAY), count, endpoint=False)
     values = np.interp(hours, np.arange(len(DAY)), DAY, period=len(DAY))
@@ -112,7 +112,7 @@ def example_day(reading: float, count: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class Told:
-    """A sentence about a level; ``kind`` is how it stands out."""
+    """A sentence about a level; ``kind`` is its style."""
 
     words: str
     kind: str = ""
@@ -135,11 +135,11 @@ class OneScale:
         return HEIGHT * (self.high - value) / ((self.high - self.low) or 1.0)
 
     def marks(self) -> tuple[float, float, float]:
-        """What is written beside the pictures."""
+        """The values that are written at the pictures."""
         return self.high, 0.0, self.low
 
     def apart(self, value: float) -> bool:
-        """Whether a mark has room beside that of zero, also in the large letters of a phone."""
+        """Whether a mark has room next to that of zero, also in the large letters of a phone."""
         return value == 0 or abs(self.height(value) - self.height(0.0)) >= ROOM
 
     def points(self, values: FloatArray) -> str:
@@ -155,7 +155,7 @@ def _masked(entry: MenuSetting, day: FloatArray) -> FloatArray:
 def _sentences(
     entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str, size: float, reward: str | None
 ) -> list[Told]:
-    """What others could tell under a level, and what it earns."""
+    """What others could learn under a level, and what it earns."""
     reading = f"{_number(size, words)} {unit}".strip()
     earns = [Told(words["earns"].format(amount=reward), "earns")] if reward else []
     if entry.id == NONE_ID:
@@ -183,7 +183,7 @@ def _sentences(
 
 
 def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
-    """The best odds of who knows everything else, for one report and for the window of the menu's question."""
+    """The best odds of an attacker who knows everything else: for one report, and for the question's window."""
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
@@ -197,7 +197,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
 
 
 def _times(chance: float, words: Mapping[str, Any]) -> str:
-    """How often a guess is right, rounded up as `units.times` does; never always where it is not quite."""
+    """How often a guess is right, rounded up as `units.times` does; "always" only if it is certain."""
     if chance >= 1:
         return str(words["always"])
     of = 100
@@ -234,7 +234,7 @@ def _label(value: float, words: Mapping[str, Any]) -> str:
 
 
 def _quantiles(entry: MenuSetting) -> list[float] | None:
-    """|psi| at equally spaced chances, for the page to draw noise from; None where there is none to draw."""
+    """|psi| at equally spaced chances, for the page to draw noise from; None if there is none to draw."""
     if entry.id == NONE_ID or entry.setting.kind != "additive" or entry.setting.inner is not None:
         return None
     chances = np.linspace(0, 1, CHANCES)

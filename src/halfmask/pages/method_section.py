@@ -132,7 +132,7 @@ def _mix_rows(inputs: ResultsFolder) -> list[list[str]]:
 
 
 def noise_cancels(samples: Samples) -> str:
-    """How the global error falls with the number of users, as `evaluate` says it; empty where that cannot be told."""
+    """How the global error falls with the number of users, as `evaluate` says it; empty if that is not known."""
     decay = decay_of(samples.metrics, samples.users)
     if decay is None:
         return ""
@@ -163,5 +163,5 @@ def repeat_section(inputs: ResultsFolder) -> Markup:
 
 
 def _short(source: str) -> str:
-    """A file without its folders: where it lay on somebody's machine is nobody's business."""
+    """A file's name without its folders, which are private."""
     return source if "://" in source else Path(source).name or source

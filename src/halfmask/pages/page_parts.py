@@ -1,6 +1,6 @@
 """What pages are built of: the one set of templates, and the bricks that it has for the text of a page.
 
-All markup stands in ``templates``: ``base.html`` is the layout of every page, ``parts.html`` has tables, figures, notes
+All markup is in ``templates``: ``base.html`` is the layout of every page, ``parts.html`` has tables, figures, notes
 and the like. Text is escaped there; `Markup` is what is markup already. Nothing refers outside.
 """
 
@@ -83,7 +83,7 @@ def warned(items: Sequence[str]) -> Markup:
 
 
 def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
-    """A few numbers that stand out."""
+    """A few large numbers."""
     return _part("tiles", facts)
 
 
@@ -98,12 +98,12 @@ def danger(head: str, items: Sequence[str]) -> Markup:
 
 
 def details(summary: str, body: Markup) -> Markup:
-    """What is unfolded by who wants it; paper has it unfolded."""
+    """A part that readers unfold; on paper it is unfolded."""
     return _part("details", summary, body)
 
 
 def absent(part: str, command: str) -> Markup:
-    """The line that stands for what is missing, with the command that makes it."""
+    """The line for a missing part, with the command that makes it."""
     return _part("absent", part, command)
 
 
@@ -119,7 +119,7 @@ def html_table(
     numbers: Sequence[int] = (),
     kinds: Mapping[int, str] | None = None,
 ) -> Markup:
-    """A table that scrolls where the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
+    """A table that scrolls if the page is narrow; columns in ``numbers`` are flush right, ``kinds`` are classes."""
     width = max(map(len, rows), default=len(headings))
     classes = ["number" if column in numbers else (kinds or {}).get(column, "") for column in range(width)]
     label = f"{caption.partition('. ')[0] or 'Table'}: {', '.join(headings)}" if width > SEEN_ON_A_PHONE else ""
@@ -132,7 +132,7 @@ def score_bar(value: float) -> Markup:
 
 
 def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
-    """A figure panel by panel: style sheets put two into a row where there is room."""
+    """A figure panel by panel: style sheets put two into a row if there is room."""
     picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
     return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)
 
@@ -143,7 +143,7 @@ def plotted_figure(figure: "Interactive", number: int) -> Markup:
 
 
 def page_file(name: str) -> Markup:
-    """A style sheet, script or text of the pages, to stand in one."""
+    """A style sheet, script or text, to be placed in a page."""
     return Markup(resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8"))
 
 

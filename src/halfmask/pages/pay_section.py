@@ -18,7 +18,7 @@ ENDS = {
 
 
 def pay_section(inputs: ResultsFolder) -> Markup:
-    """Nothing where the folder holds no schedule."""
+    """The section; empty if the folder holds no schedule."""
     found = inputs.schedule
     if found is None:
         return Markup("")
@@ -41,7 +41,7 @@ def pay_section(inputs: ResultsFolder) -> Markup:
 
 
 def _of_menu(inputs: ResultsFolder) -> str:
-    """Which menu the letters of this section are of, where the page shows two."""
+    """Which menu the letters of this section are of, if the page shows two."""
     if not inputs.offer or not inputs.menu or not inputs.paid:
         return ""
     if inputs.paid is inputs.offer:
@@ -110,7 +110,7 @@ def _equal(found: "Schedule") -> Markup:
 
 
 def _honesty(found: "Schedule") -> list[str]:
-    """What honesty costs, and where rewards could be beaten."""
+    """What honesty costs, and how rewards could be beaten."""
     from halfmask.rewards.reward_schedule import bound_told, honesty_told  # here, because SciPy takes long to import
 
     told = [honesty_told(found), bound_told(found)]

@@ -48,7 +48,7 @@ QUESTIONS = (
 
 
 def _offer_unseen(inputs: ResultsFolder) -> Markup:
-    """Nobody may take what stands here for the offer's."""
+    """Say that this section is not about the offer's levels."""
     text = "Settings called paper A and so on are those of the paper's menu. The offer's own levels are audited by"
     return Markup('<p class="note">{} <code>{}</code></p>').format(text, inputs.command("offer_card"))
 
@@ -80,7 +80,7 @@ def _columns(card: ReportCard, unit: str, number: int) -> str:
 def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] | None = None) -> Markup:
     """Each setting in one sentence with its warnings and attacks.
 
-    ``names`` are those of an offer's levels; of the paper's menu, the best score stands beside one of its settings.
+    ``names`` are those of an offer's levels; of the paper's menu, the best score is compared with one of its settings.
     """
     best = Markup("")
     if card.best and names is None:
@@ -91,7 +91,7 @@ def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] 
 
 
 def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
-    """How attacks fare on the noise with the highest score, beside the setting of the same variance."""
+    """How attacks fare on the noise with the highest score, compared with the setting of the same variance."""
     own = {each.name: each.value for each in like.attacks}
     rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.attacks]
     scored = like.limit.privacy if like.limit else None

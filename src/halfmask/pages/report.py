@@ -43,7 +43,7 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
 
 
 def second_process(folder: Path) -> AbstractContextManager[DrawingProcess | None]:
-    """None where there are few figures or one core: a process takes a second or two to start."""
+    """A second process; None with few figures or one core, since it takes a second or two to start."""
     worth = (folder / "study.parquet").exists() and (folder / "card.json").exists() and (os.cpu_count() or 1) > 1
     return DrawingProcess() if worth else nullcontext()
 
@@ -87,7 +87,7 @@ def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
 
 
 def _section(id: str, inputs: ResultsFolder, part: str, body: Sequence[str]) -> Section:
-    """One that other pages have as well; where its part is missing, that is said."""
+    """One that other pages have as well; if its part is missing, that is said."""
     return Section(id, TITLES[id], joined_markup([left_out(inputs, part), *body]))
 
 

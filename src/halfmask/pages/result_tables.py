@@ -1,4 +1,4 @@
-"""How a result shows itself in a notebook: what it says as a small table, and a study's trajectory beside it."""
+"""How a result shows itself in a notebook: what it says as a small table, with a study's trajectory."""
 
 from collections.abc import Sequence
 from functools import singledispatch
@@ -82,7 +82,7 @@ def _(result: ReportCard) -> list[list[str]]:
 
 
 def trajectory(points: Sequence[tuple[float, float]]) -> Markup:
-    """A line through points of privacy (to the right) and utility (up), as SVG; nothing where there are none."""
+    """A line through points of privacy (to the right) and utility (up), as SVG; nothing if there are none."""
     if not points:
         return Markup("")
     places = " ".join(f"{x * WIDTH:.1f},{(1 - y) * HEIGHT:.1f}" for x, y in sorted(points))

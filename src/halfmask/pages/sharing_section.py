@@ -1,4 +1,4 @@
-"""The section of the page about a sharing that ran: published totals with their intervals beside the truth."""
+"""The section of the page about a sharing that ran: published totals with their intervals and the truth."""
 
 import math
 

@@ -14,7 +14,7 @@ from halfmask.pages.page_parts import Markup, bullets, html_table, joined_markup
 
 
 def words_of(inputs: ResultsFolder) -> list[InWords]:
-    """Each menu setting for a typical reading; empty where the profile or the menu is not there."""
+    """Each menu setting for a typical reading; empty if the profile or the menu is not there."""
     if not inputs.menu or not inputs.profile or not inputs.profile.readings:
         return []
     return menu_words(inputs.menu, inputs.profile)

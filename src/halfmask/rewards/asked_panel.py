@@ -1,6 +1,6 @@
-"""What rewards are for: the error of a total, from who takes part and with how much noise.
+"""The producers who are asked: the error of their total, by shares of settings and their noise.
 
-N producers are asked, each with h reports of mean size m in a period. Where a share p_k takes a setting whose noise has
+N producers are asked, each with h reports of mean size m in a period. If a share p_k takes a setting whose noise has
 variance v_k, the total of those who take part has the relative standard error
 
     e = sqrt(N h V) / (N h m P),     P = sum_k p_k,     V = sum_k p_k v_k.
@@ -8,10 +8,10 @@ variance v_k, the total of those who take part has the relative standard error
 e falls with more producers and with less noise. It is not concave in the shares, but for a fixed value c of one more
 participant the problem is that of `rewards.consumer_optimum` with b_k = c - v_k: scanning c scans participation.
 
-The bound. With h(c) the most that c P - V can be within the budget, were every class paid by a schedule of its own, all
-(P, V) that money can buy have V >= c P - h(c), for every c. So e^2 is at least the least of max_c (c P - h(c)) / P^2
-over P. Between two crossings of these lines it has no minimum, so the crossings are tried. For producers who are all
-alike the bound is reached.
+The bound. With h(c) the most that c P - V can be within the budget, if every class were paid by a separate schedule,
+all (P, V) that money can buy have V >= c P - h(c), for every c. So e^2 is at least the least of max_c (c P - h(c)) /
+P^2 over P. Between two crossings of these lines there is not a minimum, so the crossings are tried. For producers who
+are all alike the bound is reached.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from halfmask.rewards.choice_model import Producers
 from halfmask.rewards.consumer_optimum import apart_within
 
 WITHIN = 1.959963984540054
-"""A total is within x of the truth in 95 of 100 periods where x = 1.96 e."""
+"""A total is within x of the truth in 95 of 100 periods for x = 1.96 e."""
 
 SCAN, ZOOMS, LINES = 24, 4, 20
 
@@ -40,7 +40,7 @@ class AskedPanel:
     variance: FloatArray
 
     def error(self, shares: FloatArray) -> float:
-        """The relative standard error of the total of those who take part; infinite where nobody does."""
+        """The relative standard error of the total of those who take part; infinite if nobody does."""
         taking = float(shares.sum())
         return self.error_of(taking, float(shares @ self.variance)) if taking > 0 else np.inf
 
@@ -160,7 +160,7 @@ def budget_for(panel: AskedPanel, population: Producers, error: float) -> float:
 
 
 def check_error_reach(panel: AskedPanel, population: Producers, error: float) -> None:
-    """An OptionError where no money brings the error of a total down to ``error``."""
+    """An OptionError if no money brings the error of a total down to ``error``."""
     most = costliest(panel, population)
     if most.error > error:
         raise OptionError(

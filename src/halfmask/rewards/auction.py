@@ -12,7 +12,7 @@ Within a budget (Ghosh and Roth, "Selling Privacy at Auction"): producers state 
 costs sorted, the largest k with v_k / (N - k) <= B / k are bought at epsilon 1 / (N - k), each for
 min(B / k, v_(k+1) / (N - k)).
 
-No mechanism can promise that producers tell the truth about their *readings*, and neither of these is proof against
+No mechanism can promise that producers are truthful about their *readings*, and neither of these is proof against
 one person who bids under two names.
 """
 
@@ -33,8 +33,8 @@ LARGEST = 1e100
 class Purchase:
     """Who sells what: ``lottery`` (N, K + 1) chances of not being asked (column 0) and of each setting, and payments.
 
-    ``payments`` (N,) are what each producer gets, expected where its lottery is one; ``costs`` what it said that costs.
-    The difference, its surplus, comes on top of what it stated for the setting that is drawn.
+    ``payments`` (N,) are what each producer gets, expected payments if its lottery has two outcomes; ``costs`` what it
+    said that costs. The difference, its surplus, comes on top of what it stated for the setting that is drawn.
     """
 
     lottery: FloatArray
@@ -124,7 +124,7 @@ def _steps(costs: FloatArray, variances: FloatArray, unasked: float) -> _Steps:
 
 
 def _solve(steps: _Steps, need: float, without: int | None) -> FloatArray | None:
-    """How much of each step is taken so that the variance falls by ``need``; None where it cannot."""
+    """How much of each step is taken so that the variance falls by ``need``; None if it cannot."""
     gain = steps.gain if without is None else np.where(steps.who == without, 0.0, steps.gain)
     reached = np.cumsum(gain)
     if need > (reached[-1] if len(reached) else 0.0) * (1 + 1e-12):

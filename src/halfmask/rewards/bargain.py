@@ -11,7 +11,7 @@ steps, and the consumer lets the reward grow up to what it can pay:
 2. Else the producers answer with the setting that their vote elects among those with privacy above q + delta_t. The
    consumer accepts if its utility is above u + c_t.
 
-So a deal is found where one exists that both accept after their last concession; otherwise the answer says what is
+So a deal is found if there is one that both accept after their last concession; otherwise the answer says what is
 missing.
 """
 

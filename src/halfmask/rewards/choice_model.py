@@ -6,7 +6,7 @@ Producer n, offered setting k with personal privacy q_nk and reward r_nk, sees t
 
 so it chooses k with probability exp(V_nk) / (1 + sum_j exp(V_nj)) (conditional logit). ``worth`` differs between
 producers as a normal variable (mixed logit): mean ``worth``, deviation ``spread``. worth / money is what a unit of
-privacy is worth in money. The model breaks where a third setting changes how two others compare (independence of
+privacy is worth in money. The model breaks if a third setting changes how two others compare (independence of
 irrelevant alternatives, within one producer).
 """
 
@@ -22,7 +22,7 @@ from halfmask.errors import OptionError
 from halfmask.plain import from_plain, to_plain
 
 NODES = 15
-"""Gauss-Hermite nodes that stand for the producers' different worth of privacy."""
+"""Gauss-Hermite nodes that represent the producers' different worth of privacy."""
 
 FEWER = 5
 """Nodes under each draw of an uncertain model: the draws smooth what few nodes leave rough."""

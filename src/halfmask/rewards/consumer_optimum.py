@@ -15,7 +15,7 @@ and g = sum exp(a_k) lambda b_k / (1 + s) over them, x = beta (L - g) solves
 so log x + x is known, and x is Wright's omega function of it.
 
 For several classes (mixed logit, or draws of an uncertain model) the best common schedule is not a concave problem.
-Letting every class have a schedule of its own is, and gives a bound that no common schedule can pass.
+Letting every class have a separate schedule is, and gives a bound that no common schedule can pass.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def own_rewards(population: Producers, worth: FloatArray) -> tuple[FloatArray, F
 
 
 def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The best within budgets (M,) for benefits (M, K), every class with rewards of its own.
+    """The best within budgets (M,) for benefits (M, K), every class with separate rewards.
 
     Answers the rewards (M, C, K), which cost at most the budget per producer, and a bound (M,) on the benefit that no
     rewards pass: with V(lambda) the best value at a price, benefit <= (V(lambda) + budget) / lambda for every lambda.
@@ -68,5 +68,5 @@ def apart_within(population: Producers, benefit: FloatArray, budget: FloatArray)
 
 
 def cost_apart(population: Producers, paid: FloatArray) -> FloatArray:
-    """(...): the expected cost per producer where classes have rewards (..., C, K) of their own."""
+    """(...): the expected cost per producer if classes have separate rewards (..., C, K)."""
     return np.asarray((population.choices(paid) * paid).sum(axis=-1) @ population.weight)

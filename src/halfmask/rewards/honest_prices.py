@@ -182,10 +182,10 @@ class Split:
 
 
 def splits(rewards: FloatArray, information: FloatArray) -> list[Split]:
-    """Settings that pay a producer to pose as several with a noisier setting, whose average tells no more.
+    """Settings that pay a producer to pose as several with a noisier setting, whose average says no more.
 
-    ``information`` is 1/v. The best split of each is told. Only rewards in proportion to it are neutral to this and to
-    arbitrage by averaging at once. Sharing unmasked is left out: no number of noisy reports holds as much.
+    ``information`` is 1/v. Only the best split of each is returned. Only rewards in proportion to it are neutral to
+    this and to arbitrage by averaging at once. Sharing unmasked is left out: no number of noisy reports holds as much.
     """
     found = []
     for one in np.flatnonzero(np.isfinite(information) & (information > 0)):

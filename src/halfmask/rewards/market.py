@@ -39,7 +39,7 @@ End = Literal["budget", "within", "utility"]
 
 @dataclass(frozen=True)
 class RewardOffer:
-    """Rewards by id, who is expected to take what, and what that costs and gives.
+    """Rewards by id, the expected shares of settings, and what that costs and gives.
 
     ``rewards`` are per report; ``cost`` is all that is expected to be paid in a period; ``within`` is the share of the
     truth that the total keeps within in 95 of 100 periods; ``utility`` is the paper's.
@@ -86,8 +86,8 @@ class Isoline:
 class Market:
     """A menu on a panel: everything that rewards are worked out from, as arrays in the menu's order.
 
-    ``information`` is what one report is worth, 1/v, and ``most`` what it adds to others at the most; where the noise
-    has ``edges`` there is no such bound, and it is what averaging gives.
+    ``information`` is what one report is worth, 1/v, and ``most`` what it adds to others at the most; if the noise
+    has ``edges`` that bound is missing, and it is what averaging gives.
     """
 
     def __init__(self, menu: Menu, profile: Profile, producers: int | None) -> None:
@@ -127,7 +127,7 @@ class Market:
         return self.panel.producers * self.panel.reports
 
     def population(self, model: ChoiceModel, uncertain: bool, seed: int) -> Producers:
-        """Producers under the model, or under draws of it where that is uncertain."""
+        """Producers under the model, or under draws of it if that is uncertain."""
         if not uncertain:
             return model.population(self.privacy)
         return model.draws(self.privacy, DRAWS, stream(seed, "rewards.draws"))
@@ -144,7 +144,7 @@ class Market:
         return Problem(self.panel, people, self.privacy, budget, error, least_privacy, ratios)
 
     def utility(self, error: float) -> float:
-        """The paper's utility where the average period's total has that relative standard error."""
+        """The paper's utility for this relative standard error of the average period's total."""
         sigma = error * self.beside
         mean = math.sqrt(2 / math.pi) * float(sigma.mean())
         deviation = math.sqrt(max(float((sigma**2).mean()) - mean**2, 0.0))

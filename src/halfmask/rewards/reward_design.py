@@ -1,4 +1,4 @@
-"""Rewards that teach: a schedule drawn at random, so that what money does can be told from what privacy does."""
+"""Rewards that teach: a schedule drawn at random, so that the effect of money can be separated from that of privacy."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ LEVELS = 4
 def designed(settings: int, groups: int, low: int, high: int, rng: np.random.Generator) -> FloatArray:
     """(groups, settings): whole rewards from ``low`` to ``high`` for each group of producers.
 
-    Every setting sees equally spaced levels of reward equally often, in an order of its own (a Latin hypercube), so
+    Every setting sees equally spaced levels of reward equally often, in a different order (a Latin hypercube), so
     rewards are as good as uncorrelated with privacy and with each other.
     """
     if not 0 <= low < high:

@@ -1,11 +1,12 @@
 """The model of producers from what they chose: conditional and mixed logit by maximum likelihood.
 
 The likelihood of a producer's choices is the product over its occasions of its chances (`rewards.choice_model`),
-averaged over Gauss-Hermite nodes of its worth of privacy where that differs between producers. Standard errors are
+averaged over Gauss-Hermite nodes of its worth of privacy if that differs between producers. Standard errors are
 clustered by producer: with H the Hessian of the negative log-likelihood and s_n a producer's score,
-H^-1 (sum_n s_n s_n^T) H^-1. How much producers differ has no standard error but an interval, by profile likelihood.
+H^-1 (sum_n s_n s_n^T) H^-1. How much producers differ has an interval instead of a standard error, by profile
+likelihood.
 
-A service tells how many chose each setting in a period, and not who they were (`grouped`). The same people chose in all
+A service says how many chose each setting in a period, but not who they were (`grouped`). The same people chose in all
 T periods, so their choices hang together in a way that cannot be seen. But (sum_t s_nt)(sum_t s_nt)^T is at most
 T sum_t s_nt s_nt^T, whatever hangs together: standard errors from T times the sum over all choices are never too small.
 """
@@ -25,10 +26,10 @@ OUT = -1
 NODES = 15
 REACH = 1.959963984540054
 LIMIT = REACH**2
-"""Twice the log-likelihood may fall by so much within a 95 % interval."""
+"""Twice the log-likelihood may fall by this much within a 95 % interval."""
 DOUBLINGS = 8
 LEAST_CURVATURE = 1e-4
-"""The smallest eigenvalue of the Hessian scaled to a unit diagonal: below it two parameters cannot be told apart."""
+"""The smallest eigenvalue of the Hessian scaled to a unit diagonal: below it two parameters cannot be separated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Choices:
 
     ``producer`` (R,) says whose occasion it is, ``chosen`` (R,) the column or `OUT`; ``offered`` (R, K) which settings
     there were, ``privacy`` (R, K) and ``reward`` (R, K) what each gave. ``count`` (R,) is how many producers chose so,
-    where they are not known one by one, and ``occasions`` how often each of them chose.
+    if they are not known one by one, and ``occasions`` how often each of them chose.
     """
 
     producer: IntArray
@@ -86,7 +87,7 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
 class Fit:
     """The fitted model, with the standard errors of take, worth and money, and the log-likelihood.
 
-    ``spread_range`` is the 95 % interval of how much producers differ, where that was fitted; from 0 where they may all
+    ``spread_range`` is the 95 % interval of how much producers differ, if that was fitted; from 0 if they may all
     be alike.
     """
 
@@ -99,7 +100,7 @@ class Fit:
 
 
 def fit_choices(choices: Choices, *, mixed: bool = False) -> Fit:
-    """The most likely model, or an OptionError where the choices cannot tell its parameters apart."""
+    """The most likely model, or an OptionError if the choices cannot separate its parameters."""
     scale = _scale(choices)
     likelihood = _Likelihood(choices, mixed, scale)
     theta, value = _most_likely(likelihood, mixed)
@@ -133,7 +134,7 @@ def _most_likely(likelihood: "_Likelihood", mixed: bool) -> tuple[FloatArray, fl
 
 
 def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
-    """The clustered covariance of take, worth and money at a given spread; refused where they are not told apart."""
+    """The clustered covariance of take, worth and money at a given spread; refused if they cannot be separated."""
     hessian = _hessian(likelihood, theta)
     _check_told_apart(hessian)
     inverse = np.linalg.inv(hessian)
@@ -144,7 +145,7 @@ def _given_spread(likelihood: "_Likelihood", theta: FloatArray) -> FloatArray:
 def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) -> tuple[tuple[float, float], FloatArray]:
     """Between which spreads the others can make the choices likely enough (profile likelihood), and they at its end.
 
-    The likelihood is even in the spread, so at 0 its curvature is no measure of what is known. Half of all studies of
+    The likelihood is even in the spread, so at 0 its curvature does not measure what is known. Half of all studies of
     producers who are all alike end there: the interval is then from 0 to what is still likely enough, and holds the
     truth more often than 95 times of 100.
     """
@@ -181,7 +182,7 @@ def _scale(choices: Choices) -> float:
 class _Likelihood:
     """Negative log-likelihood of (take, worth, money, spread), its slope, and each producer's score.
 
-    ``weight`` is how many producers each one stands for.
+    ``weight`` is how many producers each one represents.
     """
 
     def __init__(self, choices: Choices, mixed: bool, scale: float) -> None:
@@ -261,7 +262,7 @@ def _hessian(likelihood: _Likelihood, theta: FloatArray) -> FloatArray:
 
 
 def _check_told_apart(hessian: FloatArray) -> None:
-    """Refuse where the likelihood is flat along some direction, and say along which."""
+    """Refuse if the likelihood is flat along some direction, and say along which."""
     size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
     names = PARAMETERS[:3]
     flat = [name for name, each in zip(names, size, strict=True) if each < 1e-6]

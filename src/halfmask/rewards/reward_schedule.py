@@ -26,9 +26,9 @@ FORMAT, VERSION = "halfmask schedule", 3
 class Schedule:
     """The honest offer, the best one without that demand, and what was found on the way.
 
-    ``whole`` is the honest offer in whole units of money, which a campaign can publish; None where no whole rewards
+    ``whole`` is the honest offer in whole units of money, which a campaign can publish; None if no whole rewards
     meet the end. ``bound`` is what no rewards at the cost of the free offer can bring its ``within`` below.
-    ``edges`` are the settings of whose noise no Fisher information bounds what several reports tell: where there are
+    ``edges`` are the settings of whose noise no Fisher information bounds what several reports say: if there are
     some, ``honest`` is proof against averaging alone. ``arbitrage``, ``splitting`` and ``dominated`` say in words how
     the free offer, and the two others, can be beaten.
     """

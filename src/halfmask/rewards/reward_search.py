@@ -35,7 +35,7 @@ class Problem:
     """Whom to pay and what for: a ``budget`` per producer and report, or else an ``error`` of the total.
 
     ``least_privacy`` is the average privacy of those who take part; ``ratios`` are those of `honest.least_ratios`,
-    where rewards must keep them.
+    if rewards must keep them.
     """
 
     panel: AskedPanel
@@ -68,7 +68,7 @@ class Problem:
 
     @cached_property
     def honesty(self) -> FloatArray:
-        """(Q, K): rows q with q r >= 0 where r_j >= ratio_jk r_k."""
+        """(Q, K): rows q with q r >= 0 exactly if r_j >= ratio_jk r_k."""
         unit = np.eye(len(self.privacy))
         if self.ratios is None:
             return unit[:0]
@@ -77,7 +77,7 @@ class Problem:
 
 
 def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
-    """The best rewards that meet all demands of the problem; an OptionError where none do."""
+    """The best rewards that meet all demands of the problem; an OptionError if none do."""
     panel, people = problem.panel, problem.people
     if problem.error is not None:
         check_error_reach(panel, people, problem.error)
@@ -103,7 +103,7 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
 
 
 def in_whole_units(problem: Problem, near: Point) -> Point | None:
-    """The best whole rewards found that meet all demands; None where none were found.
+    """The best whole rewards found that meet all demands; None if none were found.
 
     From the best of the small lists and of the coarse ones, and from roundings of ``near`` at several scales, rewards
     are improved by one unit of one or two settings at a time. So no list of `_listed` is better; larger ones may be.
@@ -146,7 +146,7 @@ def _listed(problem: Problem) -> list[FloatArray]:
 
 
 def _best_of(problem: Problem, lists: FloatArray) -> FloatArray | None:
-    """The best of lists (M, K) that meet all demands; None where none does."""
+    """The best of lists (M, K) that meet all demands; None if none does."""
     panel, people, best_yet, least = problem.panel, problem.people, None, np.inf
     if problem.ratios is not None:
         lists = lists[which_meet_ratios(lists, problem.ratios)]
@@ -211,7 +211,7 @@ def _searched(problem: Problem, start: FloatArray) -> FloatArray:
 
 
 def _settled(problem: Problem, rewards: FloatArray) -> Point | None:
-    """Rewards made honest, then scaled a little until the budget or the error is kept; None where that fails."""
+    """Rewards made honest, then scaled a little until the budget or the error is kept; None if that fails."""
     if not np.isfinite(rewards).all():
         return None
     rewards = np.where(rewards > NOTHING * rewards.max(), rewards, 0.0)  # what rounding leaves of a reward of nothing

@@ -23,7 +23,7 @@ def explore(
 ) -> None:
     """Serve a folder's page until interrupted, or write its figures to ``output`` and return.
 
-    ``tell`` hears the address once the server listens; ``spell`` puts the commands that make parts into words.
+    ``tell`` is called with the address when the server listens; ``spell`` puts the commands that make parts into words.
     """
     explorer = Explorer(folder, spell)
     if output is not None:

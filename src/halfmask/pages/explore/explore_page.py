@@ -46,7 +46,7 @@ ASSETS = {
 
 
 def asset(name: str) -> tuple[bytes, str] | None:
-    """A file of the page and its kind; None where there is none of that name."""
+    """A file of the page and its kind; None if no file has that name."""
     if name not in ASSETS:
         return None
     package, file = ASSETS[name]
@@ -64,7 +64,7 @@ def live_page(explorer: Explorer) -> str:
 
 
 def menu_fragment(view: View) -> str:
-    """The menu and its notes as they stand in the page."""
+    """The menu and its notes, as HTML for the page."""
     return render("menu.html", **_menu(view))
 
 
@@ -145,7 +145,7 @@ def _scores(menu: Menu) -> list[Column]:
 
 
 def _protected(menu: Menu) -> list[Column]:
-    """Guess, epsilons and recognition, where the menu knows them of every setting."""
+    """Guess, epsilons and recognition, if the menu knows them of every setting."""
     found = [each.protection for each in menu.settings if each.protection]
     if menu.question is None or len(found) < len(menu.settings):
         return []

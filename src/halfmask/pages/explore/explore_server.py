@@ -27,7 +27,7 @@ ANYWHERE = ("", "0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back: the content, its kind and a status; a browser keeps it for an hour where it is ``lasting``."""
+    """What goes back: the content, its kind and a status; a browser keeps it for an hour if it is ``lasting``."""
 
     body: bytes
     kind: str = "application/json"
@@ -57,14 +57,14 @@ class ExploreServer(ThreadingHTTPServer):
     def accepts(self, host: str) -> bool:
         """Whether a Host header names this machine, so that no other site's name can be turned to point here.
 
-        A name must be ``localhost`` or what the server was told to listen on; a number is no name, and does where the
-        server listens on every address.
+        A name must be ``localhost`` or the host that the server was asked to listen on. A numeric address is accepted
+        if the server listens on every address.
         """
         name = urlsplit(f"//{host}").hostname or ""
         return name in ("localhost", "127.0.0.1", "::1", self.host) or (self.host in ANYWHERE and _is_number(name))
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A reader who went away is no error; anything else is said in one line."""
+        """Ignore readers who went away; print any other error in one line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"halfmask: unexpected {type(error).__name__}: {error}", file=sys.stderr)

@@ -67,7 +67,7 @@ class Explorer:
         self._study: tuple[pa.Table, dict[str, Any]] | None = None
 
     def view(self, asked: MenuOptions | None) -> View:
-        """The results under the menu that these options choose; under the folder's own where none are asked for."""
+        """The results under the menu that these options choose; under the folder's own if none are asked for."""
         with self._lock:
             if asked is None:
                 self._own = self._own or self._own_view()
@@ -87,7 +87,7 @@ class Explorer:
                 self.view(own.options)
 
     def _own_view(self) -> View:
-        """The folder's own menu; where it holds a study and no menu, the one that the study gives by default."""
+        """The folder's own menu; if it holds a study and no menu, the one that the study gives by default."""
         menu = self.inputs.menu
         if menu is None and self.inputs.samples is not None:
             with suppress(OptionError):  # nothing admissible: the page says how to choose otherwise
@@ -128,9 +128,9 @@ class Explorer:
         return View(inputs, asked, figures, [*notes, *complaints])
 
     def _mixed(self, menu: Menu) -> tuple[Mix | None, list[str]]:
-        """The mixes of another menu, made as the folder's were, but in larger steps where a longer menu has too many.
+        """The mixes of another menu, made as the folder's were, but in larger steps if a longer menu has too many.
 
-        Where they cannot be made, the reason is given instead.
+        If they cannot be made, the reason is given instead.
         """
         saved, profile = self.inputs.mix, self.inputs.profile
         own = saved.about.get("step") if saved else None

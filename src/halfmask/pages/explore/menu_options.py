@@ -23,7 +23,7 @@ class MenuOptions:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "MenuOptions | None":
-        """The options of a query; None where it asks for none, which means the folder's own menu."""
+        """The options of a query; None if it asks for none, which means the folder's own menu."""
         unknown = [name for name in query if name not in NAMES]
         if unknown:
             raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}")

@@ -57,7 +57,7 @@ class Protecting:
         return self._known[setting]
 
     def _named(self, setting: PrivacySetting) -> float | None:
-        """None of rules and relative noise, and where no readings were looked at; beyond the last, that of the last."""
+        """None for rules and relative noise, and without readings; beyond the last deviation, the share of the last."""
         deviation = noise_std(setting) if setting.kind == "additive" else None
         if deviation is None or not self._recognised:
             return None
@@ -96,7 +96,7 @@ class Protecting:
         return " ".join(told)
 
     def mixed(self, menu: Menu, shares: Mapping[str, float]) -> str:
-        """What a mix protects: everyone has the protection of their own setting, so shares and means are told."""
+        """What a mix protects: everyone is protected by their own setting, so these are shares and means."""
         taken = {id: share for id, share in shares.items() if share > 0}
         found = {id: self.of(menu[id].setting) for id in taken}
         whole = sum(taken.values())
