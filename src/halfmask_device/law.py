@@ -97,8 +97,10 @@ class Inverted(Law):
 
     U is drawn bit by bit and P(|k| < n) is known between bounds, so every draw is the one that exact real numbers would
     give. One search of the table decides all but about 2^-24 of the draws; the others use `below` with more bits. Both
-    methods give the same k.
+    methods give the same k. A law whose ``scale`` exceeds `WIDE` steps does not have a table.
     """
+
+    scale: Fraction
 
     @abstractmethod
     def below(self, n: int, bits: int) -> tuple[int, int]:
@@ -109,7 +111,7 @@ class Inverted(Law):
         """Return t_n for n = 1, 2, ... with t_n <= 2^64 P(|k| < n) < t_n + GAP."""
 
     def prepare(self) -> None:
-        if self.table is None:
+        if self.table is None and self.scale <= WIDE:
             self.table = self._tabulate()
 
     def draw(self, source: Bits) -> int:
@@ -179,6 +181,7 @@ class DeviceMechanism:
     ``build``       (parameters, step) -> the law in steps of the lattice
     ``reach``       parameters -> bound that |psi| exceeds with probability about exp(-TAIL), or never
     ``numbered``    count -> names of the parameters, if there may be any number of them
+    ``quick``       most parameters with which a law is computed in a short time
     ``restrict``    raises a SettingError for parameters that do not fit together; none of them is negative
     ``per_unit``    parameters -> pure epsilon per unit of a reading's change, if proportional; it is never given a 0
     ``stairs``      (parameters, change) -> pure epsilon of a change, if it grows in steps
@@ -190,6 +193,7 @@ class DeviceMechanism:
     build: Callable[[Parameters, Fraction], Law]
     reach: Callable[[Parameters], Fraction]
     numbered: Callable[[int], tuple[str, ...]] | None = None
+    quick: float = math.inf
     restrict: Callable[[tuple[float, ...]], None] | None = None
     per_unit: Callable[[Parameters], Fraction] | None = None
     stairs: Callable[[Parameters, Fraction], float] | None = None

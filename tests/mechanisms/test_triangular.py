@@ -10,7 +10,8 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.averaging import REPORTS, WEEK
 from halfmask.protection.attacks.intersection import exponent, feasible_widths
 from halfmask.protection.guarantees.guarantee import guarantee
-from halfmask_device.laws.triangular import WIDE, RoundedTriangular
+from halfmask_device.law import WIDE
+from halfmask_device.laws.triangular import RoundedTriangular
 from halfmask_device.setting import law_of
 from tests.mechanisms.test_logistic import SeededBits
 from tests.statistics import ks_one_sample, share

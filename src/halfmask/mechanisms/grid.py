@@ -13,7 +13,7 @@ The named grids and their numbers of settings:
               16^5 - 1 = 1,048,575                                                 1,058,575
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.errors import SettingError
-from halfmask.mechanisms.language import parse_block, product
+from halfmask.mechanisms.language import parse_block
 from halfmask.mechanisms.mechanism import mechanism, mechanisms
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask_device.decimals import number_text
@@ -138,7 +138,7 @@ def _blocks(part: str, auto: Grid | None) -> tuple[Block, ...]:
             "the grid auto is scaled to data, and there is none here: name another, such as paper", kind="auto"
         )
     if part in NAMED:
-        return NAMED[part]()
+        return grid(NAMED[part]).blocks
     if "=" in part:
         return (Block(*parse_block(part)),)
     name = part.partition(":")[0].strip()
@@ -167,38 +167,23 @@ def _distinct(arrays: list[FloatArray]) -> FloatArray:
     return rows[np.sort(first)]
 
 
-def _laplace() -> tuple[Block, ...]:
-    return (Block("laplace", np.arange(1, 10_001)[:, None] / 1000),)
-
-
-def _sine() -> tuple[Block, ...]:
-    coarse = product([np.arange(0, 19, 3) / 10] * 5)
-    fine = np.arange(3, 30, 3) / 100
-    singles = [_placed({k: fine}) for k in range(5)]
-    both = product([fine, fine])
-    pairs = [_placed({k: both[:, 0], m: both[:, 1]}) for k, m in combinations(range(5), 2)]
-    return (Block("sine", np.concatenate([coarse[coarse.any(axis=1)], *singles, *pairs])),)
-
-
-def _placed(columns: dict[int, FloatArray]) -> FloatArray:
-    """Return rows of five coefficients, 0 except in the given columns."""
-    rows = np.zeros((len(next(iter(columns.values()))), 5))
-    for k, values in columns.items():
-        rows[:, k] = values
-    return rows
-
-
-def _all_sine() -> tuple[Block, ...]:
-    every = product([np.concatenate([np.arange(0, 31, 3) / 100, np.arange(6, 19, 3) / 10])] * 5)
-    return (Block("sine", every[every.any(axis=1)]),)
-
-
-NAMED: dict[str, Callable[[], tuple[Block, ...]]] = {
-    "paper": lambda: _laplace() + _sine(),
-    "full": lambda: _laplace() + _all_sine(),
-    "laplace": _laplace,
-    "sine": _sine,
+_COARSE, _FINE = "0..1.8/0.3", "0.03..0.27/0.03"
+_LAPLACE = "laplace:b=0.001..10/0.001"
+_SINE = ";".join(
+    [f"sine:k=5,values={_COARSE}"]
+    + [
+        "sine:" + ",".join(f"theta_{k}={_FINE if k in fine else 0}" for k in range(5))
+        for count in (1, 2)
+        for fine in combinations(range(5), count)
+    ]
+)
+NAMED = {
+    "paper": f"{_LAPLACE};{_SINE}",
+    "full": f"{_LAPLACE};sine:k=5,values=0|0.03|0.06|0.09|0.12|0.15|0.18|0.21|0.24|0.27|0.3|0.6|0.9|1.2|1.5|1.8",
+    "laplace": _LAPLACE,
+    "sine": _SINE,
 }
+"""The named grids, in the grid language."""
 
 
 def scaled(block: Block, factor: float) -> Block:

@@ -16,9 +16,9 @@ from halfmask.service.storage.campaign_rows import UPSTREAM
 from halfmask_device.instants import Instant, parse_instant
 from halfmask_device.lattice import Lattice
 from halfmask_device.protocol import CampaignTerms, MessageError
+from halfmask_device.setting import DeviceSetting
 
 MOST_MONEY = 2**53
-MOST_POWERS = 32
 MOST_PERIODS = 100_000
 DEFAULTS: dict[str, Any] = {
     "period": "day",
@@ -207,14 +207,15 @@ def _check_times(terms: dict[str, Any]) -> None:
 
 
 def _check_menu(read: CampaignTerms) -> set[str]:
-    """Return the menu's ids. Refuse an unusual id, a sine with too many powers, and reports too large to store."""
+    """Return the menu's ids. Refuse an unusual id, a law that takes long to compute, and reports too large to store."""
     for place, (id, setting) in enumerate(read.menu.items()):
         field = f"menu.settings[{place}]"
         if not _ID.fullmatch(id):
             raise unfit(field, "a setting needs an id of 1 to 32 letters, digits, '_', '.' or '-'")
-        if setting.startswith("sine:") and setting.count(",") >= MOST_POWERS:
-            raise unfit(field, f"a sine has at most {MOST_POWERS} powers: its law takes long to compute")
         try:
+            chosen = DeviceSetting.parse(setting)
+            if len(chosen.parameters) > chosen.known.quick:
+                raise unfit(field, f"more than {chosen.known.quick} parameters: the law takes long to compute")
             check_reach(lattice_noise(setting, read.lattice.unit), read.lattice.ends)
         except SettingError as error:
             raise unfit(field, error.message) from None

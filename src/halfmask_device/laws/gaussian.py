@@ -24,10 +24,6 @@ class DiscreteGaussian(Inverted):
     def draw(self, source: Bits) -> int:
         return super().draw(source) if self.scale <= WIDE else discrete_gaussian(source, self.square)
 
-    def prepare(self) -> None:
-        if self.scale <= WIDE:
-            super().prepare()
-
     def _summed(self, bits: int) -> list[tuple[int, int]]:
         """Return bounds of 2^width (w_0 + 2 w_1 + ... + 2 w_(n-1)) for n = 1, 2, ..., and last of 2^width Z.
 

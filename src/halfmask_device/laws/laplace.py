@@ -24,10 +24,6 @@ class DiscreteLaplace(Inverted):
     def draw(self, source: Bits) -> int:
         return super().draw(source) if self.scale <= WIDE else discrete_laplace(source, self.scale)
 
-    def prepare(self) -> None:
-        if self.scale <= WIDE:
-            super().prepare()
-
     def below(self, n: int, bits: int) -> tuple[int, int]:
         """Return bounds of 2^bits (1 - 2 q^n / (1 + q)), with q = exp(-1/scale)."""
         low, high = decay_bounds(n / self.scale, bits + 8)

@@ -29,10 +29,6 @@ class RoundedLogistic(Rounded, Inverted):
             if all([_sigmoid(source, end) for end in ends]):  # noqa: C419 - both coins are always drawn
                 return k
 
-    def prepare(self) -> None:
-        if self.scale <= WIDE:
-            super().prepare()
-
     def below(self, n: int, bits: int) -> tuple[int, int]:
         """Return bounds of 2^bits (1 - q)/(1 + q), with q = exp(-(n - 1/2)/scale)."""
         least, most = decay_bounds((2 * n - 1) / (2 * self.scale), bits + 8)

@@ -8,9 +8,6 @@ from math import floor, lcm
 from halfmask_device.exact_comparison import CHUNK, GUARD, quarter_sine
 from halfmask_device.law import GAP, PANELS, DeviceMechanism, Inverted, Parameters, Rounded
 
-CELLS = 1 << 12
-"""Most entries of the table."""
-
 
 class RoundedSine(Rounded, Inverted):
     """round(P(x)) with x = sin(2 pi U), P(x) = sum_k c_k x^(2k+1) and c_k = theta_k^(2k+1)/step >= 0.
@@ -22,7 +19,8 @@ class RoundedSine(Rounded, Inverted):
     def __init__(self, coefficients: list[Fraction]) -> None:
         self.denominator = lcm(*(each.denominator for each in coefficients))
         self.numerators = [int(each * self.denominator) for each in coefficients]
-        self.most = float(sum(coefficients))
+        self.scale = sum(coefficients, Fraction(0))
+        self.most = float(self.scale)
         self.floats = [float(each) for each in coefficients]
 
     def _steps(self, x: int, width: int) -> int:
@@ -76,10 +74,6 @@ class RoundedSine(Rounded, Inverted):
             middle = (low + high) // 2
             low, high = (low, middle) if reached(middle) else (middle, high)
         return high
-
-    def prepare(self) -> None:
-        if self.most < CELLS:
-            super().prepare()
 
     def _tabulate(self) -> list[int]:
         """Return the table. Entries are guessed in floats; if `_sizes` does not confirm one, it is found by bisection.
@@ -138,5 +132,6 @@ MECHANISM = DeviceMechanism(
     ("theta_0",),
     build=lambda p, step: RoundedSine([each / step for each in _powers(p)]),
     reach=lambda p: sum(_powers(p), Fraction(0)),
+    quick=32,
     numbered=lambda count: tuple(f"theta_{k}" for k in range(count)),
 )

@@ -3,18 +3,14 @@
 from fractions import Fraction
 from math import ceil, floor
 
-from halfmask_device.law import WIDE, DeviceMechanism, Inverted, Rounded
+from halfmask_device.law import DeviceMechanism, Inverted, Rounded
 
 
 class RoundedTriangular(Rounded, Inverted):
     """round(X) with P(|X| < y) = 1 - (1 - y/a)^2: by inversion, with a table if a is at most `WIDE` steps."""
 
     def __init__(self, a: Fraction) -> None:
-        self.a = a
-
-    def prepare(self) -> None:
-        if self.a <= WIDE:
-            super().prepare()
+        self.scale = self.a = a
 
     def below(self, n: int, bits: int) -> tuple[int, int]:
         chance = self._below(n) * (1 << bits)
