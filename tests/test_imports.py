@@ -66,6 +66,30 @@ def foreign(tree: ast.AST) -> set[str]:
     return {name.split(".")[0] for name in modules(tree)} - sys.stdlib_module_names - {"halfmask_device"}
 
 
+def private(tree: ast.AST, room: str) -> set[str]:
+    """The private names of other rooms that a module of ``room`` imports, or uses by their module's name."""
+    found, held = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("halfmask."):
+            other = node.module.split(".")[1] != room
+            found |= {f"{node.module}.{a.name}" for a in node.names if other and a.name.startswith("_")}
+            held |= {a.asname or a.name for a in node.names if other and a.name.islower()}
+        elif isinstance(node, ast.Import):
+            held |= {
+                a.asname for a in node.names if a.asname and a.name.startswith("halfmask.") and f".{room}" not in a.name
+            }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in held:
+            found |= {f"{node.value.id}.{node.attr}"} if node.attr.startswith("_") else set()
+    return found
+
+
+@pytest.mark.parametrize("module", PACKAGE, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_room_uses_what_is_private_to_another(module: Path) -> None:
+    room = module.relative_to(SOURCE / "halfmask").parts[0].removesuffix(".py")
+    assert private(ast.parse(module.read_text()), room) == set()
+
+
 @pytest.mark.parametrize("module", PACKAGE, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_a_module_imports_only_what_stands_before_it(module: Path) -> None:
     room = module.relative_to(SOURCE / "halfmask").parts[0].removesuffix(".py")
@@ -89,3 +113,9 @@ def test_the_checks_catch_a_wrong_import() -> None:
     assert misplaced("data", rooms(tree)) == {"profiles"}
     assert misplaced("evaluation", rooms(tree)) == set()
     assert foreign(tree) == {"halfmask", "numpy"}
+    called = ast.parse(
+        "from halfmask.evaluation.analytic import run as analytic\nanalytic._local_part()\nanalytic.whole()\n"
+    )
+    assert private(called, "menus") == {"analytic._local_part"}
+    assert private(called, "evaluation") == set()
+    assert private(ast.parse("from halfmask.data.times import _parsed"), "menus") == {"halfmask.data.times._parsed"}

@@ -153,8 +153,8 @@ def _decimals(steps: list[list[float]]) -> str:
         )
     shares = ", ".join(f"{share:.0%} {f'in steps of {step:g}' if step else 'in none'}" for step, share in steps)
     return (
-        f"readings differ in their decimals ({shares}, as far as the profile shows): its local entropy may be off by "
-        "some 0.1 bits here, and by some 0.3 where it has very many steps; `method=direct` measures it"
+        f"readings differ in their decimals ({shares}, as far as the profile shows): for subsets whose decimals are "
+        "not the average its local entropy may be off by some 0.1 bits; `method=direct` measures it"
     )
 
 
