@@ -58,6 +58,19 @@ def test_a_command_loads_no_room_with_itself() -> None:
         assert set(rooms) <= {"commands", "errors", "extras"}, name
 
 
+def long_files(makefile: str) -> list[str]:
+    """The files that `make quick` leaves out."""
+    (words,) = re.findall(r"^LONG := ((?:.*\\\n)*.*)$", makefile, flags=re.MULTILINE)
+    return [f"tests/{each.replace('/', '/test_')}.py" for each in words.replace("\\\n", " ").split()]
+
+
+@pytest.mark.skipif(git("rev-parse", "--is-shallow-repository") != ["false"], reason="the history is not here")
+def test_the_other_commits_that_it_names_are_there() -> None:
+    titles = re.findall(r'from commit "([^"]+)"', (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(titles) > 2
+    assert [title for title in titles if not sources(title)] == []
+
+
 def test_the_habits_are_set_up() -> None:
     for package in ("halfmask", "halfmask_device"):
         assert (ROOT / "src" / package / "py.typed").exists()
@@ -71,5 +84,8 @@ def test_the_habits_are_set_up() -> None:
     assert all(
         word in targets["check"] for word in ("ruff check", "ruff format --check", "mypy", "tests/test_imports.py")
     )
+    assert "quick: check" in makefile
+    assert [file for file in long_files(makefile) if not (ROOT / file).exists()] == []
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "make quick" in page
     assert {"Set-up", "Rooms", "How to add", "Words"} <= set(re.findall(r"^## (.+)$", page, flags=re.MULTILINE))

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
 from halfmask.commands._program import main
+from halfmask.errors import HalfmaskError
 
 PROGRAM = [sys.executable, "-m", "halfmask"]
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1"}
@@ -80,3 +83,10 @@ def refused(*arguments: object, cwd: Path | None = None, run: Callable[..., Ende
     assert "unexpected" not in ended.stderr
     assert ended.stdout == ""
     return complaints[0]
+
+
+def error_of(*arguments: object, cwd: Path | None = None) -> HalfmaskError:
+    """Run its entry point to its refusal, and return the error itself: its code, fields and place."""
+    with patch.dict(os.environ, {"HALFMASK_TRACEBACK": "1"}), pytest.raises(HalfmaskError) as caught:
+        halfmask(*arguments, cwd=cwd)
+    return caught.value

@@ -15,11 +15,11 @@ from halfmask.commands._app import app
 from halfmask.commands._options import Options
 from halfmask.commands.evaluate import Evaluate
 from halfmask.commands.profile import ProfileOptions
-from halfmask.errors import OptionError
 from halfmask.evaluation.sampling import parse_sizes
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.commands.program import halfmask as program
 from tests.commands.program import refused
+from tests.refusals import refused as refused_by
 
 
 def options_of(name: str) -> type[Options]:
@@ -110,7 +110,7 @@ def test_a_wrong_argument_is_refused_as_python_does() -> None:
 
 
 def test_an_output_without_a_folder_is_refused_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="no folder"):
+    with refused_by("option.no_folder"):
         halfmask.synth(tmp_path / "nowhere" / "x.parquet")
 
 

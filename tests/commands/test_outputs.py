@@ -8,9 +8,9 @@ import pytest
 import halfmask
 from halfmask.commands.explore import Explore
 from halfmask.commands.profile import ProfileOptions
-from halfmask.errors import OptionError
+from tests.commands.program import error_of
 from tests.commands.program import halfmask as program
-from tests.commands.program import refused
+from tests.refusals import refused
 
 FILES = ("src.csv", "menu.json", "m.profile", "study.parquet", "campaign.json", "bids.csv", "halfmask.db", "few.txt")
 OVER = [
@@ -58,14 +58,14 @@ def held(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("line", OVER)
 def test_an_output_that_is_an_input_is_refused_before_anything_is_read(line: str, folder: Path) -> None:
     before = held(folder)
-    assert "would destroy it; name another" in refused(*line.split(), cwd=folder)
+    assert error_of(*line.split(), cwd=folder).code == "option.overwrites"
     assert held(folder) == before
 
 
 def test_python_refuses_it_too(folder: Path) -> None:
-    with pytest.raises(OptionError, match=r"reads the same file, .*src\.csv, and would destroy it"):
+    with refused("option.overwrites", place=str(folder / "src.csv")):
         halfmask.profile(folder / "src.csv", folder / "link.csv")
-    with pytest.raises(OptionError, match="would destroy it"):
+    with refused("option.overwrites", place=str(folder / "src.csv")):
         halfmask.mask(str(folder / "src.csv"), output=str(folder / "src.csv"), state=folder / "mine")
 
 

@@ -112,6 +112,7 @@ class Audit(Seeded, MayWrite, Advances):
         if self.sensitivity is not None and not 0 < self.sensitivity < math.inf:
             raise OptionError(
                 f"the sensitivity is {self.sensitivity:g}: say how far a reading may change, a number above 0",
+                kind="range",
                 field="sensitivity",
             )
         if self.menu is not None and self.profile is None:
@@ -194,7 +195,9 @@ def _counts(reports: str) -> Sequence[int]:
         return [int(number) for number in reports.split(",")]
     except ValueError as error:
         raise OptionError(
-            f"reports '{reports}' are not whole numbers with commas between, like 48,1440", field="reports"
+            f"reports '{reports}' are not whole numbers with commas between, like 48,1440",
+            kind="number",
+            field="reports",
         ) from error
 
 

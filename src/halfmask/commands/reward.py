@@ -76,7 +76,7 @@ def reward(options: Reward) -> "Schedule":
     named: dict[End, float | None] = {"budget": options.budget, "within": within, "utility": options.utility}
     ends = [(name, value) for name, value in named.items() if value is not None]
     if len(ends) != 1:
-        raise OptionError(f"name one end, a budget, an error or a utility, not {len(ends)}")
+        raise OptionError(f"name one of `budget`, `within` and `utility`, not {len(ends)} of them", kind="ends")
     if options.producers is not None and options.producers < 1:
         raise OptionError(f"{options.producers} producers cannot be asked")
     (end, target), model = ends[0], read_model(options.model)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
+from halfmask.commands._files import write_csv
 from halfmask.commands._options import AnyMenu, AnyPath, AnySource, command
 from halfmask.commands._printing import live_rows, note, print_rows
 from halfmask.commands._shared_options import MayWrite, Seeded, Tells, menu_of
@@ -164,7 +165,7 @@ def simulate(options: Simulate) -> Simulated:
         found, proof = suspected(host.db or "", result.campaign) if look else (None, {})
     rows = frame(result.rows, menu)
     if options.output is not None:
-        write_rows(rows, options.output)
+        write_csv(options.output, [list(rows[0]), *(row.values() for row in rows)])
     if options.figure is not None:
         from halfmask.figures.simulated_days import simulated_data, simulated_plot
         from halfmask.figures.style import save
@@ -291,17 +292,6 @@ def silent(_: object) -> None:
     """Nobody listens."""
 
 
-def write_rows(rows: "list[dict[str, Any]]", output: "AnyPath") -> None:
-    import csv
-
-    from halfmask.files import whole_file
-
-    with whole_file(output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main(options: Simulate) -> None:
     """Simulate a population of producers and a consumer against a live service."""
     heads = ["day", "take part", "spent so far", "privacy", "truth", "published", "error", "inside"]
@@ -314,9 +304,6 @@ def main(options: Simulate) -> None:
         rows.append([day, *(f"{row.producers.get(id, 0)} at {row.rewards.get(id, 0)}" for id in ids), *rest])
     print_rows(rows, "Producers by setting, at its reward per report; the published total beside the true one")
     _outcome(options, found)
-    for written in (options.output, options.figure):
-        if written is not None:
-            note(f"wrote {written}")
 
 
 def _outcome(options: Simulate, found: "Simulated") -> None:
