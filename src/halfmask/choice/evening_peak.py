@@ -2,7 +2,7 @@
 
 The onlooker averages the masked readings of each hour from 17:00 to 23:00 and names the hour with the largest average.
 The peak *shows* on a day if that is the hour with the largest true average. Its probability, over days and noise, is 1
-where readings are shared unmasked and 1/hours where nothing can be told and the onlooker guesses. Over many days of the
+if readings are shared unmasked, and 1/hours if the onlooker can only guess. Over many days of the
 same habit noise averages out, and more shows: this is about a single evening.
 """
 
@@ -17,7 +17,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 HOUR = 3_600_000_000
 EVENING = range(17, 23)
 GAMES = 4000
-"""Evenings played at the least, each with noise of its own: a standard error below 0.01."""
+"""Evenings played at the least, each with new noise: a standard error below 0.01."""
 
 
 @dataclass(frozen=True, eq=False)

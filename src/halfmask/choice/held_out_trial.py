@@ -29,7 +29,7 @@ DRAWS = 40
 
 @dataclass(frozen=True)
 class HeldOutTrial:
-    """How often the wish was met, and at what mean utility, with so many readings of a held-out user to go by.
+    """How often the wish was met, and at what mean utility, given this number of readings of a held-out user.
 
     ``reachable`` is the share of users whom some setting of the menu serves at all: no advice can do better.
     ``below`` is the share of users whose true privacy under the advised setting is below the stated one (a half is
@@ -59,10 +59,10 @@ def evaluate_recommendations(
 ) -> list[HeldOutTrial]:
     """On held-out users: how often the recommended setting gives the wished privacy, against one setting for all.
 
-    The prior is learned on the other users. Of a held-out user so many readings are drawn from its own histogram (in no
-    order: a profile keeps none, so real histories, which resemble themselves, say a little less), the setting is
-    recommended from them, and its true personal privacy is that of the whole histogram. One setting for all is the
-    most useful one of the menu whose median privacy is what is wished.
+    The prior is learned on the other users. Readings are drawn from a held-out user's own histogram, and the setting is
+    recommended from them. They are in random order, because a profile does not keep the order: real histories, whose
+    readings resemble their neighbours, say a little less. The true personal privacy is that of the whole histogram. One
+    setting for all is the most useful one of the menu with the wished median privacy.
     """
     menu.check_data(profile, other_data=other_data)
     check_score(min_privacy)

@@ -1,7 +1,7 @@
 """Free choice: privacy and utility of the whole system when shares of its users take different settings.
 
-Method: section 6. Every repeat deals the users at random into as many equal hands as there are steps (1 / step); a mix
-gives each setting as many whole hands as its share says, so that its users are a random draw of exactly that many
+Method: section 6. Every repeat deals the users at random into as many equal groups as there are steps (1 / step); a mix
+gives each setting as many whole groups as its share says, so that its users are a random draw of exactly that many
 (rounded up or down to whole users). All mixes of a repeat share its deal and its noise: they are compared on the same
 ground.
 """
@@ -125,17 +125,17 @@ def _stream(seed: int, repeat: int) -> np.random.Generator:
 
 
 def _deal(people: IntArray, cuts: IntArray, rng: np.random.Generator) -> list[IntArray]:
-    """All users in random order, cut into hands."""
+    """All users in random order, cut into groups."""
     dealt = rng.permutation(people)
     return [np.sort(dealt[low:high]) for low, high in pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Mixes to evaluate: ``shares`` (mixes, settings), and where to cut the users into hands.
+    """Mixes to evaluate: ``shares`` (mixes, settings), and where to cut the users into groups.
 
-    ``held`` (mixes, settings) says how many of the equal hands each setting has; None where hands are the one mix's own
-    groups, which belong to the settings with a share in their order.
+    ``held`` (mixes, settings) says how many of the equal groups each setting has; None if there is one mix,
+    whose groups belong to the settings with a share in their order.
     """
 
     shares: FloatArray
@@ -143,7 +143,7 @@ class _Plan:
     held: IntArray | None
 
     def choice(self, rng: np.random.Generator) -> IntArray:
-        """Which setting each hand has; every mix takes its settings in an order of its own."""
+        """Which setting each group has; every mix takes its settings in its own order."""
         if self.held is None:
             return np.flatnonzero(self.shares[0])[None]
         order = np.argsort(rng.random(self.held.shape), axis=1)
@@ -151,13 +151,13 @@ class _Plan:
 
 
 def _all_mixes(step: float, menu: Menu, repeats: int, people: int) -> _Plan:
-    hands = round(1 / step) if 0 < step <= 1 else 0
-    if not hands or abs(hands * step - 1) > 1e-9:
+    groups = round(1 / step) if 0 < step <= 1 else 0
+    if not groups or abs(groups * step - 1) > 1e-9:
         raise OptionError(f"`step` {step} does not divide 1 into equal shares: take 0.5, 0.25, 0.2, 0.125, 0.1 ...")
-    if people < hands:
-        raise OptionError(f"{people} users cannot be dealt into {hands} equal shares: take a larger `step`")
-    held = compositions(hands, len(menu.ids), repeats)
-    return _Plan(held / hands, np.arange(hands + 1) * people // hands, held)
+    if people < groups:
+        raise OptionError(f"{people} users cannot be dealt into {groups} equal shares: take a larger `step`")
+    held = compositions(groups, len(menu.ids), repeats)
+    return _Plan(held / groups, np.arange(groups + 1) * people // groups, held)
 
 
 def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
@@ -174,7 +174,7 @@ def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
 
 
 def compositions(parts: int, settings: int, repeats: int = 1) -> IntArray:
-    """All ways to give ``parts`` equal hands to so many settings, a row each: C(parts + settings - 1, settings - 1)."""
+    """All ways to give equal groups to settings, a row each: C(parts + settings - 1, settings - 1) rows."""
     count = math.comb(parts + settings - 1, settings - 1)
     if count * repeats > MOST_ROWS:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""Groups of users with settings of their own: the six metrics of all together, from the profile alone.
+"""Groups of users that each have a setting: the six metrics of all together, from the profile alone.
 
 A choice says which setting each group has. Everything adds up over groups, so what one group does under one setting is
 computed once, and a choice is a sum of such parts:
@@ -41,7 +41,7 @@ FINE_PER_OCTAVE = 512
 """Cells per octave if z has no more than a `HANDFUL` of values, which are too few to blur the bound of a noise."""
 KINDS: tuple[NoiseKind, ...] = ("additive", "relative")
 LEAST_DRAWN, MOST_DRAWN = 2**12, 2**17
-"""Errors drawn of the groups of a choice together, at least and at most, if they have so many."""
+"""The fewest and the most errors that are drawn of all groups of a choice together."""
 ROOM = 2**25
 """Drawn errors that are held at once; for many settings fewer than `MOST_DRAWN` are drawn."""
 
@@ -54,7 +54,7 @@ class LocalParts:
     ``bins_held``  (J,) bins of 0.001 that each cell holds
     ``sums``       (G, U, 6) number of errors and their sums, see `_local_sums`
     ``drawn``      (G, M) errors drawn of all groups, one group after the other; none if no noise lies on a lattice
-    ``ends``       (U,) where the drawn errors of each group end
+    ``ends``       (U,) place at which the drawn errors of each group end
     """
 
     cells: FloatArray
@@ -160,7 +160,7 @@ def parts_alone(settings: Sequence[PrivacySetting], laws: Callable[[NoiseKind], 
 def drawn_errors(
     settings: Sequence[PrivacySetting], of_z: Mapping[NoiseKind, Denominators], key: tuple[int, int]
 ) -> tuple[FloatArray, IntArray]:
-    """Errors drawn of all groups (settings, errors), and where those of each group end."""
+    """Errors drawn of all groups (settings, errors), and the ends of those of each group."""
     n = next(iter(of_z.values())).n
     if not any(each.kind == "additive" and each.law.lattice(each.parameters) is not None for each in settings):
         return np.zeros((len(settings), 0)), np.zeros(len(n), np.int64)
@@ -314,7 +314,7 @@ def _streams(key: tuple[int, int], shape: tuple[int, ...]) -> Iterator[tuple[int
 def noise_sums(setting: PrivacySetting, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
     """One draw of the sum of all noises of each period; ``sums`` (T, 5) are the numbers and power sums of readings.
 
-    Exact where the mechanism knows its sums; for others normal, but where a period holds too few readings for that
+    Exact if the mechanism knows its sums; for others normal, unless a period holds too few readings for that
     (`sums_of_few`). Of relative noise, s psi, the sum has the right variance and, where sums are exact, the kurtosis.
     """
     law, parameters = setting.law, np.array(setting.parameters)
@@ -335,7 +335,7 @@ def _variance_noise(
     """Sums over a group's readings of 2 (s - mean) psi + psi^2 - sigma^2, and of psi.
 
     Each period's readings are replaced by three values (`halfmask.evaluation.analytic.variance_errors`). The sums are
-    normal for values that stand for many readings, and drawn for the others.
+    normal for values that represent many readings, and drawn for the others.
     """
     law, parameters = setting.law, np.array(setting.parameters)
     change, total, held = np.zeros(len(sums)), np.zeros(len(sums)), sums[:, 0] > 0

@@ -2,7 +2,7 @@
 
 The same noise protects a small consumer more than a large one, because errors are relative to its readings. Personal
 privacy is the study's q with the producer's own law of readings, at the number of local errors of a typical sample, so
-that it stands on the menu's scale (a short history would otherwise look less private only for its short histogram).
+that it is on the menu's scale (a short history would otherwise look less private only for its short histogram).
 
 Few readings say little. Producers are therefore taken to differ in their level, theta, the mean of log |s|:
 
@@ -10,10 +10,10 @@ Few readings say little. Producers are therefore taken to differ in their level,
 
 after p periods of own readings. W and B are the variances of log |s| within and between producers: their sum is the
 population's variance, their ratio W/B = k the prior's ``strength``. Readings of one period resemble one another, so a
-period counts as one reading: where they do not, the interval is wider than it need be. Around its level a producer's
+period counts as one reading: if they do not, the interval is wider than it need be. Around its level a producer's
 readings lie as its own did, and as others' do, by Dirichlet(own counts + k r population's shape) with r readings a
 period. The population's shape is its law drawn together around its level until its variance is W.
-It breaks where a producer's readings drift: then the last ones are not like the next.
+It breaks if a producer's readings drift: then the last ones are not like the next.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from halfmask.profiles.profile import Profile
 
 DRAWS = 100
 TINY = 1e-300
-"""A share that is as good as none, where a law must have one."""
+"""A share that is nearly zero, for laws that must have one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Prior:
 class PersonalLaws:
     """Possible laws of one producer's readings: a row of ``share`` each, over the bins, and the share of zeros.
 
-    ``step`` is what readings are multiples of, where they are.
+    ``step`` is what readings are multiples of, if known.
     """
 
     bins: IntArray
@@ -90,7 +90,7 @@ def population_prior(profile: Profile, menu: Menu) -> Prior:
 
 
 def public_prior(menu: Menu) -> Prior:
-    """The prior that a menu alone gives, from what it tells of everybody: coarser than a profile's, and no secret."""
+    """The prior that a menu alone gives, from its summary of everybody: coarser than a profile's, and public."""
     told, made = menu.public, menu.provenance
     if told is None or not made.get("sizes") or not made.get("readings"):
         raise OptionError(
@@ -185,7 +185,7 @@ def together(laws: Sequence[PersonalLaws]) -> PersonalLaws:
 
 
 def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray:
-    """q of every setting of the menu (first axis) under every law (second), with so many local errors."""
+    """q of every setting of the menu (first axis) under every law (second), with ``errors`` local errors."""
     error: ErrorKind = menu.provenance.get("error", "relative")
     settings = [each.setting for each in menu.settings]
     for setting in settings:
@@ -203,9 +203,9 @@ def personal_privacy(menu: Menu, law: PersonalLaws, errors: float) -> FloatArray
 def masked_once(
     menu: Menu, bins: IntArray, counts: FloatArray, zeros: int, step: float | None = None
 ) -> FloatArray | None:
-    """q expected of every setting when these readings themselves are masked once each: a short histogram of their own.
+    """q expected of every setting when these readings themselves are masked once each: a short histogram.
 
-    None where no reading has an error.
+    None if no reading has an error.
     """
     held = float(counts.sum())
     if not held:

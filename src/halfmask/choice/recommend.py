@@ -1,4 +1,4 @@
-"""Advice to one producer: the setting of the menu that serves a wish, judged on readings that stay where they are."""
+"""Advice to one producer: the setting of the menu that serves a wish, by readings that never leave the machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ FEW = 0.8
 
 
 def check_score(privacy: float) -> None:
-    """An OptionError where a least privacy is none that a setting could have."""
+    """An OptionError if no setting could have this least privacy."""
     if not 0 <= privacy <= 1:
         raise OptionError(f"a privacy of {privacy:g} cannot be met: scores are from 0 to 1", field="privacy")
 
@@ -61,7 +61,7 @@ class Wish:
             raise OptionError("a least reward needs the reward of each setting")
 
     def shortfall(self, low: float, peak: float | None, reward: float | None) -> float:
-        """By how much a setting misses the wishes, added up; 0 where it meets them."""
+        """By how much a setting misses the wishes, added up; 0 if it meets them."""
         missing = 0.0
         if self.min_privacy is not None:
             missing += max(self.min_privacy - low, 0.0)
@@ -75,7 +75,7 @@ class Wish:
 
 @dataclass(frozen=True, eq=False)
 class OwnReadings:
-    """One producer's readings; ``times`` are microseconds of local time, or None where they are not known."""
+    """One producer's readings; ``times`` are microseconds of local time, or None if they are not known."""
 
     values: FloatArray
     times: IntArray | None = None
@@ -83,12 +83,12 @@ class OwnReadings:
 
 @dataclass(frozen=True)
 class Personal:
-    """A setting as it is for this producer: personal privacy with its 80 % interval, beside the population's.
+    """A setting as it is for this producer: personal privacy with its 80 % interval, and the population's.
 
     ``privacy`` is the median over what the producer's law of readings may be: the truth is as likely above as below.
     Scores end at 1, the study's largest errors: a producer with smaller readings than any group's may exceed them.
-    ``once`` is the score of these very readings, each masked once: lower where they are few, because few errors fill
-    few bins of a histogram. None where no reading has an error.
+    ``once`` is the score of these very readings, each masked once: lower if they are few, because few errors fill
+    few bins of a histogram. None if no reading has an error.
     """
 
     entry: MenuSetting
@@ -103,7 +103,7 @@ class Personal:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """``chosen`` serves the wish; where none does, it comes closest and ``meets`` is False.
+    """``chosen`` serves the wish; if none does, it comes closest and ``meets`` is False.
 
     ``own_weight`` is how much the producer's own readings count against the population's (0 to 1).
     """
@@ -139,7 +139,7 @@ def own_readings(source: Any, *, producer: str | None = None, **options: Any) ->
 def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: int = 7) -> Recommendation:
     """The setting of the menu that serves a producer's wish best.
 
-    Of those that meet it, the one with the highest utility; where only a least reward is asked for, the one with the
+    Of those that meet it, the one with the highest utility; if only a least reward is asked for, the one with the
     highest personal privacy. Of none, the one that misses by least.
     """
     if not len(own.values):

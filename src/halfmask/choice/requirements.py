@@ -1,7 +1,7 @@
 """Requirements: producers ask for a change of privacy, the consumer for one of utility (the paper's relations 3 and 4).
 
 Homogeneous, relation 3: with (q, u) the current setting's median privacy and utility, find the best setting with
-q* > q + delta and u* > u + c. Heterogeneous, relation 4: every producer n has a delta of its own and gets the cheapest
+q* > q + delta and u* > u + c. Heterogeneous, relation 4: every producer n has its own delta and gets the cheapest
 setting (highest utility) with q* > q + delta_n; the system's utility under that very assignment is then measured and
 compared with u + c. Inequalities are strict, as in the paper: delta = 0 asks for more privacy than now.
 """
@@ -26,9 +26,9 @@ from halfmask.profiles.profile import Profile
 class Choice:
     """The answer to relation 3.
 
-    ``chosen`` is None where no setting meets both; then ``most_useful`` comes closest on the consumer's side (private
+    ``chosen`` is None if no setting meets both; then ``most_useful`` comes closest on the consumer's side (private
     enough, highest utility) and ``most_private`` on the producers' side (useful enough, highest privacy). Either is
-    None where no setting meets even its own side.
+    None if no setting meets even its own side.
     """
 
     current: MenuSetting
@@ -66,7 +66,7 @@ class Assignment:
 
     ``settings`` maps each producer to its setting's id. ``unmet`` producers ask for more privacy than any setting has,
     and have the most private one; ``kept`` named no delta, and keep the current one. ``utility`` is the system's median
-    over repeats; where it is not enough, ``eased`` is by how much every delta would have to come down (None: no way).
+    over repeats; if it is not enough, ``eased`` is by how much every delta would have to come down (None: no way).
     """
 
     current: MenuSetting

@@ -1,7 +1,7 @@
 """Aggregates: what a consumer computes of a period's values.
 
 Some follow from running sums or extremes (``sum``, ``mean``, ``variance``, ``max``, ``min``); the others (``median``,
-``quantile:p``, ``trimmed:p``, a function of one's own) need all values of a period at once. The analytic method knows
+``quantile:p``, ``trimmed:p``, a function by its path) need all values of a period at once. The analytic method knows
 the first three, whose error follows from sums of noise; the rest is for the direct one.
 """
 
@@ -91,7 +91,7 @@ def averaged(about: Mapping[str, Any]) -> list[str]:
 
 
 def aggregate(name: str) -> Aggregate:
-    """The aggregate of that name, or of one's own: ``module:function`` or ``path.py:function``."""
+    """The aggregate of that name, or a function given as ``module:function`` or ``path.py:function``."""
     if name in RUNNING:
         return Aggregate(name)
     if name == "median":
@@ -107,11 +107,11 @@ def aggregate(name: str) -> Aggregate:
 
 
 def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting) -> FloatArray:
-    """g of each period from its running state, NaN where it has no reading.
+    """g of each period from its running state; NaN without a reading.
 
     The variance is the population variance V of the masked values, corrected for the known noise variance sigma^2 of
     ``setting``: V - sigma^2 for additive noise; for relative noise, where E m^2 = (1 + sigma^2) E s^2,
-    (V - sigma^2 mean^2) / (1 + sigma^2). Mechanisms of kind "direct" have no noise law, so nothing is subtracted, and
+    (V - sigma^2 mean^2) / (1 + sigma^2). Mechanisms of kind "direct" have an unknown law, so nothing is subtracted, and
     what they do to the variance counts as error.
     """
     held = sums.n > 0
@@ -129,14 +129,14 @@ def value_of(wanted: Aggregate, sums: PeriodSums, setting: PrivacySetting) -> Fl
 
 
 def own_variance(variance: FloatArray, mean: FloatArray) -> FloatArray:
-    """A period's own variance, 0 where it is below `EQUAL` of the mean square: that is what rounding leaves of equal
+    """A period's own variance; 0 if it is below `EQUAL` of the mean square: that is what rounding leaves of equal
     readings, and errors divided by it would be of any size.
     """
     return np.where(variance < EQUAL * (np.maximum(variance, 0) + mean**2), 0.0, variance)
 
 
 def own_total(total: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
-    """A period's own sum or mean, 0 where it is below `EQUAL` of its terms' size sqrt(n sum s^2): what rounding leaves
+    """A period's own sum or mean; 0 if it is below `EQUAL` of its terms' size sqrt(n sum s^2): what rounding leaves
     of terms that cancel. ``total`` is the sum.
     """
     with np.errstate(over="ignore", invalid="ignore"):

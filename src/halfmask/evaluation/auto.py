@@ -6,7 +6,7 @@ normalisers are then those of the grid. Here the grid's noise is multiplied by
 
     c = mean |s| of the data / mean |s| of the paper's data
 
-and where the noisiest setting of a mechanism still keeps the constraint, its noisiest octave is repeated at twice, four
+and if the noisiest setting of a mechanism still keeps the constraint, its noisiest octave is repeated at twice, four
 times, ... the noise until one breaks it: the normalisers then sit at the constraint, and scores mean the same
 everywhere. At the quiet end nothing has to be added: the paper's sine grid goes down to 0.03^9 = 2e-14 of a unit.
 """

@@ -35,7 +35,7 @@ TRIES = 40
 """How often an equation is tried; one case that fails it is enough."""
 
 FEW, MANY = 256, 16_384
-"""Users whose noise alone is looked at: where it comes to the neutral element, it is 8 times nearer for 64 times as
+"""Users whose noise alone is looked at: if it comes to the neutral element, it is 8 times nearer for 64 times as
 many."""
 FAR = 100.0
 ELEMENTS = {0.0: "0", 1.0: "1", -FAR: "anything far below the others", FAR: "anything far above the others"}
@@ -57,7 +57,7 @@ Function = Callable[[FloatArray], float]
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether one of the theorem's conditions holds, and a case that shows where it does not."""
+    """Whether one of the theorem's conditions holds, and a case that shows it if not."""
 
     holds: bool
     case: str = ""
@@ -268,7 +268,7 @@ def _recursive(g: Function, rng: np.random.Generator) -> Condition:
 def _neutral(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Generator) -> Condition:
     """A neutral element, whatever the signs and sizes of the others, and noise that comes to it as more users share.
 
-    How near noise is to e is |g(Psi) - e| beside |g(S) - e|: of a sum it falls as N^(-1/2), of a norm it stays.
+    How near noise is to e is |g(Psi) - e| divided by |g(S) - e|: of a sum it falls as N^(-1/2), of a norm it stays.
     """
     values = np.round(draw_values(5, rng), 2)
     others = (values, 2 + values, -values, values * [1, -1, 1, -1, 1])
@@ -303,7 +303,7 @@ def _commutes(g: Function, settings: Sequence[PrivacySetting], rng: np.random.Ge
 
 
 def _quiet(g: Function, values: FloatArray) -> float:
-    """g, or NaN where it has no finite number for values that nobody measures."""
+    """g, or NaN if it is not finite, for values that nobody measures."""
     with np.errstate(all="ignore"):
         try:
             return g(values)

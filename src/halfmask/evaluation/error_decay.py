@@ -12,7 +12,7 @@ from halfmask.evaluation.metrics import GLOBAL_MEAN
 
 
 class Decay(NamedTuple):
-    """Slope of log error on log users, and its standard error (NaN where only two points define the line)."""
+    """Slope of log error on log users, and its standard error (NaN if only two points define the line)."""
 
     exponent: float
     error: float
@@ -21,8 +21,8 @@ class Decay(NamedTuple):
 def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
     """Least-squares slope d of log E = c + d log N over samples of N users with mean global error E.
 
-    Independent noise of mean 0 cancels as N^(-1/2), so d is about -1/2 for sums, means and variances; where noise does
-    not cancel, d is near 0. Errors of exactly 0 have no logarithm and are left out; samples count equally, whatever
+    Independent noise of mean 0 cancels as N^(-1/2), so d is about -1/2 for sums, means and variances; if noise does
+    not cancel, d is near 0. Errors of exactly 0 are left out; samples count equally, whatever
     their size, and the standard error takes them as independent.
     """
     users, errors = np.asarray(sizes, float), np.asarray(global_means, float)
@@ -45,7 +45,7 @@ def decay_exponent(sizes: npt.ArrayLike, global_means: npt.ArrayLike) -> Decay:
 def decay_of(metrics: npt.NDArray[np.floating[Any]], users: IntArray) -> Decay | None:
     """The exponent of a study, by its samples of all settings with noise: the median of their mean errors at each size.
 
-    None where there are fewer than three sizes, or an error is 0 or no number.
+    None if there are fewer than three sizes, or an error is 0 or not finite.
     """
     sizes = np.unique(users)
     noisy = metrics[..., GLOBAL_MEAN].max(axis=1) > 0
@@ -59,7 +59,7 @@ def decay_of(metrics: npt.NDArray[np.floating[Any]], users: IntArray) -> Decay |
 def verdict(aggregate: str, exponent: float) -> str:
     """What the exponent says about an aggregate, in a sentence.
 
-    Noise cancels in sums, means and variances alone. Another aggregate may come closer all the same where it grows with
+    Noise cancels in sums, means and variances alone. Another aggregate may come closer all the same if it grows with
     the number of users itself, as the maximum of a heavy-tailed panel does.
     """
     measured = f"global error of {aggregate} goes with the number of users to the power {exponent:.2f}"

@@ -12,9 +12,9 @@ AskedError = Literal["auto", "relative", "scaled"]
 
 
 def unfit_for_relative(profile: Profile) -> str | None:
-    """Why relative errors do not suit the readings; None where they do.
+    """Why relative errors do not suit the readings; None if they do.
 
-    Zeros have no relative error and fall out; readings of both signs cancel in totals, whose relative error is then
+    Zeros are left out of relative errors; readings of both signs cancel in totals, whose relative error is then
     divided by next to nothing.
     """
     readings = max(profile.readings, 1)
@@ -32,7 +32,7 @@ def error_function(asked: AskedError, profile: Profile) -> ErrorFunction:
 
 
 def taken(error: ErrorFunction, why: str | None) -> str | None:
-    """What a reader should know of the choice; None where the paper's error suits."""
+    """What a reader should know of the choice; None if the paper's error suits."""
     if why is None:
         return None
     if error == "scaled":
@@ -47,5 +47,5 @@ def warnings_of(about: Mapping[str, Any]) -> list[str]:
 
 
 def forced(why: str) -> str:
-    """The warning that goes with every result of relative errors where they do not suit."""
+    """The warning that goes with every result of relative errors if they do not suit."""
     return f"{why}, yet errors are relative: they are measured where readings are far from zero alone, and mislead"

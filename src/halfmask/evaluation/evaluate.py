@@ -45,7 +45,7 @@ def evaluate_grid(
 ) -> Study:
     """Evaluate every setting of a grid on random subsets of users. See `evaluate_analytic` and `evaluate_direct`.
 
-    A grid given as text may hold the word ``auto``, which stands for `auto_grid` of this profile and these subsets.
+    A grid given as text may hold the word ``auto``, which means `auto_grid` of this profile and these subsets.
     The experiment says on whom and how; None for the defaults of `Experiment.on` this profile.
 
     ``advance(done, all)`` hears of settings (analytic) or readings (direct).
@@ -107,7 +107,7 @@ def evaluate_grid(
 
 
 def _zero_periods(profile: Profile, subsets: list[Subset], tried: Experiment) -> int:
-    """Periods of all subsets whose aggregate is zero, so that they have no relative error; as far as sums tell."""
+    """Periods of all subsets whose aggregate is zero, as far as it follows from sums: they lack a relative error."""
     if tried.error != "relative" or tried.aggregate not in ANALYTIC:
         return 0
     held = (sums[sums[:, 0] > 0] for sums in period_sums(profile, subsets))

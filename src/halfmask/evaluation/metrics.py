@@ -41,7 +41,7 @@ def check_error_function(name: str) -> None:
 
 
 def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.ArrayLike | None = None) -> FloatArray:
-    """|m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale where that is not 0.
+    """|m - s| / |s| of the readings that are present and not zero; with ``scale``, |m - s| / scale if scale is not 0.
 
     ``scale`` is each reading's divisor (of one user: one number). The result is as long as there are errors.
     """
@@ -85,7 +85,7 @@ def bins_of(errors: npt.ArrayLike, width: float = WIDTH) -> FloatArray:
 def entropy(errors: npt.ArrayLike, width: float = WIDTH) -> float:
     """Plug-in Shannon entropy in bits, -sum p_k log2 p_k, of the histogram of errors with bins [k width, (k+1) width).
 
-    Biased low where there are fewer errors than bins, as in the paper. No error at all has no entropy: an OptionError.
+    Biased low if there are fewer errors than bins, as in the paper. Without any error: an OptionError.
     """
     _, counts = np.unique(bins_of(errors, width), return_counts=True)
     return entropy_of_counts(counts)

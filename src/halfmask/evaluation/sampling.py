@@ -66,7 +66,7 @@ def parse_sizes(given: str | Sequence[int | str], users: int) -> list[int]:
 
 
 def draw_subsets(profile: Profile, sizes: Sequence[int], repeats: int, seed: int) -> list[Subset]:
-    """One subset for each size and repeat, each drawn from a stream of its own: sizes can come and go without
+    """One subset for each size and repeat, each drawn from its own stream: sizes can come and go without
     changing the others. Of a bucketed profile, whole buckets are drawn until they hold ``size`` users.
     """
     if repeats < 1:

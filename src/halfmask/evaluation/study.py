@@ -47,7 +47,7 @@ class Study(Result):
     """Metrics (settings, samples, 6) with the users and the repeat of each sample.
 
     A summary has one sample per setting, its pooled metrics, of 0 users; ``scores`` are then medians and tenth
-    percentiles of privacy and utility by the names in `SCORES`, NaN where a setting breaks the constraint.
+    percentiles of privacy and utility by the names in `SCORES`, NaN if a setting breaks the constraint.
     """
 
     grid: Grid
@@ -246,7 +246,7 @@ def write_summary(
 ) -> None:
     """One row a setting: percentiles of privacy and utility over its samples, and the pooled metrics.
 
-    Settings that break the constraint have their pooled global metrics, no scores, and local metrics where these were
+    Settings that break the constraint have their pooled global metrics, no scores, and local metrics if these were
     evaluated.
     """
     weights, constraint = weights or Weights(), constraint or Constraint()
@@ -279,7 +279,7 @@ def write_summary(
 
 
 def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """The table of a study or of a summary, and what it says about itself (``form`` tells which)."""
+    """The table of a study or of a summary, and what it says about itself (``form`` is the kind)."""
     return read_table(path, FORMAT, VERSION, "halfmask evaluate")
 
 
@@ -295,7 +295,7 @@ def _schema(columns: list[tuple[str, pa.DataType]], about: dict[str, Any], form:
 def _setting_columns(
     texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray, times: int = 1
 ) -> dict[str, pa.Array]:
-    """Text, mechanism and parameters of the given rows of a block that starts at ``start``, each so many times."""
+    """Text, mechanism and parameters of the given rows of a block that starts at ``start``, each ``times`` times."""
     names = pa.array([texts[start + row] for row in rows], pa.string())
     place, count = np.repeat(np.arange(len(rows), dtype=np.int32), times), parameters.shape[1]
     offsets = pa.array(np.arange(len(place) + 1, dtype=np.int32) * count)

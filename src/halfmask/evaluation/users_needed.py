@@ -29,7 +29,7 @@ class UsersNeeded:
     """From how many users on the mean error is within the accuracy, and the 95 % interval of that number.
 
     ``users`` is None if no number that was tried is enough, ``high`` infinite if none of them is certain to be.
-    A formula has no interval: ``low`` and ``high`` are ``users``.
+    For a formula ``low`` and ``high`` are ``users``.
     """
 
     users: float | None
@@ -141,8 +141,8 @@ def estimated(
 def _crossing(first: int, accuracy: float, draw: Callable[[int], FloatArray], low: float, high: float) -> UsersNeeded:
     """Where a parabola through log mean error against log users is at the accuracy, with its 95 % interval.
 
-    The interval ends where the band around the parabola leaves the accuracy; if it does not within the sizes drawn
-    here, at ``low`` or ``high``.
+    The interval ends at the sizes at which the band around the parabola leaves the accuracy. If it does not within the
+    sizes drawn here, the interval ends at ``low`` or ``high``.
     """
     sizes = np.unique(np.maximum(np.rint(first * np.geomspace(1 / REACH, REACH, POINTS)), 1).astype(int))
     errors = np.array([draw(int(size)) for size in sizes])

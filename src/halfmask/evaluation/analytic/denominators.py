@@ -33,8 +33,8 @@ class Denominators:
     ``share``    (S, K) probability of each
     ``inverse``  (S, 4) mean of z^-k, k = 1..4
     ``n``        (S,) errors in the subset, ``zero`` of them 0 whatever the noise (share of all)
-    ``steps``    of which z are multiples (readings of few decimals); nothing where z lies anywhere in the bins that
-                 ``size`` stand for; None where ``size`` are the very values
+    ``steps``    of which z are multiples (readings of few decimals); nothing if z lies anywhere in the bins that
+                 ``size`` represent; None if ``size`` are the very values
     """
 
     size: FloatArray
@@ -114,7 +114,7 @@ def _law(
 
 
 def _constant(profile: Profile) -> bool:
-    """Whether every user's readings are in one bin, so that, where readings of a bin are alike, they are its mean."""
+    """Whether every user's readings are in one bin. If they are alike, each is then the mean of the bin."""
     one_each = len(np.unique(profile.histogram.row)) == len(profile.histogram.row)
     return one_each and not profile.buckets and not profile.rows["zeros"].any()
 

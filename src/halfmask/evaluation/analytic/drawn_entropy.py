@@ -1,13 +1,13 @@
-"""The entropy of local errors that are drawn: what serves where the closed form on the logarithmic grid does not.
+"""The entropy of local errors that are drawn, if the closed form on the logarithmic grid is not exact enough.
 
-A subset's readings lie where its profile has them, each is given a noise, and the errors are put into a histogram.
+A subset's readings are put into the bins of its profile. Each gets a noise, and the errors go into a histogram.
 That holds for any noise and readings. It is used for
 
-    noise on a lattice     its errors K h / z fall on few fractions, which cells of a grid do not tell apart
+    noise on a lattice     its errors K h / z fall on few fractions, which cells of a grid do not separate
     few readings           the entropy of a short histogram does not scatter normally
 
-Of a subset with more errors than `most_drawn` only so many are drawn. A histogram of fewer errors shows less entropy.
-How it grows with their number is known from the histogram itself, and extends it to all errors.
+Of a subset with more errors than `most_drawn` only this number is drawn. A histogram of fewer errors shows less
+entropy. How it grows with their number is known from the histogram itself, and extends it to all errors.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from halfmask.streams import stream
 SHORT = 256
 """Readings of a subset whose entropy is always drawn."""
 LEAST, MOST = 2**16, 2**18
-"""Readings that are drawn of a subset: at least and at most, if it has so many."""
+"""The fewest and the most readings that are drawn of a subset with enough of them."""
 WORK = 2**31
 """Draws of all settings and subsets together, above which fewer than `MOST` are drawn of each."""
 AT_ONCE = 16
@@ -41,7 +41,7 @@ def drawn_subsets(z: Denominators, law: Mechanism, setting: FloatArray) -> IntAr
 
 
 def most_drawn(settings: int, subsets: int) -> int:
-    """How many readings are drawn of each subset, if it has so many."""
+    """The most readings that are drawn of a subset."""
     return int(np.clip(WORK // max(settings * subsets, 1), LEAST, MOST))
 
 
@@ -74,7 +74,7 @@ def drawn_entropies(
 
 
 def drawn_inverses(z: Denominators, subset: int, count: int, rng: np.random.Generator) -> FloatArray:
-    """1/z of so many errors of a subset, in random order; 0 for those that are 0 whatever the noise.
+    """1/z of ``count`` errors of a subset, in random order; 0 for those that are 0 whatever the noise.
 
     Readings are as many as they are in each bin of the profile, and drawn from the values that the bin may hold.
     """

@@ -14,7 +14,7 @@ SURE = 1 - 1e-12  # far more than products are rounded by
 
 
 class ScaledErrors:
-    """Errors scale x unit_t, where all settings share one law but for its scale."""
+    """Errors scale x unit_t of settings that share one law except for its scale."""
 
     def __init__(self, unit: FloatArray) -> None:
         self.ordered = np.sort(unit)

@@ -50,7 +50,7 @@ class FineGrid:
     """One law of z on a grid of `PER_OCTAVE` places; what settings share is computed once."""
 
     def __init__(self, z: Denominators, base: FloatArray) -> None:
-        """The law ``base`` over the sizes of z, with readings where they lie in their bins."""
+        """The law ``base`` over the sizes of z; within bins readings lie on the values that they may have."""
         place, values, weight = z.values
         base = base[place] * weight
         position = PER_OCTAVE * np.log2(values)

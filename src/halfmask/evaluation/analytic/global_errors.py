@@ -8,7 +8,7 @@ divided by its standard deviation, and with n, S_k the number and power sums of 
     sum         relative   S_2 / S_1^2
     mean        both       the same (n cancels)
 
-X_t is exact where the mechanism knows its sums (Laplace, Gaussian), and normal otherwise where the period
+X_t is exact if the mechanism knows its sums (Laplace, Gaussian), and normal otherwise if the period
 holds readings enough for the central limit theorem (`enough`); the noises of smaller periods are drawn one by one. The
 same X_t serve every setting.
 For the variance see `variances`.

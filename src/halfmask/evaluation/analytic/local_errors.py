@@ -127,7 +127,7 @@ class LocalErrors:
         """Subsets of few users, whose means are the only values of z if errors are scaled by them.
 
         One of each that are alike, and for every subset its place among them, or -1. If there are more than `MOST_OWN`,
-        none has a correction of its own.
+        none has its own correction.
         """
         z, place = self.z, np.full(len(self.z.n), -1)
         apart = np.abs(z.share - self.average).sum(axis=1) / 2
@@ -252,7 +252,7 @@ class LocalErrors:
         return out, around
 
     def _expand(self, base: FloatArray, law: Mechanism, probe: FloatArray) -> Around | None:
-        """Expand around the average as many subsets as that is exact for; None where it is not worth it."""
+        """Expand the subsets around the average for which that is exact enough; None if they are too few."""
         z = self.z
         if len(z.n) <= FEW:
             return None
@@ -268,7 +268,7 @@ class LocalErrors:
         return self._around(base, close) if len(close) > FEW else None
 
     def _scatter(self, entropy: FloatArray) -> FloatArray:
-        """Standard deviation of the entropy over the subsets of each one's size, 0 where there are too few to tell."""
+        """Standard deviation of the entropy over the subsets of each one's size; 0 for fewer than three."""
         spread = np.zeros_like(entropy)
         sizes = np.array([subset.size for subset in self.subsets])
         for size in np.unique(sizes):

@@ -50,7 +50,7 @@ def entropies(  # type: ignore[no-untyped-def]
 
     ``below[s, c]`` and ``cell[s, c]`` are the probabilities under each law; ``keep[c]`` is the share of errors that
     are not 0 whatever the noise; the others are in the first bin. ``noise`` and ``change`` are as in `expansions`, and
-    left alone where ``noise`` has no columns.
+    left alone if ``noise`` has zero columns.
     """
     laws, cells = cell.shape[1], multiple.size
     p, lam, score = np.empty(bins + cells), np.empty(bins + cells), np.empty(bins + cells)

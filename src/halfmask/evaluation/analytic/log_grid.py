@@ -49,7 +49,7 @@ class LogGrid:
     multiple: FloatArray
 
     def batches(self, settings: int, rows: int) -> Iterator[slice]:
-        """Settings in parts small enough for transforms of so many rows each."""
+        """Settings in parts small enough for transforms of this number of rows each."""
         most = max(AT_ONCE // (rows * len(self.y)), 1)
         for first in range(0, settings, most):
             yield slice(first, min(first + most, settings))

@@ -26,9 +26,9 @@ def enough(moments: FloatArray) -> FloatArray:
 def sums_of_few(
     law: Mechanism, parameters: FloatArray, n: FloatArray, least: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Which of the numbers n are below ``least``, and for each the sum of so many draws of one setting.
+    """Which of the numbers n are below ``least``, and for each the sum of n draws of one setting.
 
-    Where no exact sum is known, those above `MOST_DRAWN` are left out.
+    Unless an exact sum is known, those above `MOST_DRAWN` are left out.
     """
     few = np.flatnonzero((n > 0) & (n < least))
     exact = law.sample_sum(parameters, n[few].astype(np.int64), rng) if len(few) else np.zeros(0)

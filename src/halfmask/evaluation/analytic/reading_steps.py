@@ -32,14 +32,15 @@ PARTS = 64  # of a bin, for readings that lie anywhere in it
 
 
 def multiples(bins: IntArray, step: float) -> tuple[FloatArray, FloatArray]:
-    """First and last whole number of steps in each bin; last < first where there is none."""
+    """First and last whole number of steps in each bin; last < first in a bin without one."""
     low, high = (np.ceil(edge(bins + side) / step * (1 - 1e-11)) for side in (0, 1))
     return low, high - 1
 
 
 def reading_step(profile: Profile) -> float | None:
-    """The largest step of which all readings are multiples, None where none shows: 1, 2 or 5 times a power of ten, or,
-    for readings in converted units, the smallest reading or a simple fraction of it.
+    """The largest step of which all readings are multiples, or None if there is none.
+
+    It is 1, 2 or 5 times a power of ten. In converted units it is the smallest reading or a simple fraction of it.
     """
     size = typical_sizes(profile)
     if not len(size):
@@ -56,8 +57,9 @@ def reading_step(profile: Profile) -> float | None:
 
 
 def _whole_sums(profile: Profile, step: float) -> bool:
-    """Whether the sum of each bin's readings is a whole number of steps, however many multiples the bin holds; bins of
-    so many readings that rounding could hide it do not count.
+    """Whether the sum of each bin's readings is a whole number of steps, however many multiples the bin holds.
+
+    Bins with very many readings do not count, because rounding could hide a sum that is not whole.
     """
     total = profile.bin_sizes / step
     rounding = EPSILON * profile.bin_counts * total
@@ -90,7 +92,7 @@ def values_in(bins: IntArray, steps: Steps, parts: int = PARTS) -> _Values:
     """Of every value in a bin: the bin's place, the value, and its share of the bin.
 
     A reading is as likely on one multiple of its step as on the next. Of steps with more multiples in a bin than
-    ``parts``, and of those on no step, it is in so many parts.
+    ``parts``, and of those on no step, it is in one of ``parts`` equal parts.
     """
     whole_bins = np.arange(len(bins))
     free, found = np.zeros(len(bins)), list[_Values]()
@@ -133,7 +135,7 @@ def with_means(place: IntArray, values: FloatArray, weight: FloatArray, mean: Fl
 
 
 def _once(found: list[_Values], finest: float) -> _Values:
-    """Multiples of several steps as one list, in which those that are equal but for rounding stand once."""
+    """Multiples of several steps as one list, in which equal ones occur once."""
     place, values, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     _, at, same = np.unique(np.round(values / finest, 6), return_index=True, return_inverse=True)
     return place[at], values[at], np.bincount(same, weight).astype(np.float64)

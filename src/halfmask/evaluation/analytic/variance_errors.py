@@ -6,8 +6,8 @@ With x_i = s_i - mean, additive noise changes a period's variance, corrected for
 
 That is normal only where many readings share in it. Few readings, or a few that are far from the mean, make it skewed
 and heavy-tailed. So a period's readings are replaced by three values with the same first four moments: the mean, and
-one value on each side of it (`Nodes`), each standing for a whole number of readings. The noises of a value that stands
-for few readings are drawn one by one; sums over many are normal. What is left out is how the far readings differ among
+one value on each side of it (`Nodes`), each representing a whole number of readings. The noises of a value that has
+few readings are drawn one by one; sums over many are normal. What is left out is how the far readings differ among
 themselves.
 
 Relative noise, m = s (1 + psi), goes the same way: est = (V(m) - sigma^2 mean(m)^2) / (1 + sigma^2).
@@ -140,7 +140,7 @@ def node_sums(
     setting: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of psi and of psi^2 over so many draws each: drawn where they are fewer than ``many``, else normal."""
+    """Sums of psi and of psi^2 over ``count`` draws each: drawn for fewer than ``many`` draws, else normal."""
     _, variance, _, fourth = moments
     with np.errstate(over="ignore", invalid="ignore"):
         first = np.sqrt(count * variance) * normal[0]

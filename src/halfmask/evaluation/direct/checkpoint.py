@@ -1,4 +1,4 @@
-"""Results of a long run on disk as they come, so that a run that was killed goes on where it was."""
+"""Results of a long run on disk as they come, so that a run that was killed can go on."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def describe(
 
 
 class Checkpoint:
-    """Results (settings, subsets, 6), NaN where they are still to come; without a folder, in memory alone.
+    """Results (settings, subsets, 6), NaN until they are known; without a folder, in memory alone.
 
     One small file for each subset is written again, whole, about once a second and when asked to.
     """

@@ -15,7 +15,7 @@ def measure(
     masked: FloatArray, values: FloatArray, divisor: FloatArray, per_bin: float,
     errors: FloatArray, counts: IntArray, beyond: FloatArray,
 ) -> tuple[int, float, float, float, int]:  # fmt: skip
-    """Errors |m - s| / |divisor| where the divisor is not 0: how many, mean, sum of squares about it, and the largest.
+    """Errors |m - s| / |divisor| for divisors other than 0: how many, mean, sum of squares about it, and the largest.
 
     Each is counted in its bin; the numbers of bins past the end of ``counts`` go to ``beyond``, and how many they are
     is returned last. ``errors`` and ``beyond`` are room as long as ``values``.
@@ -100,7 +100,7 @@ def deal(
     users: IntArray, times: IntArray, values: FloatArray, place: IntArray, end: IntArray,
     all_times: IntArray, all_values: FloatArray,
 ) -> bool:  # fmt: skip
-    """Put each reading at its user's next place; False where a user has more readings than there is room for."""
+    """Put each reading at its user's next place; False if a user has more readings than there is room for."""
     for i in range(values.size):
         at = place[users[i]]
         if at >= end[users[i]]:

@@ -39,7 +39,7 @@ Masker = Callable[[FloatArray, NoiseStream, FloatArray], None]
 
 
 def masker(setting: PrivacySetting) -> Masker:
-    """How a setting masks a piece of readings (of at most `PIECE`, or of one user where it asks for all of them)."""
+    """How a setting masks a piece of readings (of at most `PIECE`, or of one user if it asks for all of them)."""
     parameters = np.array(setting.parameters)
 
     def fill(values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a period's masked values: running sums where these give the aggregate, else a place on disk."""
+"""What becomes of a period's masked values: running sums if these give the aggregate, else a place on disk."""
 
 import threading
 from typing import Protocol
@@ -38,7 +38,7 @@ class RunningPeriods:
 
 
 class GatheredPeriods:
-    """All masked values of a sample, laid out by period in a file that has no name; threads may add at once.
+    """All masked values of a sample, laid out by period in a file without a name; threads may add at once.
 
     Values are sorted before a function sees them, so that the outcome does not depend on who came first.
     """
@@ -61,7 +61,7 @@ class GatheredPeriods:
         kernel.scatter(masked, periods, place, self._values)
 
     def values(self) -> FloatArray:
-        """The aggregate of each period, NaN where it has no reading."""
+        """The aggregate of each period; NaN without a reading."""
         function = self.aggregate.function
         result = np.full(len(self.starts), np.nan)
         for t in np.flatnonzero(self.ends > self.starts):

@@ -25,7 +25,7 @@ from halfmask.profiles.profile import Profile, bucket_of
 from halfmask.profiles.tally import Plan
 
 BLOCK = 2**16
-"""A block is the rows of the profile that start in one stretch of so many readings; it has a stream of its own."""
+"""A block is the rows of the profile that start within a stretch of this number of readings. It has its own stream."""
 
 SORTED_AT_ONCE = 2**21
 
@@ -51,7 +51,7 @@ def block_of_row(profile: Profile) -> IntArray:
 
 
 def scales(values: FloatArray, user_ends: IntArray) -> FloatArray:
-    """Each reading's divisor under ``scaled``: the mean |s| of its user, 0 where all are zero."""
+    """Each reading's divisor under ``scaled``: the mean |s| of its user; 0 if all are zero."""
     lengths = np.diff(user_ends, prepend=0)
     sums = np.add.reduceat(np.abs(values), user_ends - lengths) if len(lengths) else np.zeros(0)
     return np.repeat(sums / lengths, lengths)
@@ -91,7 +91,7 @@ class Readings:
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """All parts as one array, without a copy where there is one part."""
+    """All parts as one array; one part alone is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

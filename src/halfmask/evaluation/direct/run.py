@@ -1,6 +1,6 @@
 """The direct method: mask every reading of every sample, as the paper does, and measure what comes out.
 
-It is for what has no closed form (mechanisms that depend on the value, aggregates such as a maximum), and it is the
+It is for what lacks a closed form (mechanisms that depend on the value, aggregates such as a maximum), and it is the
 oracle of the analytic method. Its noise has one stream for each (setting, subset, block of users): the same seed gives
 the same numbers to the last bit, whatever the threads, the batches of the source and the interruptions.
 """
@@ -63,7 +63,7 @@ def evaluate_direct(
 ) -> FloatArray:
     """The six metrics of each sample, shape (settings, subsets, 6) in the order of `METRICS`.
 
-    ``profile`` is the panel's own: it gives the policies, the periods and the users that the subsets' rows stand for.
+    ``profile`` is the panel's own: it gives the policies, the periods and the users that the subsets' rows represent.
     With ``checkpoint``, finished samples are kept in that folder, and ``resume`` goes on from there.
     """
     check_error_function(error)

@@ -22,7 +22,7 @@ SHARDS = 8
 """Parts that a sample is measured in, one thread each; fixed, because sums depend on how they are grouped."""
 
 Outcome = tuple[Summary, FloatArray]
-"""Local metrics of a sample, and the aggregate of each period (NaN where the subset has no reading)."""
+"""Local metrics of a sample, and the aggregate of each period (NaN if the subset lacks readings)."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _key(setting: PrivacySetting) -> int:
 
 
 def _pieces(setting: PrivacySetting, block: ReadingsBlock) -> Iterator[tuple[int, int]]:
-    """Where to cut a block: after every `PIECE` readings, or after every user where the setting must see all of it."""
+    """Places to cut a block: after every `PIECE` readings, or after every user if the setting must see all of it."""
     size = len(block.values)
     ends = block.user_ends.tolist() if setting.per_user else [*range(PIECE, size, PIECE), size]
     return zip([0, *ends[:-1]], ends, strict=True)

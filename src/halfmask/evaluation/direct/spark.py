@@ -1,7 +1,7 @@
 """The direct method on Spark: whole blocks of users go to partitions, which send back what adds up.
 
 A block's readings are masked with the same stream as on one machine, so that only the order of sums differs. What a
-worker holds at a time is one block: about 2^16 readings, or those of one row of the profile where it has more.
+worker holds at a time is one block: about 2^16 readings, or those of one row of the profile if it has more.
 Mechanisms registered in Python are not known to Spark's workers: install them as plug-ins.
 """
 
@@ -210,7 +210,7 @@ class SparkSamples:
 
 
 def located(panel: Panel, profile: Profile) -> Frame:
-    """Usable readings with the row and block of the profile they belong to, null where the profile has no such user."""
+    """Usable readings with their row and block of the profile; null for users who are not in the profile."""
     frame = usable_frame(panel, profile).with_columns(name=nw.col("user").cast(nw.String))
     place = {"row": np.arange(len(profile)), "block": block_of_row(profile)}
     if profile.buckets:

@@ -18,7 +18,7 @@ AT_ONCE = 2**24
 
 
 class Beyond:
-    """Numbers of bins, one for each error, on disk where they are many."""
+    """Numbers of bins, one for each error, on disk if they are many."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -56,7 +56,7 @@ class LocalState:
         self._room = np.empty(PIECE), np.empty(PIECE)
 
     def add(self, masked: FloatArray, values: FloatArray, divisor: FloatArray) -> None:
-        """Take in the errors |m - s| / |divisor| of one piece, where the divisor is not 0."""
+        """Take in the errors |m - s| / |divisor| of one piece, for divisors other than 0."""
         if len(values) > len(self._room[0]):
             self._room = np.empty(len(values)), np.empty(len(values))
         errors, beyond = self._room
@@ -104,7 +104,7 @@ class LocalState:
 
 
 def _counts(beyond: Beyond) -> Iterator[IntArray]:
-    """Counts of the bins that occur, a share of the bins at a time where they are too many to hold."""
+    """Counts of the bins that occur, a share of the bins at a time if they are too many to hold."""
     shares = -(-beyond.size // AT_ONCE)
     for share in range(shares):
         mine = [bins[_scramble(bins) % shares == share] for bins in beyond] if shares > 1 else list(beyond)
