@@ -13,7 +13,7 @@ from halfmask.audits.card import CURVE, ReportCard, StepAudited
 from halfmask.audits.card_sentences import Alternative, sentence, warnings
 from halfmask.audits.card_table import card_notes, card_rows, share_cell
 from halfmask.audits.device_audit import audit_device, device_objections
-from halfmask.errors import FileFormatError, OptionError
+from halfmask.errors import FileFormatError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Score, noise_std
 from halfmask.protection.attacks import ATTACKS, Finding
@@ -23,6 +23,7 @@ from halfmask.protection.guarantees.guarantee import guarantee
 from halfmask.protection.guarantees.promises import guarantee_rows
 from tests.audits.cards import card, few_attacks, two_settings
 from tests.choice.cases import homes, menu
+from tests.refusals import refused
 
 DAY = {"day": 48, "month": 1440, "year": 17520}
 NOISY, SLIGHT = PrivacySetting.parse("sine:1.2,0.3,1.2,1.5,1.5"), PrivacySetting.parse("laplace:1")
@@ -122,7 +123,7 @@ def test_a_missing_card_names_the_command(tmp_path: Path) -> None:
 
 def test_a_menu_of_other_data_is_refused() -> None:
     other = replace(menu(), provenance={**menu().provenance, "fingerprint": "f" * 16})
-    with pytest.raises(OptionError, match="other data"):
+    with refused("option.other", "other_data"):
         audit_menu(other, homes().profile)
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from halfmask.audits.quietest_law import Quietest, Reconstruction, reconstruction_floor, reconstruction_of
 from halfmask.audits.score_limit import pieces, tabulated
-from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.attack_floor import louder
 from halfmask.menus.menu import noise_std
 from halfmask.protection.attacks.reconstruction import lattice_errors
 from tests.choice.cases import homes, menu
 from tests.generated import cases
+from tests.refusals import refused
 
 DEVIATION = 0.5
 EDGES = pieces(DEVIATION**2, 2)
@@ -114,5 +114,5 @@ def test_the_floor_measures_the_attack_and_is_checked() -> None:
     assert raised is not None
     assert 0 <= floor.measure(raised) - 0.3 < 0.01
     for wrong in (0.0, 1.0, -0.1, float("nan")):
-        with pytest.raises(OptionError, match="between 0"):
+        with refused("option.floor"):
             reconstruction_floor(homes().profile, menu(), wrong)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from halfmask.choice.mix import mix
-from halfmask.errors import RunError
 from halfmask.evaluation.scores import Weights
 from halfmask.figures.paper_names import paper_name
 from halfmask.figures.results_folder import read_inputs
@@ -26,6 +25,7 @@ from halfmask.pages.explore.menu_options import MenuOptions
 from halfmask.pages.explore.view_protection import Protecting
 from halfmask.pages.first_page import epsilon, percent
 from halfmask.profiles.store import load_profile
+from tests.refusals import refused
 
 OTHER = Weights((0.6, 0.2, 0.2), (0.2, 0.2, 0.6))
 
@@ -263,5 +263,5 @@ def test_other_weights_score_samples_as_reading_them_anew_does(folder: Path) -> 
 
 
 def test_a_port_in_use_is_told(explorer: Explorer, server: ExploreServer) -> None:
-    with pytest.raises(RunError, match="take another `host` or `port`"):
+    with refused("run.listen", "host", "port"):
         ExploreServer(explorer, port=server.server_port)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from halfmask.errors import FileFormatError, OptionError
+from halfmask.errors import FileFormatError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.menu import Menu, menu_json, noise_std, read_menu, write_menu
 from tests.choice.cases import homes, menu
+from tests.refusals import refused
 
 
 def test_a_menu_comes_back_from_its_file_and_equal_menus_are_equal_bytes(tmp_path: Path) -> None:
@@ -68,13 +69,13 @@ def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_an_unknown_id_lists_those_there_are() -> None:
-    with pytest.raises(OptionError, match=r"no setting 'Z'.*N"):
+    with refused("option.setting"):
         menu()["Z"]
 
 
 def test_a_menu_of_other_data_is_refused_unless_meant() -> None:
     other = Menu(menu().settings, menu().normalisers, menu().weights, {}, (), {"fingerprint": "of others"})
-    with pytest.raises(OptionError, match="other data"):
+    with refused("option.other", "other_data"):
         other.check_data(homes().profile)
     other.check_data(homes().profile, other_data=True)
     menu().check_data(homes().profile)

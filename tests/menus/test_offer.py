@@ -43,6 +43,7 @@ from tests.audits.cards import few_attacks
 from tests.choice.cases import as_read
 from tests.evaluation.direct_cases import Case, household
 from tests.menus.cases import QUESTION, street, studied
+from tests.refusals import refused
 
 
 @cache
@@ -109,7 +110,7 @@ def test_where_nothing_is_promised_the_table_says_so() -> None:
 
 
 def test_levels_that_a_lattice_makes_one_are_refused() -> None:
-    with pytest.raises(OptionError, match=r"4 levels cannot be told apart on steps of 8.*`step`, or fewer `levels`"):
+    with refused("option.apart", "step", "levels"):
         offer(street().profile, studied(), question=replace(QUESTION, step=8.0))
 
 

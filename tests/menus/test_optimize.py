@@ -27,6 +27,7 @@ from halfmask_device.setting import law_of
 from tests.choice.cases import TOP, as_read, evaluated, homes, menu, samples, study_of, summary_of
 from tests.generated import cases
 from tests.real_data import SWISS, needs_data
+from tests.refusals import refused
 
 scores = st.floats(0.001, 0.999)
 
@@ -133,9 +134,9 @@ def test_a_summary_gives_the_menu_of_its_samples_and_no_other(tmp_path: Path) ->
     for one, other in zip(full.menu.settings, short.menu.settings, strict=True):
         assert one.objective == pytest.approx(other.objective)
     assert full.menu.provenance["study"] == "study.parquet"
-    with pytest.raises(OptionError, match="summary made with the weights"):
+    with refused("option.summary", "summary"):
         optimize(tmp_path / "summary.parquet", weights=Weights((1, 0, 0), (1, 0, 0)))
-    with pytest.raises(OptionError, match="without `summary`"):
+    with refused("option.summary", "summary"):
         optimize(tmp_path / "summary.parquet", max_mean=0.2)
     optimize(tmp_path / "summary.parquet", max_mean=0.1, weights=Weights())
 
@@ -165,11 +166,11 @@ def test_weights_that_are_no_weights_are_refused(weights: tuple[float, ...]) -> 
 def test_studies_without_a_winner_say_what_to_do() -> None:
     with pytest.raises(OptionError, match="no setting keeps the constraint"):
         optimize(study_of({"laplace:1": [[1, 1, 1, 0.5, 0.5, 1]]}))
-    with pytest.raises(OptionError, match=r"no setting is admissible.*laplace:1.*`omega`"):
+    with refused("option.admissible", "omega", "bins"):
         optimize(study_of({"laplace:1": samples([0.0, 0.9, 1.0], [0.0] * 3)}))
-    with pytest.raises(OptionError, match="masks anything"):
+    with refused("option.unmasked"):
         optimize(study_of({"none": samples([0.0], [1.0])}))
-    with pytest.raises(OptionError, match="max_std"):
+    with refused("option.constraint", "max_std"):
         optimize(study_of(TOP), max_std=-1)
 
 
@@ -190,9 +191,9 @@ def test_damaged_studies_are_refused() -> None:
     table, about = study_of({**TOP, "laplace:1": samples([0.2, 0.3], [0.5, 0.5])})
     with pytest.raises(FileFormatError, match="laplace:1 has not as many samples"):
         optimize((table, about))
-    with pytest.raises(FileFormatError, match="no column 'local_std'"):
+    with refused("file.column"):
         optimize((table.drop_columns("local_std"), about))
-    with pytest.raises(FileFormatError, match="no numbers"):
+    with refused("file.number"):
         optimize(study_of({"laplace:1": [[math.nan] * 6]}))
 
 
@@ -320,9 +321,9 @@ def test_on_a_known_lattice_nothing_is_chosen_that_devices_refuse() -> None:
     alone = study_of({**TOP, "laplace:0.0001": samples([0.3], [0.9])})
     (empty,) = [each for each in optimize(alone, taken=takes(0.001)).menu.empty_bins if each.bin == (0.2, 0.4)]
     assert empty.reason == "devices refuse every setting in it that would do, on this lattice"
-    with pytest.raises(OptionError, match="devices refuse every setting"):
+    with refused("option.refused", "step"):
         optimize(study_of({"laplace:0.0001": samples([0.3], [0.9])}), taken=takes(0.001))
-    with pytest.raises(OptionError, match="the step is 0"):
+    with refused("option.step"):
         takes(0.0)
 
 

@@ -9,13 +9,13 @@ import matplotlib
 import pytest
 
 from halfmask.commands.report import report
-from halfmask.errors import OptionError, SourceError
 from halfmask.figures.drawing_process import DrawingProcess
 from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn
 from halfmask.figures.registry import drawings
 from halfmask.figures.results_folder import read_inputs
 from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, mechanism_looks, save
 from tests.pages.studies import FIGURES
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,7 @@ def test_what_the_second_process_cannot_draw_is_drawn_here(made: Path) -> None:
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     stack = ExitStack()
     number = stack.enter_context(DrawingProcess()).call(os.getpid)
-    with pytest.raises(SourceError, match="is not a folder"), stack:
+    with refused("source.missing"), stack:
         report(tmp_path / "nowhere")
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
@@ -114,13 +114,13 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jpg", "PNG", ""])
 def test_an_unknown_format_is_refused_before_anything_is_written(kind: str, made: Path) -> None:
-    with pytest.raises(OptionError, match="png, svg, pdf"):
+    with refused("option.format"):
         report(made, ("png", kind))
     assert not (made / "figures").exists()
 
 
 def test_a_file_name_that_says_no_known_kind_is_refused(drawn: dict, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="figures are drawn as"):
+    with refused("option.format"):
         save(drawn["noise"].draw(), tmp_path / "figure.gif")
     assert list(tmp_path.iterdir()) == []
 

@@ -10,7 +10,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from halfmask.errors import SettingError
 from halfmask.figures.algorithm import algorithm_data
 from halfmask.figures.equal_noise import noise_data
 from halfmask.figures.error_distributions import cdf_data
@@ -26,6 +25,7 @@ from halfmask.figures.utility_by_users import users_data
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.show import ProfilePicture
 from tests.pages.studies import FIGURES as OF_A_FOLDER
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -303,5 +303,5 @@ def test_any_noise_is_drawn_around_the_reading(text: str, reach: float | None) -
 
 def test_settings_without_noise_are_not_drawn() -> None:
     assert shown_data(PrivacySetting.parse("none"), 1.0) is None
-    with pytest.raises(SettingError, match="masks by a rule and has no noise law"):
+    with refused("setting.law"):
         shown_data(PrivacySetting.parse("round:0.5"), 1.0)

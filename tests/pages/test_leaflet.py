@@ -51,8 +51,9 @@ def test_every_language_has_every_text_with_the_same_gaps(language: str) -> None
 
 
 def test_two_languages_are_shipped_and_others_refused() -> None:
-    with pytest.raises(OptionError, match="en, de"):
+    with pytest.raises(OptionError) as caught:
         leaflet(offered(), language="fr")
+    assert caught.value.code == "option.language"
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -180,7 +181,7 @@ def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps(campaign))
     assert "the campaign's A is not what the menu has" in refused(*line, cwd=tmp_path)
     (tmp_path / "campaign.json").write_text("[]")
-    assert "no campaign with a purpose and a menu" in refused(*line, cwd=tmp_path)
+    assert "is not a campaign with a purpose" in refused(*line, cwd=tmp_path)
 
 
 def test_a_file_that_is_no_menu_is_said_to_be_none(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ class ReportCard(Result):
         except (HalfmaskError, ValueError) as error:
             why = str(error).replace("`cards", "`settings").replace("].guarantee.", "].")
             raise FileFormatError(
-                f"{path} is damaged ({why}): recreate it with 'halfmask audit'", place=str(path)
+                f"{path} is damaged ({why}): recreate it with 'halfmask audit'", place=str(path), kind="damaged"
             ) from error
 
     def write(self, path: str | Path) -> None:

@@ -102,7 +102,9 @@ def at_deviation(deviation: float, scale: AllReadings, population: Population) -
 def _medians(settings: Sequence[PrivacySetting], menu: Menu, profile: Profile) -> tuple[FloatArray, FloatArray]:
     """Median privacy and utility of settings on the subsets of users that the menu was chosen on."""
     if not menu.experiment.sizes:
-        raise OptionError("the menu does not say which samples it was made on: recreate it with 'halfmask optimize'")
+        raise OptionError(
+            "the menu does not say which samples it was made on: recreate it with 'halfmask optimize'", kind="samples"
+        )
     from halfmask.evaluation.evaluate import evaluate_grid  # here, because numba takes long to import
 
     study = evaluate_grid(profile, Grid.from_settings(settings), menu.experiment)

@@ -212,7 +212,7 @@ def _steps_wide(steps: int, step: float) -> float:
 def neighbouring_cells(setting: PrivacySetting, step: float, change: int) -> LossCells:
     """Return the losses between two values exactly ``change`` steps apart, by the law on the lattice."""
     if is_still(setting) or setting.law.estimated:
-        raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit")
+        raise OptionError(f"{setting} adds no noise of a known law: there is no promise to audit", kind="law")
     found = lattice_loss_cells(setting, step, change)
     return loss_cells(setting, change * step) if found is None else found
 
@@ -281,7 +281,8 @@ def _draws(draw: Draw, value: int, n: int) -> IntArray:
     if outputs.shape != (n,) or outputs.dtype.kind not in "iu":
         raise OptionError(
             f"the sampler gave {outputs.dtype} of shape {outputs.shape} where {n} draws of {value} were asked for:"
-            f" it must give {n} integers"
+            f" it must give {n} integers",
+            kind="sampler",
         )
     return outputs.astype(np.int64)
 
@@ -307,8 +308,10 @@ def _upper(counts: NDArray[np.int64], n: int, risk: float) -> FloatArray:
 
 def _check(value: int, neighbour: int, n: int, confidence: float) -> None:
     if value == neighbour:
-        raise OptionError(f"value and neighbour are both {value}: two different values are needed")
+        raise OptionError(f"value and neighbour are both {value}: two different values are needed", kind="neighbour")
     if n < 2:
-        raise OptionError(f"{n} draws are too few: one half chooses the event, the other measures it")
+        raise OptionError(f"{n} draws are too few: one half chooses the event, the other measures it", kind="draws")
     if not 0 < confidence < 1:
-        raise OptionError(f"confidence is {confidence:g}; it is a probability between 0 and 1, like 0.999999")
+        raise OptionError(
+            f"confidence is {confidence:g}; it is a probability between 0 and 1, like 0.999999", kind="confidence"
+        )

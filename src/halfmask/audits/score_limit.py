@@ -81,14 +81,16 @@ class AllReadings:
     def __init__(self, profile: Profile, menu: Menu) -> None:
         rows = eligible(profile)
         if not len(rows):
-            raise OptionError("the profile has no usable reading: there is no local error to limit")
+            raise OptionError("the profile has no usable reading: there is no local error to limit", kind="readings")
         people = population(profile)
         error: ErrorKind = menu.provenance.get("error", "relative")
         self.z: Denominators = denominators(profile, [Subset(people, 0, rows, people)], "additive", error)
         mean, std, entropy = (float(each) for each in np.array(menu.weights.privacy) / menu.largest[LOCAL])
         self.weights = (mean, std, entropy)
         if not np.isfinite(self.z.inverse[0, :2]).all():
-            raise OptionError("readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`")
+            raise OptionError(
+                "readings so near zero that 1/s^2 has no finite mean: evaluate with `error=scaled`", kind="zero"
+            )
 
     @cache  # noqa: B019 - a scale lives as long as its audit
     def limit(self, variance: float) -> LimitLaw:
@@ -131,7 +133,9 @@ class AllReadings:
         are not.
         """
         if setting.kind != "additive" or setting.inner is not None:
-            raise OptionError(f"setting {setting} does not add noise of its own: the limit is about additive noise")
+            raise OptionError(
+                f"setting {setting} does not add noise of its own: the limit is about additive noise", kind="additive"
+            )
         parameters = np.array(setting.parameters)[None]
         moments = setting.law.moments(parameters)[0]
         if moments[1] == 0:
@@ -207,7 +211,7 @@ class PieceCells:
 def pieces(variance: float, above: int = ABOVE) -> FloatArray:
     """Edges of the pieces for a variance: 0, then logarithmic points from 1/64 deviation to 2^above deviations."""
     if not 0 < variance < np.inf:
-        raise OptionError(f"variance {variance:g} is not a positive number: the limit is about noise")
+        raise OptionError(f"variance {variance:g} is not a positive number: the limit is about noise", kind="variance")
     middle = int(np.floor(PER_OCTAVE * np.log2(variance) / 2))
     points = np.arange(middle - BELOW * PER_OCTAVE, middle + above * PER_OCTAVE + 1) / PER_OCTAVE
     return np.concatenate([[0.0], np.exp2(points)])

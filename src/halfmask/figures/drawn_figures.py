@@ -26,7 +26,7 @@ class Files:
             if self.formats:
                 self.folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise RunError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+            raise RunError(f"cannot make the folder {self.folder}: {error.strerror or error}", kind="folder") from error
 
 
 NO_FILES = Files()
@@ -97,4 +97,4 @@ def check_formats(formats: Sequence[str]) -> None:
     """Raise an OptionError unless every format is one that figures are drawn as."""
     for kind in formats:
         if kind not in FORMATS:
-            raise OptionError(f"figures are drawn as {', '.join(FORMATS)}, not as '{kind}'")
+            raise OptionError(f"figures are drawn as {', '.join(FORMATS)}, not as '{kind}'", kind="format")

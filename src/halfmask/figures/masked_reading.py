@@ -38,7 +38,9 @@ def shown_data(setting: PrivacySetting, reading: float, cells: int = CELLS, unit
     The edges reach to the largest noise, but no further than three times what 8 of 10 noises keep within.
     """
     if setting.kind == "direct" or setting.inner is not None:
-        raise SettingError(f"{setting} masks by a rule and has no noise law to draw: take noise such as laplace:0.5")
+        raise SettingError(
+            f"{setting} masks by a rule and has no noise law to draw: take noise such as laplace:0.5", kind="law"
+        )
     parameters, size = np.array(setting.parameters)[None], abs(reading) if setting.kind == "relative" else 1.0
     usual = noise_quantile(setting, TIMES_OUT_OF_TEN / 10)
     most = float(setting.law.support(parameters)[0])

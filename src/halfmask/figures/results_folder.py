@@ -127,11 +127,14 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
     """The same but for the study, which `ResultsFolder.whole` has."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise SourceError(f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json")
+        raise SourceError(
+            f"{folder} is not a folder: give the one that holds the profile, study.parquet and menu.json",
+            kind="missing",
+        )
     parts = {part: read(folder / file) for part, (file, read) in FILES.items() if (folder / file).exists()}
     name, profile = _profile(folder) or (folder.resolve().name, None)
     if not (profile or "menu" in parts or (folder / "study.parquet").exists()):
-        raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'")
+        raise SourceError(f"{folder} holds no profile, study or menu: start with 'halfmask profile'", kind="empty")
     found = ResultsFolder(folder, name, profile, spell=spell, **parts)
     _check_same(found)
     _check_menu(found, "card", "menu")
@@ -157,7 +160,9 @@ def _schedule(path: Path) -> "Schedule":
     try:
         return Schedule.from_json(plain)
     except ValueError as error:
-        raise FileFormatError(f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'") from error
+        raise FileFormatError(
+            f"{path} is a damaged schedule ({error}): recreate it with 'halfmask reward'", kind="damaged"
+        ) from error
 
 
 def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
@@ -167,14 +172,19 @@ def _check_menu(of: ResultsFolder, part: str, menu: str) -> None:
         return
     if [(each.id, each.setting) for each in card.cards] != [(each.id, each.setting) for each in settings.settings]:
         file, other = FILES[part][0], FILES[menu][0]
-        raise OptionError(f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'")
+        raise OptionError(
+            f"{of.folder}/{file} is about other settings than {other}: recreate it with 'halfmask audit'",
+            kind="settings",
+        )
 
 
 def _profile(folder: Path) -> tuple[str, Profile] | None:
     found = sorted(folder.glob("*.profile"))
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
-        raise OptionError(f"{folder} holds several profiles ({names}): leave the one that the report is about")
+        raise OptionError(
+            f"{folder} holds several profiles ({names}): leave the one that the report is about", kind="profiles"
+        )
     return (found[0].stem, load_profile(found[0])) if found else None
 
 
@@ -185,7 +195,9 @@ def _check_same(of: ResultsFolder) -> None:
     marks |= {f"{of.name}.profile": of.profile.fingerprint()} if of.profile else {}
     if len({str(mark) for mark in marks.values() if mark is not None}) > 1:
         told = ", ".join(f"{file} {mark}" for file, mark in marks.items() if mark is not None)
-        raise OptionError(f"{of.folder} mixes results of different data ({told}): recreate them from one profile")
+        raise OptionError(
+            f"{of.folder} mixes results of different data ({told}): recreate them from one profile", kind="mixed"
+        )
 
 
 def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | None:

@@ -196,7 +196,7 @@ def save(figure: "Figure", path: str | Path) -> Path:
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
     if kind not in FORMATS:
-        raise OptionError(f"{target}: figures are drawn as {', '.join(FORMATS)}, not as '{kind}'")
+        raise OptionError(f"{target}: figures are drawn as {', '.join(FORMATS)}, not as '{kind}'", kind="format")
     with styled(), whole_file(target) as temporary:
         figure.savefig(temporary, format=kind, facecolor="white", metadata=_undated(kind))
     return target

@@ -45,7 +45,9 @@ class Floor:
 
     def __post_init__(self) -> None:
         if not 0 < self.least < 1:
-            raise OptionError(f"floor {self.name}={self.least:g} is not between 0 (undone) and 1 (tells nothing)")
+            raise OptionError(
+                f"floor {self.name}={self.least:g} is not between 0 (undone) and 1 (tells nothing)", kind="floor"
+            )
 
     def short(self, setting: PrivacySetting) -> float:
         """By how much a setting fails the floor; 0 or below if it keeps it, and all else that is required."""
@@ -57,11 +59,13 @@ def parse_floor(text: str, known: str) -> float:
     """The value in ``name=value``; the name must be the one attack that can be a floor."""
     name, equals, value = text.partition("=")
     if not equals or name.strip() != known:
-        raise OptionError(f"floor {text[:40]!r}: write {known}=0.2, the only attack that can be a floor")
+        raise OptionError(f"floor {text[:40]!r}: write {known}=0.2, the only attack that can be a floor", kind="floor")
     try:
         return float(value)
     except ValueError as error:
-        raise OptionError(f"floor {text[:40]!r}: {value.strip()[:40]!r} is not a number: write {known}=0.2") from error
+        raise OptionError(
+            f"floor {text[:40]!r}: {value.strip()[:40]!r} is not a number: write {known}=0.2", kind="floor"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def compare(
     ``weights`` are the menus' own if not given, and must be given if these differ.
     """
     if not 1 <= bins <= 100:
-        raise OptionError(f"{bins} bins: compare on 1 to 100 levels of privacy")
+        raise OptionError(f"{bins} bins: compare on 1 to 100 levels of privacy", kind="bins")
     opened_ = [_opened(each) for each in (one, other)]
     _check_alike(opened_)
     largest = np.maximum(*(_scale(each) for each in opened_))
@@ -227,7 +227,9 @@ def _check_alike(sides: list[Menu | Read]) -> None:
     for name, usual in (("aggregate", "sum"), ("error", "relative"), ("period", None)):
         one, other = (_about(each).get(name, usual) for each in sides)
         if one != other:
-            raise OptionError(f"they differ in {name}, {one} and {other}: make both with the same, then compare")
+            raise OptionError(
+                f"they differ in {name}, {one} and {other}: make both with the same, then compare", kind="unlike"
+            )
 
 
 def _menus(sides: list[Menu | Read]) -> list[Menu]:
@@ -238,7 +240,9 @@ def _weights(sides: list[Menu | Read]) -> Weights:
     """Those of the menus; the paper's if both are studies, which have none."""
     found = list(dict.fromkeys(each.weights for each in _menus(sides)))
     if len(found) > 1:
-        raise OptionError(f"they weigh errors differently, {found[0]} and {found[1]}: name `weights` to score both by")
+        raise OptionError(
+            f"they weigh errors differently, {found[0]} and {found[1]}: name `weights` to score both by", kind="weights"
+        )
     return found[0] if found else Weights()
 
 
@@ -250,7 +254,9 @@ def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, 
     """Both sides, on the same fresh subsets if the profile allows it; a study that it does not, on its own samples."""
     if profile is None:
         if _menus(sides):
-            raise OptionError("a menu keeps no errors to put on another scale: name the profile to evaluate it on")
+            raise OptionError(
+                "a menu keeps no errors to put on another scale: name the profile to evaluate it on", kind="profile"
+            )
         return [_of_study(each, weights, largest) for each in sides if not isinstance(each, Menu)]
     both = all(_can_be_evaluated(each, profile) for each in sides)
     again = sides if both else _menus(sides)

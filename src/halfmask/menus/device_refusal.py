@@ -24,7 +24,7 @@ def anything(_: PrivacySetting) -> bool:
 def takes(step: float) -> Takes:
     """Whether a device takes a setting on the lattice of that step."""
     if not 0 < step < math.inf:
-        raise OptionError(f"the step is {step:g}: give that of the devices' lattice, above 0, like {STEP}")
+        raise OptionError(f"the step is {step:g}: give that of the devices' lattice, above 0, like {STEP}", kind="step")
     return lambda setting: refusal(setting, step) is None
 
 

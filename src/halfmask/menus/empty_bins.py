@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from halfmask.arrays import BoolArray, IntArray
+from halfmask.errors import OptionError
 from halfmask.menus.menu import EmptyBin, Score
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.privacy_axis import Axis
@@ -47,20 +48,25 @@ def empty_bin(
 
 def nothing(
     scored: StudyScores, held: BoolArray, omega: float, axis: Axis, require: Sequence[Demand], refused: IntArray
-) -> str:
+) -> OptionError:
     """Why no bin has a setting; ``refused`` are those that would win if devices took them (-1: none)."""
     if not held.any():
-        return "no setting of the study that keeps the constraint masks anything: evaluate settings with noise"
+        why = "no setting of the study that keeps the constraint masks anything: evaluate settings with noise"
+        return OptionError(why, kind="unmasked")
     if (refused >= 0).any():
-        return "devices refuse every setting on this lattice: take a finer `step`, or evaluate settings with more noise"
+        why = "devices refuse every setting on this lattice: take a finer `step`, or evaluate settings with more noise"
+        return OptionError(why, kind="refused")
     rows = np.flatnonzero(held)
     nearest = int(rows[np.argmin(scored.spread[rows])])
     if scored.spread[nearest] < omega and require:
         asked = ", ".join(map(str, require))
-        return f"no setting is admissible and meets {asked}: ask for less, or evaluate more settings"
+        why = f"no setting is admissible and meets {asked}: ask for less, or evaluate more settings"
+        return OptionError(why, kind="unmet")
     if scored.spread[nearest] < omega:
-        return f"no setting has a finite {axis.name}: evaluate other settings, or take another `by`"
-    return (
+        why = f"no setting has a finite {axis.name}: evaluate other settings, or take another `by`"
+        return OptionError(why, kind="axis")
+    return OptionError(
         f"no setting is admissible: the privacy of the steadiest, {scored.setting(nearest)}, varies by "
-        f"{scored.spread[nearest]:.4g}, omega is {omega}: raise `omega`, take fewer `bins` or evaluate more settings"
+        f"{scored.spread[nearest]:.4g}, omega is {omega}: raise `omega`, take fewer `bins` or evaluate more settings",
+        kind="admissible",
     )

@@ -107,7 +107,7 @@ class Menu(Result):
         for each in self.settings:
             if each.id == id:
                 return each
-        raise OptionError(f"the menu has no setting '{id}': it has {', '.join(self.ids)}")
+        raise OptionError(f"the menu has no setting '{id}': it has {', '.join(self.ids)}", kind="setting")
 
     @property
     def experiment(self) -> Experiment:
@@ -170,7 +170,8 @@ class Menu(Result):
         if not other_data and mine != theirs:
             raise OptionError(
                 f"the menu was made from other data ({mine}) than the profile ({theirs}): "
-                "make both from the same readings, or say `other_data`"
+                "make both from the same readings, or say `other_data`",
+                kind="other",
             )
 
 

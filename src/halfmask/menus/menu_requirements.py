@@ -80,24 +80,27 @@ def parse_demand(text: str) -> Demand:
     """``guarantee``, ``guess=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
     kind, equals, value = (part.strip() for part in text.partition("="))
     if kind not in get_args(Kind) or (kind == "guarantee") == bool(equals):
-        raise OptionError(f"requirement {text[:60]!r}: write {FORMS}")
+        raise OptionError(f"requirement {text[:60]!r}: write {FORMS}", kind="requirement")
     if kind == "guarantee":
         return Demand("guarantee")
     number, at, producers = (part.strip() for part in value.partition("@"))
     limit = parse_share(number, text)
     if kind != "error":
         if at or not (0 < limit < math.inf) or (kind != "epsilon" and limit > 1):
-            raise OptionError(f"requirement {text[:60]!r}: write {FORMS}, with a limit above 0")
+            raise OptionError(f"requirement {text[:60]!r}: write {FORMS}, with a limit above 0", kind="requirement")
         return Demand(kind, limit)  # type: ignore[arg-type]
     if not producers.isdigit() or int(producers) < 1 or not limit > 0:
-        raise OptionError(f"requirement {text[:60]!r}: write error=2%@500, an error and of how many producers' total")
+        raise OptionError(
+            f"requirement {text[:60]!r}: write error=2%@500, an error and of how many producers' total",
+            kind="requirement",
+        )
     return Demand("error", limit, int(producers))
 
 
 def parse_share(text: str, whole: str) -> float:
     """A number, or a percentage with its sign."""
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
-        raise OptionError(f"{whole[:60]!r}: {text[:20]!r} is not a number or a percentage like 2%")
+        raise OptionError(f"{whole[:60]!r}: {text[:20]!r} is not a number or a percentage like 2%", kind="number")
     return float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
 
 

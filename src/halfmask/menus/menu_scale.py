@@ -67,7 +67,9 @@ def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
     try:
         return made["sizes"], made["repeats"], made["seed"]
     except KeyError as error:
-        raise OptionError(f"the menu does not say which samples it was made on (no {error}): optimize again") from error
+        raise OptionError(
+            f"the menu does not say which samples it was made on (no {error}): optimize again", kind="samples"
+        ) from error
 
 
 def subsets_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:

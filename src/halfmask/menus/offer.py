@@ -86,9 +86,11 @@ def offer(
     masked day. ``summary_epsilon`` is spent on the summary of everybody for households (see `public_summary`).
     """
     if levels not in NAMES:
-        raise OptionError(f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart")
+        raise OptionError(
+            f"{levels} levels: offer 1 to {max(NAMES)}, so that people can tell them apart", kind="levels"
+        )
     if not 0 < within < 1:
-        raise OptionError(f"an error of {within:g} is not between 0 and 1: give one like 0.01, or 1%")
+        raise OptionError(f"an error of {within:g} is not between 0 and 1: give one like 0.01, or 1%", kind="within")
     people = population_of(profile)
     check_varies(people)
     asked = question or default_question(profile)
@@ -148,7 +150,7 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
         low, high = high, 2 * high
     else:
         raise OptionError(
-            f"no noise makes the best guess of a reading err by {target:.0%} of guessing without a report"
+            f"no noise makes the best guess of a reading err by {target:.0%} of guessing without a report", kind="guess"
         )
     while low == 0.0 or high > low * (1 + 10.0**-DIGITS):
         middle = math.sqrt(low * high) if low else high / 2
@@ -168,7 +170,8 @@ def _check_apart(settings: Sequence[PrivacySetting], people: Population, questio
     raise OptionError(
         f"{len(settings)} levels cannot be told apart on steps of {number_text(question.step or 0.0)}: the least noise "
         f"that devices take there, {settings[0]}, makes the best guess err by {least:.0%} of guessing without a "
-        "report: take a finer `step`, or fewer `levels`"
+        "report: take a finer `step`, or fewer `levels`",
+        kind="apart",
     )
 
 

@@ -124,7 +124,7 @@ def optimize(
             facts.settle(winner)
     fitness = np.where(admissible, scored.objective, np.nan)
     if (winners < 0).all():
-        raise OptionError(nothing(scored, held, omega, axis, require, _winners(scored, bin_, admissible, bins)))
+        raise nothing(scored, held, omega, axis, require, _winners(scored, bin_, admissible, bins))
     about_study = {"study": Path(study).name} if isinstance(study, str | Path) else {}
     menu = Menu(
         settings=(*(_entry(scored, axis, b, w) for b, w in enumerate(winners) if w >= 0), none_setting()),
@@ -184,7 +184,7 @@ def _facts(
         return None
     if profile is None:
         asked = f"`by={by}`" if by != "score" else f"requirement {require[0]}" if require else "`panel`"
-        raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`")
+        raise OptionError(f"{asked} looks at the readings' sizes: name the study's `profile`", kind="profile")
     return StudyProtection.of(scored, profile, question or default_question(profile), evidence, scaled=scaled)
 
 
@@ -229,10 +229,11 @@ def pareto_front(scored: StudyScores, among: BoolArray) -> IntArray:
 
 def _check_bins(bins: int, omega: float) -> None:
     if not 1 <= bins <= len(IDS):
-        raise OptionError(f"bins {bins} is not between 1 and {len(IDS)}")
+        raise OptionError(f"bins {bins} is not between 1 and {len(IDS)}", kind="bins")
     if not 0 < omega <= 1 / bins:
         raise OptionError(
-            f"omega {omega} is not above 0 and at most the width of a bin, {1 / bins:.4g}: lower `omega` or `bins`"
+            f"omega {omega} is not above 0 and at most the width of a bin, {1 / bins:.4g}: lower `omega` or `bins`",
+            kind="omega",
         )
 
 
@@ -240,7 +241,7 @@ def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | N
     """What was asked; None if nothing was."""
     for name, value in (("max_mean", max_mean), ("max_std", max_std)):
         if value is not None and not value > 0:
-            raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it")
+            raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it", kind="constraint")
     if max_mean is None and max_std is None:
         return None
     default = Constraint()

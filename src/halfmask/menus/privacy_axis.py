@@ -64,7 +64,7 @@ def axis_of(by: By, scored: StudyScores, facts: StudyProtection | None, bins: in
     if by == "score":
         return Axis("privacy", scored.privacy_median, equal)
     if facts is None:
-        raise OptionError(f"`by={by}` looks at the readings' sizes: name the study's `profile`")
+        raise OptionError(f"`by={by}` looks at the readings' sizes: name the study's `profile`", kind="profile")
     if by == "guess":
         return Axis("guess", facts.guess, equal)
     if by == "recognised":
@@ -79,7 +79,8 @@ def _epsilons(facts: StudyProtection, bins: int, held: BoolArray) -> Axis:
     if not len(finite) or finite.min() >= LARGEST_EPSILON:
         raise OptionError(
             f"no setting that keeps the constraint promises an epsilon below {LARGEST_EPSILON:g} "
-            f"{facts.question.words()}: ask for a smaller `change` or `window`, or evaluate other mechanisms"
+            f"{facts.question.words()}: ask for a smaller `change` or `window`, or evaluate other mechanisms",
+            kind="epsilon",
         )
     largest = min(float(finite.max()), LARGEST_EPSILON)
     return Axis("epsilon", epsilon, np.geomspace(largest, float(finite.min()), bins + 1))

@@ -39,12 +39,14 @@ def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
     """Columns of the days before, and of the day itself, for each of the last whole days."""
     step = evidence.step
     if evidence.resolution != "readings" or DAY % step or DAY // step < 2:
-        raise OptionError("a masked day needs readings at steps that divide a day: name them, `panel`")
+        raise OptionError("a masked day needs readings at steps that divide a day: name them, `panel`", kind="panel")
     a_day = DAY // step
     first = int((-evidence.times[0] // step) % a_day)
     whole = (evidence.series.shape[1] - first) // a_day
     if whole < 3:
-        raise OptionError(f"the readings hold {whole} whole days: it takes 3 to know producers and see one masked")
+        raise OptionError(
+            f"the readings hold {whole} whole days: it takes 3 to know producers and see one masked", kind="days"
+        )
     days = range(max(whole - DAYS, 2), whole)
     return [(slice(first, first + day * a_day), slice(first + day * a_day, first + (day + 1) * a_day)) for day in days]
 
@@ -67,5 +69,5 @@ def named_from_a_day(evidence: Evidence, days: list[tuple[slice, slice]], deviat
         rank = ranks(habits, today, np.full(len(rows), deviation**2), floor)
         shares.append(float(np.mean(rank < 1)))
     if not shares:
-        raise OptionError(f"fewer than {FEWEST} producers have whole days: nobody can be told apart")
+        raise OptionError(f"fewer than {FEWEST} producers have whole days: nobody can be told apart", kind="few")
     return float(np.mean(shares))

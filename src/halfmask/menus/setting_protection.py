@@ -42,12 +42,18 @@ class Question:
 
     def __post_init__(self) -> None:
         if not 0 < self.change < math.inf:
-            raise OptionError(f"the change is {self.change:g}: say how far a reading may change, above 0, in its unit")
+            raise OptionError(
+                f"the change is {self.change:g}: say how far a reading may change, above 0, in its unit", kind="change"
+            )
         check_window(self.window)
         if not 0 < self.delta < 1:
-            raise OptionError(f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6")
+            raise OptionError(
+                f"delta is {self.delta:g}; it is a probability: give one between 0 and 1, like 1e-6", kind="delta"
+            )
         if self.step is not None and not 0 < self.step < math.inf:
-            raise OptionError(f"the step is {self.step:g}: give that of the devices' lattice, above 0, like {STEP}")
+            raise OptionError(
+                f"the step is {self.step:g}: give that of the devices' lattice, above 0, like {STEP}", kind="step"
+            )
 
     @property
     def size(self) -> str:
@@ -96,7 +102,7 @@ class Question:
 def check_window(window: float) -> None:
     """Refuse a window that is not a number of readings."""
     if window < 1 or window != int(window):
-        raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on")
+        raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on", kind="window")
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,9 @@ def default_question(profile: Profile) -> Question:
     """A change of a typical reading's size in every reading of a day."""
     size = typical_reading(profile)
     if not size:
-        raise OptionError("every reading of the profile is zero, so no change can be read from it: give `change`")
+        raise OptionError(
+            "every reading of the profile is zero, so no change can be read from it: give `change`", kind="zeros"
+        )
     return Question(float(f"{size:.3g}"), reports_a_day(profile), unit=profile.unit or "")
 
 

@@ -158,7 +158,7 @@ def least_noise(
 ) -> Solved:
     """The setting of the least noise of each mechanism that keeps ``epsilon`` for the question, quietest first."""
     if not 0 < epsilon < math.inf:
-        raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1")
+        raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1", kind="epsilon")
     found = [_least(name, epsilon, question) for name in promising()]
     solved = _solved(question, found, profile, menu)
     return replace(solved, solutions=tuple(sorted(solved.solutions, key=lambda each: (each.noise_std, each.window))))
@@ -177,12 +177,12 @@ def strongest(
     Each mechanism gets the largest deviation whose error, as devices draw it, still fits.
     """
     if not 0 < error < math.inf:
-        raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%")
+        raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%", kind="error")
     if producers < 1:
-        raise OptionError(f"{producers} producers have no total: give a whole number from 1 on")
+        raise OptionError(f"{producers} producers have no total: give a whole number from 1 on", kind="producers")
     unit = total_error(profile, PrivacySetting("gaussian", (1.0,)), producers)
     if not unit:
-        raise OptionError("every period's total is zero: its error cannot be measured")
+        raise OptionError("every period's total is zero: its error cannot be measured", kind="zeros")
 
     def largest(name: str, shape: Shape | None) -> float | None:
         def error_of(inverse: float) -> float | None:
@@ -212,7 +212,7 @@ def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
 
     best = _shaped(name, question, least)
     if best is None:
-        raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}")
+        raise OptionError(f"no {name} noise keeps epsilon {epsilon:g} {question.words()}", kind="epsilon")
     return best
 
 

@@ -127,7 +127,9 @@ class StudyProtection:
         from halfmask.menus.recognised_share import recognised_shares
 
         if self.evidence is None or self.evidence.resolution != "readings":
-            raise OptionError("who is recognised from a masked day is seen on readings: name them, `panel`")
+            raise OptionError(
+                "who is recognised from a masked day is seen on readings: name them, `panel`", kind="panel"
+            )
         deviations = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks():
             law = mechanism(name)

@@ -81,10 +81,12 @@ def score_study(
     missing = [name for name in ("setting", "mechanism", *METRICS) if name not in table.column_names]
     if missing or not table.num_rows:
         what = f"no column '{missing[0]}'" if missing else "no rows"
-        raise FileFormatError(f"the study has {what}: recreate it with 'halfmask evaluate'")
+        raise FileFormatError(f"the study has {what}: recreate it with 'halfmask evaluate'", kind="column")
     if about.get("form") == "summary":
         if largest is not None:
-            raise OptionError("the study is a summary, whose scores cannot be put on another scale: keep every sample")
+            raise OptionError(
+                "the study is a summary, whose scores cannot be put on another scale: keep every sample", kind="summary"
+            )
         return _of_summary(table, about, weights, constraint)
     return _of_samples(table, weights or Weights(), constraint or Constraint(), largest)
 
@@ -97,7 +99,9 @@ def sample_metrics(table: pa.Table) -> tuple[IntArray, FloatArray]:
         values = _numbers(table, name)
         metrics[..., index] = (values if order is None else values[order]).reshape(len(first), samples)
     if np.isnan(metrics).any():
-        raise FileFormatError("the study holds metrics that are no numbers: recreate it with 'halfmask evaluate'")
+        raise FileFormatError(
+            "the study holds metrics that are not numbers: recreate it with 'halfmask evaluate'", kind="number"
+        )
     return first, metrics
 
 
@@ -132,7 +136,8 @@ def _of_summary(
         if asked is not None and asked != held:
             raise OptionError(
                 f"the study is a summary made with the {what} {held}, not {asked}: take those, "
-                "or evaluate again without `summary`"
+                "or evaluate again without `summary`",
+                kind="summary",
             )
     scores = {name: _numbers(table, name) for name in SCORES}
     return StudyScores(

@@ -245,5 +245,7 @@ def _quantiles(entry: MenuSetting) -> list[float] | None:
 def _words(language: str) -> dict[str, Any]:
     texts: dict[str, dict[str, Any]] = json.loads(page_file("leaflet_texts.json"))
     if language not in texts:
-        raise OptionError(f"the leaflet does not speak '{language[:20]}': it speaks {', '.join(texts)}")
+        raise OptionError(
+            f"the leaflet does not speak '{language[:20]}': it speaks {', '.join(texts)}", kind="language"
+        )
     return texts[language]

@@ -165,5 +165,6 @@ def check_error_reach(panel: AskedPanel, population: Producers, error: float) ->
     if most.error > error:
         raise OptionError(
             f"no reward brings the error of a total to {error:.3g}: {most.error:.3g} is the least that "
-            f"{panel.producers:,} producers give; about {panel.producers_for(error, most.shares):,.0f} would"
+            f"{panel.producers:,} producers give; about {panel.producers_for(error, most.shares):,.0f} would",
+            kind="reach",
         )

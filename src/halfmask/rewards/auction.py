@@ -58,14 +58,18 @@ def least_cost(
     """
     _check(costs, "each setting")
     if not (np.isfinite(variances).all() and (variances >= 0).all() and 0 < unasked < np.inf):
-        raise OptionError("a variance is below 0, or that of a producer who is not asked is no number above 0")
+        raise OptionError(
+            "a variance is below 0, or that of a producer who is not asked is no number above 0", kind="variance"
+        )
     if not bound >= 0:
-        raise OptionError(f"a total variance of {bound:g} is no bound: name a number, 0 or more")
+        raise OptionError(f"a total variance of {bound:g} is no bound: name a number, 0 or more", kind="bound")
     steps = _steps(costs, variances, unasked)
     whole = _solve(steps, len(costs) * unasked - bound, None)
     if whole is None:
         least = float(np.minimum(variances.min(), unasked) * len(costs))
-        raise OptionError(f"a total variance of {bound:g} cannot be bought: {least:g} is the least that is on offer")
+        raise OptionError(
+            f"a total variance of {bound:g} cannot be bought: {least:g} is the least that is on offer", kind="bound"
+        )
     lottery = _lottery(steps, whole, costs.shape)
     stated = np.sum(lottery[:, 1:] * costs, axis=1)
     payments = np.zeros(len(costs))
@@ -74,7 +78,8 @@ def least_cost(
         if others is None:
             raise OptionError(
                 f"producer {names[n] if names else n + 1} cannot be done without under this bound, so no payment "
-                "makes it truthful: allow more variance"
+                "makes it truthful: allow more variance",
+                kind="needed",
             )
         # What the others do instead, step by step: a difference of two large totals would lose its last digits.
         instead = float(np.where(steps.who == n, 0.0, others - whole) @ steps.price)
@@ -86,7 +91,8 @@ def least_cost(
 def _check(costs: FloatArray, what: str) -> None:
     if not ((costs >= 0) & (costs <= LARGEST)).all():
         raise OptionError(
-            f"a stated cost is below 0, above {LARGEST:g} or no number: state what {what} costs you, 0 or more"
+            f"a stated cost is below 0, above {LARGEST:g} or no number: state what {what} costs you, 0 or more",
+            kind="cost",
         )
 
 
@@ -156,7 +162,7 @@ def within_budget(costs: FloatArray, budget: float) -> PrivacyPurchase:
     """The most producers that the budget buys truthfully; ``costs`` (N,) are per unit of epsilon."""
     _check(costs, "a unit of epsilon")
     if not 0 < budget < np.inf:
-        raise OptionError(f"the budget of {budget:g} is no number above 0")
+        raise OptionError(f"the budget of {budget:g} is no number above 0", kind="budget")
     order = np.argsort(costs, kind="stable")
     ranked, count = costs[order], len(costs)
     k = np.arange(1, count)  # at least one is left out: epsilon is 1 / (N - k)

@@ -81,7 +81,7 @@ def bargain(
     _check(delta, c, reward, least_delta, least_c, rounds)
     now = menu[current]
     if producers < 1:
-        raise OptionError(f"{producers} producers cannot bargain: take 1 or more")
+        raise OptionError(f"{producers} producers cannot bargain: take 1 or more", kind="producers")
     worth = model.worth + model.spread * rng.standard_normal(producers)
     told: list[BargainRound] = []
     for number in range(rounds):
@@ -105,18 +105,21 @@ def _check(delta: float, c: float, reward: float, least_delta: float, least_c: f
     named = {"delta": delta, "c": c, "reward": reward, "least_delta": least_delta, "least_c": least_c}
     for name, value in named.items():
         if not math.isfinite(value):
-            raise OptionError(f"`{name}` {value} is not a finite number")
+            raise OptionError(f"`{name}` {value} is not a finite number", kind="finite")
     for name in ("delta", "c"):
         first, last = named[name], named[f"least_{name}"]
         if last > first:
             raise OptionError(
                 f"`least_{name}` {last:g}, the last demand, is above `{name}` {first:g}, the first, and both sides "
-                f"can only concede: name a `least_{name}` of {first:g} or less"
+                f"can only concede: name a `least_{name}` of {first:g} or less",
+                kind="rising",
             )
     if reward < 0:
-        raise OptionError(f"`reward` {reward:g} is below 0: name what the consumer pays per report at the most")
+        raise OptionError(
+            f"`reward` {reward:g} is below 0: name what the consumer pays per report at the most", kind="below"
+        )
     if not 2 <= rounds <= MOST_ROUNDS:
-        raise OptionError(f"`rounds` {rounds:,} is not from 2 to {MOST_ROUNDS}")
+        raise OptionError(f"`rounds` {rounds:,} is not from 2 to {MOST_ROUNDS}", kind="rounds")
 
 
 def _best_liked(

@@ -43,14 +43,17 @@ class ChoiceModel:
 
     def __post_init__(self) -> None:
         if not all(np.isfinite([self.take, self.worth, self.money, self.spread])):
-            raise OptionError("the model of producers has a parameter that is not a finite number")
+            raise OptionError("the model of producers has a parameter that is not a finite number", kind="finite")
         if self.money <= 0:
             raise OptionError(
                 f"under this model more money makes producers less willing (money is {self.money:.3g}): "
-                "no schedule can be worked out from it; offer rewards that vary more, then fit again"
+                "no schedule can be worked out from it; offer rewards that vary more, then fit again",
+                kind="money",
             )
         if self.spread < 0:
-            raise OptionError(f"the spread of what privacy is worth is {self.spread:.3g}: it must be 0 or above")
+            raise OptionError(
+                f"the spread of what privacy is worth is {self.spread:.3g}: it must be 0 or above", kind="spread"
+            )
         if self.covariance is not None and np.shape(self.covariance) != (len(PARAMETERS), len(PARAMETERS)):
             raise ValueError(f"the covariance of {len(PARAMETERS)} parameters needs as many rows and columns")
 
@@ -84,7 +87,10 @@ class ChoiceModel:
             drawn += np.outer(np.abs(spread) - spread, slope)
         kept = [row for row in drawn if row[2] > 0]
         if len(kept) < 0.9 * count:
-            raise OptionError("what money does is too uncertain in this model: offer rewards that vary more, fit again")
+            raise OptionError(
+                "what money does is too uncertain in this model: offer rewards that vary more, fit again",
+                kind="uncertain",
+            )
         models = [ChoiceModel(take, worth, money, max(spread, 0.0)) for take, worth, money, spread in kept]
         made = [each.population(privacy, FEWER) for each in models]
         return Producers(

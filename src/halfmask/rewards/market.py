@@ -94,7 +94,7 @@ class Market:
         unknown = [each.id for each in menu.settings if each.noise_std is None]
         if unknown:
             raise OptionError(
-                f"setting {unknown[0]} has no known noise, so what it is worth cannot be told: leave it out"
+                f"setting {unknown[0]} has no known noise, so what it is worth cannot be told: leave it out", kind="law"
             )
         self.menu = menu
         rows = eligible(profile)
@@ -103,7 +103,7 @@ class Market:
         n, s1 = sums[:, 0], np.abs(sums[:, 1])
         held = (n > 0) & (s1 > 0)
         if not held.any():
-            raise OptionError("every period's total is zero: no relative error can be bought")
+            raise OptionError("every period's total is zero: no relative error can be bought", kind="zeros")
         people = int(profile.rows["members"][rows].sum())
         self.panel = AskedPanel(
             producers=producers or people,
@@ -158,7 +158,9 @@ class Market:
         """The error at which the utility is ``wanted``."""
         low, high = 1e-9, 1e3
         if not self.utility(high) < wanted < self.utility(low):
-            raise OptionError(f"a utility of {wanted:g} is out of reach: it lies below {self.utility(low):.3f}")
+            raise OptionError(
+                f"a utility of {wanted:g} is out of reach: it lies below {self.utility(low):.3f}", kind="reach"
+            )
         return math.exp(brentq(lambda x: self.utility(math.exp(x)) - wanted, math.log(low), math.log(high), xtol=1e-6))
 
     def offer(self, found: Point) -> RewardOffer:

@@ -15,9 +15,9 @@ def designed(settings: int, groups: int, low: int, high: int, rng: np.random.Gen
     rewards are as good as uncorrelated with privacy and with each other.
     """
     if not 0 <= low < high:
-        raise OptionError(f"rewards from {low} to {high} do not vary: give a range from 0 or more up")
+        raise OptionError(f"rewards from {low} to {high} do not vary: give a range from 0 or more up", kind="range")
     if groups < 2:
-        raise OptionError(f"{groups} group(s) cannot show what rewards do: take 2 or more")
+        raise OptionError(f"{groups} group(s) cannot show what rewards do: take 2 or more", kind="groups")
     levels = np.linspace(low, high, min(LEVELS, groups, high - low + 1))
     column = np.resize(levels, groups)
     return np.asarray(np.rint(np.column_stack([rng.permutation(column) for _ in range(settings)])))

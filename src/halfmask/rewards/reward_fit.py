@@ -51,18 +51,21 @@ class Choices:
 
     def __post_init__(self) -> None:
         if not len(self.chosen):
-            raise OptionError("there are no choices to learn from")
+            raise OptionError("there are no choices to learn from", kind="empty")
         if self.count is not None and len(np.unique(self.producer)) < len(self.chosen):
-            raise OptionError("choices with a count are of no known producers: each row is one of its own")
+            raise OptionError(
+                "choices with a count are of no known producers: each row is one of its own", kind="producers"
+            )
         taken = self.chosen >= 0
         if not self.offered[taken, self.chosen[taken]].all():
-            raise OptionError("a producer chose a setting that it was not offered")
+            raise OptionError("a producer chose a setting that it was not offered", kind="offered")
         if not np.isfinite(self.privacy[self.offered]).all() or not np.isfinite(self.reward[self.offered]).all():
-            raise OptionError("a privacy or reward of the choices is not a finite number")
+            raise OptionError("a privacy or reward of the choices is not a finite number", kind="finite")
         if taken.all() or not taken.any():
             raise OptionError(
                 f"{'every' if taken.all() else 'no'} producer takes part on every occasion, so what makes them do so "
-                "cannot be told: randomise rewards, and record those who decline"
+                "cannot be told: randomise rewards, and record those who decline",
+                kind="alike",
             )
 
 
@@ -72,7 +75,9 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
     out = invited - taken.sum(axis=1)
     if (out < 0).any():
         most = int(taken.sum(axis=1).max())
-        raise OptionError(f"{most:,} producers took part in a period, but only {invited:,} are said to be invited")
+        raise OptionError(
+            f"{most:,} producers took part in a period, but only {invited:,} are said to be invited", kind="invited"
+        )
     count = np.column_stack([taken, out]).ravel()
     chosen = np.tile(np.append(np.arange(settings), OUT), periods)
     held = np.flatnonzero(count)
@@ -161,7 +166,8 @@ def _spread_range(likelihood: "_Likelihood", theta: FloatArray, limit: float) ->
         high = own + 2 * (high - own)
     else:
         raise OptionError(
-            "the choices do not tell how much producers differ: let each choose more often, or leave `mixed` out"
+            "the choices do not tell how much producers differ: let each choose more often, or leave `mixed` out",
+            kind="spread",
         )
     near = {"xtol": 1e-3 * (high - own), "rtol": 1e-3}
     high = float(brentq(excess, own, high, **near))
@@ -174,7 +180,8 @@ def _scale(choices: Choices) -> float:
     spread = float(choices.reward[choices.offered].std())
     if spread == 0:
         raise OptionError(
-            "all rewards were the same, so what a reward does cannot be told: randomise rewards, then fit again"
+            "all rewards were the same, so what a reward does cannot be told: randomise rewards, then fit again",
+            kind="alike",
         )
     return spread
 
@@ -273,5 +280,6 @@ def _check_told_apart(hessian: FloatArray) -> None:
         flat = [name for name, part in zip(names, directions[:, 0], strict=True) if abs(part) > 0.3]
     raise OptionError(
         f"the choices do not tell {' and '.join(flat)} apart: rewards moved together with privacy, or hardly moved. "
-        "Randomise rewards, then fit again"
+        "Randomise rewards, then fit again",
+        kind="apart",
     )

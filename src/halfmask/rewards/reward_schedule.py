@@ -86,7 +86,7 @@ def schedule(
     """Work out rewards that spend at most ``target`` a period, keep the total within it, or reach that utility."""
     menu.check_data(profile, other_data=other_data)
     if not target > 0:
-        raise OptionError(f"{end} {target:g} is not above 0")
+        raise OptionError(f"{end} {target:g} is not above 0", kind="target")
     market = Market(menu, profile, producers)
     people = market.population(model, uncertain, seed)
     free = best(market.problem(people, end, target, least_privacy, honest=False))

@@ -98,7 +98,7 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
             if at is not None and (found is None or problem.better(at, found)):
                 found = at
     if found is None:
-        raise OptionError(_nothing(problem))
+        raise OptionError(_nothing(problem), kind="reach")
     return found
 
 

@@ -46,7 +46,9 @@ class ExploreServer(ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
-            raise RunError(f"cannot listen on {host}:{port}: {why}; take another `host` or `port` (0: any)") from error
+            raise RunError(
+                f"cannot listen on {host}:{port}: {why}; take another `host` or `port` (0: any)", kind="listen"
+            ) from error
 
     @property
     def address(self) -> str:
@@ -175,16 +177,18 @@ def _read_query(text: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=20, errors="strict")
     except ValueError as error:
-        raise OptionError(f"the query {text[:80]!r} cannot be read: write name=value&name=value") from error
+        raise OptionError(
+            f"the query {text[:80]!r} cannot be read: write name=value&name=value", kind="query"
+        ) from error
     query = dict(pairs)
     if len(query) < len(pairs):
-        raise OptionError(f"the query {text[:80]!r} names an option twice: give each once")
+        raise OptionError(f"the query {text[:80]!r} names an option twice: give each once", kind="twice")
     return query
 
 
 def _needed(query: dict[str, str], name: str, example: str) -> str:
     if not query.get(name, "").strip():
-        raise OptionError(f"no {name} is given: write one such as {example}")
+        raise OptionError(f"no {name} is given: write one such as {example}", kind="missing")
     return query.pop(name)
 
 

@@ -108,7 +108,9 @@ class Explorer:
     def _new_view(self, asked: MenuOptions) -> View:
         samples, profile = self.inputs.samples, self.inputs.profile
         if samples is None:
-            raise OptionError(f"the folder holds no study to choose a menu from: {self.inputs.command('study')}")
+            raise OptionError(
+                f"the folder holds no study to choose a menu from: {self.inputs.command('study')}", kind="study"
+            )
         if self._study is None:
             self._study = read_study(self.inputs.folder / "study.parquet")
         found = optimize(
@@ -212,12 +214,14 @@ class Explorer:
 
     def _menu(self, view: View) -> Menu:
         if view.inputs.menu is None:
-            raise OptionError(f"the folder holds no menu to mix: {self.inputs.command('menu')}")
+            raise OptionError(f"the folder holds no menu to mix: {self.inputs.command('menu')}", kind="menu")
         return view.inputs.menu
 
     def _profile(self) -> Profile:
         if self.inputs.profile is None or not self.inputs.profile.readings:
-            raise OptionError(f"the folder holds no profile to evaluate on: {self.inputs.command('profile')}")
+            raise OptionError(
+                f"the folder holds no profile to evaluate on: {self.inputs.command('profile')}", kind="profile"
+            )
         return self.inputs.profile
 
 

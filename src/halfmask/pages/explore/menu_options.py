@@ -26,7 +26,7 @@ class MenuOptions:
         """The options of a query; None if it asks for none, which means the folder's own menu."""
         unknown = [name for name in query if name not in NAMES]
         if unknown:
-            raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}")
+            raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}", kind="unknown")
         if not query:
             return None
         number, default = partial(_number, query), cls()
@@ -55,11 +55,15 @@ def _number(query: Mapping[str, str], name: str, default: float) -> float:
     try:
         return float(query.get(name, default))
     except ValueError as error:
-        raise OptionError(f"{name} '{query[name][:40]}' is not a number: write one such as {default:g}") from error
+        raise OptionError(
+            f"{name} '{query[name][:40]}' is not a number: write one such as {default:g}", kind="number"
+        ) from error
 
 
 def _whole(query: Mapping[str, str], default: int) -> int:
     try:
         return int(query.get("bins", default))
     except ValueError as error:
-        raise OptionError(f"bins '{query['bins'][:40]}' is not a whole number: write one such as {default}") from error
+        raise OptionError(
+            f"bins '{query['bins'][:40]}' is not a whole number: write one such as {default}", kind="number"
+        ) from error
