@@ -150,8 +150,7 @@ class Mechanism(ABC):
 
         Laws override this if they have a formula without the difference, because 1 - F rounds to 0 below 1e-16.
         """
-        half: FloatArray = (1 - self.cdf(np.array([parameters]), y)[0]) / 2
-        return half
+        return np.asarray((1 - self.cdf(np.array([parameters]), y)[0]) / 2)
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray | None:
         """Return psi of one setting as an increasing function of U in (0, 1), or None if not implemented."""
@@ -319,8 +318,7 @@ def in_scales(y: FloatArray, scale: FloatArray) -> FloatArray:
 def powers(scale: FloatArray) -> FloatArray:
     """Return scale^k for k = 1..4, shape (S, 4); overflow gives inf."""
     with np.errstate(over="ignore"):
-        result: FloatArray = scale[:, None] ** np.arange(1, 5)
-    return result
+        return np.asarray(scale[:, None] ** np.arange(1, 5))
 
 
 def signs(size: int, rng: np.random.Generator) -> FloatArray:

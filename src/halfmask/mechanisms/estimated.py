@@ -77,7 +77,7 @@ def integrate_moments(mechanism: Mechanism, parameters: FloatArray) -> FloatArra
     of F. If 1 - F is below 1e-12 at a quarter of the way and the part beyond is above 1e-6 of the moment, the moment is
     taken as infinite.
     """
-    end = _end(mechanism, parameters)
+    end = reach(mechanism, parameters)
     share, weight = _nodes()
     beyond = 1 - mechanism.cdf(parameters, end[:, None] * share)
     hidden = 1 - mechanism.cdf(parameters, end[:, None] / 4)[:, 0] < 1e-12
@@ -104,11 +104,11 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
     return (edges[:-1, None] + width * (nodes + 1) / 2).ravel(), (width * weights / 2).ravel()
 
 
-def _end(mechanism: Mechanism, parameters: FloatArray) -> FloatArray:
-    """Return the least y with F(y) = 1 in floats, by bisection of the binary exponent."""
+def reach(mechanism: Mechanism, parameters: FloatArray, share: float = 1.0) -> FloatArray:
+    """Return the least y with F(y) >= ``share`` in floats, by bisection of the binary exponent."""
     low, high = np.full(len(parameters), -1000.0), np.full(len(parameters), 1000.0)
     for _ in range(60):
         middle = (low + high) / 2
-        reached = mechanism.cdf(parameters, 2.0 ** middle[:, None])[:, 0] >= 1
+        reached = mechanism.cdf(parameters, 2.0 ** middle[:, None])[:, 0] >= share
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return np.asarray(2.0**high)

@@ -79,5 +79,4 @@ def told_apart() -> LossCells:
 def _above(loss: FloatArray, epsilon: float) -> FloatArray:
     """(1 - e^(epsilon - loss))+."""
     with np.errstate(over="ignore"):
-        result: FloatArray = -np.expm1(np.minimum(epsilon - loss, 0.0))
-    return result
+        return np.asarray(-np.expm1(np.minimum(epsilon - loss, 0.0)))

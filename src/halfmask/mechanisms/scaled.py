@@ -32,8 +32,7 @@ class ScaledNoise(Noise):
     def moments(self, parameters: FloatArray) -> FloatArray:
         """scale^k E|Z|^k."""
         with np.errstate(over="ignore"):
-            result: FloatArray = powers(parameters[:, 0]) * np.array(self.unit_moments)
-        return result
+            return np.asarray(powers(parameters[:, 0]) * np.array(self.unit_moments))
 
     def support(self, parameters: FloatArray) -> FloatArray:
         scale = parameters[:, 0]
@@ -41,8 +40,7 @@ class ScaledNoise(Noise):
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: FloatArray = parameters[0] * self.unit_sample(size, rng)
-        return draws
+            return np.asarray(parameters[0] * self.unit_sample(size, rng))
 
     def pure_epsilon(self, parameters: Parameters, change: float) -> float | None:
         """Return the steepest slope times d/scale."""

@@ -31,8 +31,7 @@ class Gaussian(ScaledNoise):
     def unit_cdf(self, z: FloatArray) -> FloatArray:
         from scipy.special import erf  # imported here because SciPy is slow to import
 
-        result: FloatArray = erf(z / math.sqrt(2))
-        return result
+        return np.asarray(erf(z / math.sqrt(2)))
 
     def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.standard_normal(size)
@@ -45,8 +44,7 @@ class Gaussian(ScaledNoise):
 
     def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: FloatArray = parameters[0] * (np.sqrt(n) * rng.standard_normal(len(n)))
-        return draws
+            return np.asarray(parameters[0] * (np.sqrt(n) * rng.standard_normal(len(n))))
 
     def quantile(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
         from scipy.special import ndtri

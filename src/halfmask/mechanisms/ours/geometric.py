@@ -44,8 +44,7 @@ class Geometric(Noise):
         b, step = parameters.T
         rate = _rate(parameters)
         with np.errstate(over="ignore"):
-            result: FloatArray = geometric_moments(_mean(b, rate), step) * (2 / (1 + np.exp(-rate)))[:, None]
-        return result
+            return np.asarray(geometric_moments(_mean(b, rate), step) * (2 / (1 + np.exp(-rate)))[:, None])
 
     def support(self, parameters: FloatArray) -> FloatArray:
         return np.where(parameters[:, 0] > 0, np.inf, 0.0)
@@ -130,8 +129,7 @@ class Geometric(Noise):
 def _rate(parameters: FloatArray) -> FloatArray:
     """Return step / b; inf if b = 0."""
     with np.errstate(divide="ignore", over="ignore"):
-        rate: FloatArray = parameters[:, 1] / parameters[:, 0]
-    return rate
+        return np.asarray(parameters[:, 1] / parameters[:, 0])
 
 
 def _mean(b: FloatArray, rate: FloatArray) -> FloatArray:

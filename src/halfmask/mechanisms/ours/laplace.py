@@ -28,8 +28,7 @@ class Laplace(ScaledNoise):
     steepest = 1.0
 
     def unit_cdf(self, z: FloatArray) -> FloatArray:
-        result: FloatArray = -np.expm1(-z)
-        return result
+        return np.asarray(-np.expm1(-z))
 
     def unit_sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.laplace(size=size)
@@ -41,8 +40,7 @@ class Laplace(ScaledNoise):
 
     def sample_sum(self, parameters: FloatArray, n: IntArray, rng: np.random.Generator) -> FloatArray:
         with np.errstate(over="ignore"):
-            draws: FloatArray = parameters[0] * (rng.standard_gamma(n) - rng.standard_gamma(n))
-        return draws
+            return np.asarray(parameters[0] * (rng.standard_gamma(n) - rng.standard_gamma(n)))
 
     def standard_sums(self, n: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return (Gamma(n) - Gamma'(n)) / sqrt(2n).

@@ -58,8 +58,7 @@ class Sine(Noise):
     def support(self, parameters: FloatArray) -> FloatArray:
         """P(1), the sum of theta_k^(2k+1)."""
         with np.errstate(over="ignore"):
-            most: FloatArray = self._terms(parameters).sum(axis=1)
-        return most
+            return np.asarray(self._terms(parameters).sum(axis=1))
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         x = np.sin(2 * np.pi * rng.random(size))
@@ -126,8 +125,7 @@ class Sine(Noise):
     @staticmethod
     def _terms(parameters: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
-            terms: FloatArray = parameters ** (2 * np.arange(parameters.shape[1]) + 1)
-        return terms
+            return np.asarray(parameters ** (2 * np.arange(parameters.shape[1]) + 1))
 
 
 def _multiply(left: FloatArray, right: FloatArray) -> FloatArray:

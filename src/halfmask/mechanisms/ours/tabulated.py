@@ -42,8 +42,7 @@ class Tabulated(Noise):
 
     def support(self, parameters: FloatArray) -> FloatArray:
         at, share = _points(parameters)
-        most: FloatArray = at[np.arange(len(at)), np.argmax(share >= 1, axis=1)]
-        return most
+        return np.asarray(at[np.arange(len(at)), np.argmax(share >= 1, axis=1)])
 
     def sample(self, parameters: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         at, share = _points(parameters[None])

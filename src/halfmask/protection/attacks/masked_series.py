@@ -12,9 +12,7 @@ FEW_READINGS = 64
 
 def noise_part(setting: PrivacySetting) -> PrivacySetting | None:
     """Return the setting whose noise hides the value (the inner one of a clip); None for a rule without noise."""
-    if setting.inner is not None:
-        return noise_part(setting.inner)
-    return None if setting.kind == "direct" else setting
+    return None if setting.noise.kind == "direct" else setting.noise
 
 
 def noise_cdf(setting: PrivacySetting, x: FloatArray) -> FloatArray:

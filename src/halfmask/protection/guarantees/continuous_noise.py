@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.estimated import StatedNoise
+from halfmask.mechanisms.estimated import StatedNoise, reach
 from halfmask.mechanisms.privacy_loss import LossCells, told_apart
 from halfmask.mechanisms.setting import PrivacySetting
 
@@ -75,7 +75,7 @@ def critical_changes(setting: PrivacySetting, largest: float) -> list[float] | N
 def reach_of(setting: PrivacySetting) -> float:
     """Return sup |psi| of an additive setting; if unbounded, the size exceeded with probability `NEGLIGIBLE`."""
     bound = setting.support
-    return bound if bound < np.inf else _end(setting)
+    return bound if bound < np.inf else float(reach(setting.law, np.array([setting.parameters]), 1 - NEGLIGIBLE)[0])
 
 
 def is_still(setting: PrivacySetting) -> bool:
@@ -101,22 +101,11 @@ def _corners(setting: PrivacySetting) -> tuple[FloatArray, bool, float]:
     If the law is unbounded, the tails are cut off at the outermost corners. If a plug-in does not state its support,
     its noise is assumed to end at the point at which its distribution function reaches 1.
     """
-    law, bound = setting.law, setting.support
-    end = bound if bound < np.inf else _end(setting)
+    law, bound, end = setting.law, setting.support, reach_of(setting)
     if type(law).support is StatedNoise.support:
         bound = end
     sizes, constant = law.corners(setting.parameters, end)
     return np.unique(np.concatenate([-sizes, sizes])), constant, bound
-
-
-def _end(setting: PrivacySetting) -> float:
-    """Return the size that |psi| exceeds with probability `NEGLIGIBLE`, by bisection of the binary exponent."""
-    low, high = -1000.0, 1000.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        reached = setting.cdf(np.array([2.0**middle]))[0] >= 1 - NEGLIGIBLE
-        low, high = (low, middle) if reached else (middle, high)
-    return float(2.0**high)
 
 
 def _constant_loss(
@@ -131,8 +120,7 @@ def _constant_loss(
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.log(masses(setting, corners)[1:-1] / np.diff(corners))
         heights = np.concatenate([beyond, inner, beyond])
-        loss: FloatArray = heights[np.searchsorted(corners, x)] - heights[np.searchsorted(corners, x - change)]
-    return loss
+        return np.asarray(heights[np.searchsorted(corners, x)] - heights[np.searchsorted(corners, x - change)])
 
 
 def _graded(corners: FloatArray) -> FloatArray:
