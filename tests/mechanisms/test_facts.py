@@ -1,6 +1,7 @@
 """Facts about a mechanism are of its own law: nobody goes by its name, and nothing is inherited from another law."""
 
 import ast
+import inspect
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from halfmask.mechanisms.mechanism import Mechanism, mechanism, mechanisms, regi
 from halfmask.mechanisms.ours.laplace import Laplace
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.guarantees.guarantee import guarantee
+from halfmask_device.laws import MECHANISMS
 from tests.statistics import ks_two_sample, share
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "halfmask"
@@ -144,6 +146,17 @@ def test_nor_does_the_device_outside_of_its_registry() -> None:
     assert len(modules) > 20
     found = {p.name: names for p in modules if (names := exact_names(ast.parse(p.read_text())))}
     assert found == {}
+
+
+def test_a_mechanism_of_devices_is_one_file_in_each_package() -> None:
+    """The package's class takes name, parameters and checks from the device's file of the same name."""
+    for name, known in MECHANISMS.items():
+        law = mechanism(name)
+        assert (law.name, law.form, law.parameter_names) == (name, known, known.parameters)
+        assert type(law).__module__ == f"halfmask.mechanisms.ours.{name}"
+        assert inspect.getsourcefile(known.build) == str(SOURCE.parent / "halfmask_device" / "laws" / f"{name}.py")
+    without = {each for each in mechanisms() if mechanism(each).form is None}
+    assert without == {"round", "clip", "microaggregate"}, "rules, which devices do not draw"
 
 
 def test_the_check_finds_a_name() -> None:

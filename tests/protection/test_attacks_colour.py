@@ -5,7 +5,7 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.mechanism import register
-from halfmask.protection.attacks.colour import bartlett, colour, colour_score, discount, whiteness
+from halfmask.protection.attacks.colour import bartlett, colour, discount, whiteness
 from halfmask.protection.evidence import evidence_from_profile
 from tests.evaluation.direct_cases import household
 from tests.protection.attack_cases import autoregression, evidence_of, homes, setting
@@ -67,25 +67,30 @@ def test_an_error_that_never_changes_is_wholly_predictable() -> None:
     assert bartlett(np.tile([1.0, -1.0], 500)) < 1e-9
 
 
+def score(text: str, values: FloatArray) -> float:
+    found = colour(setting(text), evidence_of(np.atleast_2d(values)), np.random.default_rng(3)).value
+    return 1.0 if found is None else found
+
+
 def test_noise_drawn_independently_scores_one_and_rules_do_not() -> None:
     steady = np.repeat(RNG.lognormal(size=(8, 100)), 6, axis=1)
     for text in ("laplace:0.5", "sine:0.9,0.3", "geometric:0.5,0.01", "relative-gaussian:0.3", "none"):
-        assert colour_score(setting(text), steady, 3) == 1.0
-    scores = [colour_score(setting(text), steady, 3) for text in ("round:0.5", "microaggregate:3", "clip:0,1")]
-    assert all(0 <= score < 0.5 for score in scores)
+        assert score(text, steady) == 1.0
+    scores = [score(text, steady) for text in ("round:0.5", "microaggregate:3", "clip:0,1")]
+    assert all(0 <= each < 0.5 for each in scores)
 
 
 def test_a_plugin_is_measured_and_not_trusted() -> None:
     register(Remembering)
-    assert colour_score(setting("remembering:1"), RNG.random((4, 3000)), 1) == pytest.approx(0.75, abs=0.03)
+    assert score("remembering:1", RNG.random((4, 3000))) == pytest.approx(0.75, abs=0.03)
 
 
 def test_the_score_is_repeatable_takes_one_series_and_skips_gaps() -> None:
     series = np.repeat(RNG.lognormal(size=200), 5)
     gaps = np.where(RNG.random(1000) < 0.1, np.nan, series)
-    assert colour_score(setting("round:1"), series, 1) == colour_score(setting("round:1"), series, 1)
-    assert colour_score(setting("round:1"), gaps, 1) < 0.7
-    assert colour_score(setting("laplace:1"), gaps, 1) == 1.0
+    assert score("round:1", series) == score("round:1", series)
+    assert score("round:1", gaps) < 0.7
+    assert score("laplace:1", gaps) == 1.0
 
 
 def test_findings_from_readings_and_from_a_profile() -> None:

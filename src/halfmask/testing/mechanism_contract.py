@@ -103,7 +103,7 @@ def _follows(sizes: FloatArray, cdf: Callable[[FloatArray], FloatArray], slack: 
 
 
 def _symmetric(draws: FloatArray, slack: float) -> bool:
-    """Return whether positive and negative draws have the same law, each within ``slack`` of its own."""
+    """Return whether positive and negative draws have the same law, each within ``slack`` of the law."""
     sides = [np.sort(each) for each in (draws[draws > 0], -draws[draws < 0])]
     counts = [np.searchsorted(each, np.concatenate(sides), side="right") for each in sides]
     return bool(np.abs(counts[0] - counts[1]).max() <= 2 * slack * draws.size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Mechanism
-from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.mechanisms.scaled_noise import ScaledNoise
 
 PER_OCTAVE = 4
 

@@ -13,7 +13,7 @@ from halfmask.arrays import FloatArray
 from halfmask.evaluation.analytic.denominators import Denominators
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.base import Mechanism
-from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask.streams import stream
 
 DRAWN = 256

@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Parameters
-from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.logistic import MECHANISM
 
 APERY = 1.2020569031595942

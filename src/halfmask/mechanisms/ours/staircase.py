@@ -6,7 +6,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Noise, Parameters, Shape, in_scales, signs, whole_steps
-from halfmask.mechanisms.stepped import geometric_moments
+from halfmask.mechanisms.geometric_moments import geometric_moments
 from halfmask_device.laws.staircase import MECHANISM
 
 STAIRS = 2**13

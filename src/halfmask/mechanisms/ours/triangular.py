@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfmask.arrays import FloatArray
-from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.triangular import MECHANISM
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.base import Parameters
-from halfmask.mechanisms.scaled import ScaledNoise
+from halfmask.mechanisms.scaled_noise import ScaledNoise
 from halfmask_device.laws.uniform import MECHANISM
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.protection.attacks.averaging import averaging
-from halfmask.protection.attacks.colour import colour, colour_score, whiteness
+from halfmask.protection.attacks.colour import colour, whiteness
 from halfmask.protection.attacks.finding import Finding
 from halfmask.protection.attacks.floating_point import floating_point
 from halfmask.protection.attacks.intersection import intersection
@@ -21,7 +21,7 @@ from halfmask.protection.attacks.wiener_smoother import smoothing
 from halfmask.protection.evidence import Evidence
 from halfmask.streams import ATTACK, stream
 
-__all__ = ["ATTACKS", "Finding", "attack", "colour_score", "whiteness"]
+__all__ = ["ATTACKS", "Finding", "attack", "whiteness"]
 
 Attack = Callable[[PrivacySetting, Evidence, np.random.Generator], Finding]
 

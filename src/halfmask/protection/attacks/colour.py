@@ -89,18 +89,6 @@ def bartlett(e: FloatArray) -> float:
     return float(kolmogorov(distance * (root + 0.12 + 0.11 / root)))  # Stephens' correction for finite m
 
 
-def colour_score(setting: PrivacySetting, values: FloatArray, seed: int) -> float:
-    """Return a term of privacy in [0, 1]: 1 if the masking errors of ``values`` are white, else their flatness.
-
-    The values are the series of one user, or one series per row; NaN is skipped. The errors are measured, because a
-    plug-in may draw noise that is not independent. Independent noise scores 1, except with probability `LEVEL`. Rules
-    that repeat their error, such as rounding a constant value, score lower.
-    """
-    rng = stream(seed, "attack.colour.trials")
-    errors = masking_errors(setting, np.atleast_2d(values), rng)
-    return 1.0 if not errors.any() else score(whiteness(errors))
-
-
 def white_by_construction(setting: PrivacySetting) -> bool:
     """Return whether the noise is one of ours, which is independent for each reading; others are measured."""
     return setting.kind != "direct" and not isinstance(setting.law, SampledNoise | StatedNoise)
@@ -146,7 +134,11 @@ def masking_errors(setting: PrivacySetting, values: FloatArray, rng: np.random.G
 
 
 def colour(setting: PrivacySetting, evidence: Evidence, rng: np.random.Generator) -> Finding:
-    """Test the errors of masking real series, or drawn ones if only totals are known."""
+    """Return 1 if the errors of masking are white, else their flatness; readings are drawn if only totals are known.
+
+    Errors are measured, because a plug-in may draw noise that is not independent. Independent noise gives 1, except
+    with probability `LEVEL`. Rules that repeat their error, such as rounding a constant value, give less.
+    """
     values = evidence.series
     source = evidence.what
     if evidence.resolution == "totals":
