@@ -1,4 +1,4 @@
-"""Queries that read a part of a source, as messages advise them: each can be typed as it stands."""
+"""Queries that messages advise to read a part of a source, in a form that can be typed."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from halfmask.data.engines.sql import file_part, literal, quote
 
 READINGS = "readings"
-"""The name by which a query knows a source that is no database: the table as it is understood, every cell of text."""
+"""The name by which a query calls a source that is not a database; every cell of the table is text."""
 
 
 def advised(sql: str) -> str:
@@ -35,10 +35,10 @@ def listed(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Queries:
-    """Those of one source. ``origin`` stands behind FROM.
+    """Queries of one source. ``origin`` is what follows FROM.
 
-    ``user`` is the column that names users; empty: each is a column, beside the columns ``others``. ``files``: whether
-    files have the readings.
+    ``user`` is the column that names users. If it is empty, each user is a column, and ``others`` are the other columns.
+    ``files``: whether files have the readings.
     """
 
     origin: str = READINGS
@@ -64,7 +64,7 @@ class Queries:
         return advised(f"select * replace ({cells}) from {self.origin}")
 
     def filled(self) -> str:
-        """What to say of a user's name that may stand once for the rows below it; empty where no column has names."""
+        """Advise to copy down the names of users that are written once for several rows; empty if no column has names."""
         if not self.user or self.user.startswith("@"):
             return ""
         last = f"last_value(nullif({self._named()}, '') ignore nulls) over (rows unbounded preceding)"

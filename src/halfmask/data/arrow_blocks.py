@@ -1,7 +1,7 @@
 """Plain CSV by Arrow's reader, a block of lines on each thread: the quick way through a large file.
 
 It takes what is written as the first rows are, and fails on all else; then an engine reads with care. It fails too
-where a block ends within a cell that goes on over the end of a line: the parts have a column more than a row has.
+if a block ends within a cell that contains line breaks, because the parts then have one column more than a row has.
 """
 
 import os
@@ -25,7 +25,7 @@ _NOTHING = sorted({spelled(word) for word in ABSENT for spelled in _SPELLINGS})
 
 @dataclass(frozen=True)
 class ArrowCells:
-    """A column as Arrow reads it: its type, and what turns that into what a panel holds; None: it is that already."""
+    """A column as Arrow reads it: its type, and the function that converts it for a panel, if it needs one."""
 
     type: pa.DataType
     finish: Callable[[pa.Array], pa.Array] | None = None
@@ -43,7 +43,7 @@ def suits(layout: Layout) -> bool:
 def batches(
     layouts: Layouts, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Generator[pa.RecordBatch]:
-    """User, time and value of all rows, in the order of the files; `pa.ArrowInvalid` where one is written otherwise."""
+    """Yield user, time and value of all rows in order; raise `pa.ArrowInvalid` at a cell of another form."""
     return side_by_side(
         (
             partial(_parsed, file, start, end, layout, names, cells)
@@ -56,7 +56,7 @@ def batches(
 
 
 def side_by_side(jobs: Iterable[Callable[[], pa.RecordBatch]], threads: int | None) -> Generator[pa.RecordBatch]:
-    """What jobs give, in their order; a few are under way ahead of who takes it."""
+    """Yield the results of jobs in order; a few jobs run ahead of the caller."""
     workers = threads or os.cpu_count() or 1
     waiting: deque[Future[pa.RecordBatch]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -72,7 +72,7 @@ def side_by_side(jobs: Iterable[Callable[[], pa.RecordBatch]], threads: int | No
 
 
 def _cut(file: str, skip: int) -> Iterator[tuple[int, int]]:
-    """Where blocks of whole lines begin and end, behind the lines to be left out."""
+    """Yield where blocks of whole lines begin and end, after the lines to leave out."""
     with open(file, "rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)

@@ -1,4 +1,4 @@
-"""How the chosen columns are read: one SQL expression a role, the same on every engine."""
+"""Clean readings from the chosen columns: one SQL expression per role, the same on every engine."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Rule:
 
 
 def operand(name: str, column: pa.ChunkedArray) -> str:
-    """The column itself, but for categories and columns of nothing but nulls: those as text."""
+    """Return the column; as text if it holds categories, or only nulls."""
     plain = not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type))
     return quote(name) if plain else f"CAST({quote(name)} AS VARCHAR)"
 
@@ -67,7 +67,7 @@ def user_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, integral: Ca
 
 
 KEPT = '^="(.*)"$'
-"""How exporters keep a spreadsheet from reading an id as a number."""
+"""The form in which exporters write an id so that a spreadsheet does not read it as a number."""
 
 
 def _is_whole(text: str) -> bool:
@@ -76,7 +76,7 @@ def _is_whole(text: str) -> bool:
 
 
 def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
-    """A column of times under the rule found for it."""
+    """Return how a column of times is read."""
     quoted, rule = operand(name, column), replace(rule, name=name)
     attempt = f"({rule.present(quoted)}) AND ({rule.sql(quoted, 'TRY_CAST')}) IS NULL"
     safe = rule.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED}
@@ -91,7 +91,7 @@ def time_column(name: str, rule: TimeRule, column: pa.ChunkedArray) -> Rule:
 def value_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, form: NumberFormat | None = None, by: str = ""
 ) -> Rule:
-    """Values as doubles; doubles as they are; of texts, the usual words for nothing are null.
+    """Read values as doubles. The usual words for a missing value are null.
 
     ``form`` is how the texts write numbers, ``by`` an expression to multiply with: a conversion of units.
     """
@@ -112,7 +112,7 @@ def value_rule(
 
 
 def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
-    """Numbers times a constant; None where each row has a factor of its own."""
+    """Return the numbers times a constant; None if the factor differs between rows."""
     try:
         times = float(by)
     except ValueError:
@@ -121,7 +121,7 @@ def _multiplied(by: str, cells: ArrowCells | None) -> ArrowCells | None:
 
 
 def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
-    """The words for nothing are looked for only where the text is not a number."""
+    """Read numbers with a decimal point; other texts are compared with the words for missing values."""
     words = ", ".join(map(literal, (*ABSENT, name.lower())))
     absent = f"lower(trim({quoted})) IN ({words})"
     if not form.plain:
@@ -138,7 +138,7 @@ def _value_of_text(name: str, quoted: str, form: NumberFormat) -> Rule:
 
 
 def _whole_value(name: str, quoted: str, absent: str) -> Rule:
-    """Numbers that begin whole: a point further down that may group thousands is not taken for decimals in silence."""
+    """Read numbers of which the first are whole. A later point that may group thousands is an error, not decimals."""
     doubtful = matches(f"trim({quoted})", undecided("."))
     text = f"CASE WHEN {absent} THEN NULL WHEN {doubtful} THEN 'no number' ELSE {quoted} END"
     bad = f"{quoted} IS NOT NULL AND NOT {absent} AND ({doubtful} OR TRY_CAST({quoted} AS DOUBLE) IS NULL)"
@@ -147,7 +147,7 @@ def _whole_value(name: str, quoted: str, absent: str) -> Rule:
 
 
 def _local_value(name: str, quoted: str, form: NumberFormat, absent: str) -> Rule:
-    """Numbers of another country, or with a unit: only what is exactly one is let through."""
+    """Read numbers with a decimal comma, groups of thousands or a unit. All other texts are errors."""
     bare = form.bare(quoted)
     fits = f"({matches(bare, form.pattern())} AND {bare} <> '')"
     nothing = f"{quoted} IS NULL OR {absent}"

@@ -1,4 +1,4 @@
-"""What a column holds, judged by its type and, for text, by a sample of it."""
+"""What columns hold: by their Arrow type and, for text, by a sample."""
 
 import re
 from enum import Enum, auto
@@ -36,11 +36,11 @@ ABSENT: tuple[str, ...] = (
 )
 ABSENT += ("unavailable", "unknown", "undefined", "no reading", "n/d", "nd", "k.a.", "error", "fehler")
 ABSENT += ("\\n", "*", ".", "..", "...")
-"""Texts that stand for no value, in lower case and stripped."""
+"""Texts for a missing value, in lower case."""
 
 
 class ColumnType(Enum):
-    """What a column holds, as far as the choice of columns and the reading of them care."""
+    """What a column holds."""
 
     INTEGER = auto()
     FLOAT = auto()
@@ -70,12 +70,12 @@ CLOCKS = frozenset({ColumnType.CLOCK, ColumnType.TEXT_CLOCK})
 
 
 def column_types(sample: pa.Table) -> dict[str, ColumnType]:
-    """The kind of every column of a sample."""
+    """Return the type of every column of a sample."""
     return {name: column_type(sample.column(name)) for name in sample.column_names}
 
 
 def column_type(column: pa.ChunkedArray) -> ColumnType:
-    """The kind of a column; text that is all times or all numbers is told from other text."""
+    """Return the type of a column; text that is mostly times, clocks or numbers has a type accordingly."""
     t = column.type
     if pa.types.is_dictionary(t):
         t = t.value_type
@@ -101,13 +101,13 @@ def is_text(t: pa.DataType) -> bool:
 
 
 def texts(column: pa.ChunkedArray) -> list[str]:
-    """The texts of a sample that stand for something, stripped."""
+    """Return the texts of a sample that are not missing values, without the blanks around them."""
     stripped = (text.strip() for text in column.to_pylist() if text is not None)
     return [text for text in stripped if text.lower() not in ABSENT]
 
 
 def text_type(found: list[str]) -> ColumnType:
-    """What most texts of a sample are: a few broken ones among them are errors, not another kind."""
+    """Return what most texts of a sample are. A few others among them are errors, and do not change the type."""
     if not found:
         return ColumnType.EMPTY
     if all(map(is_compact, found)):

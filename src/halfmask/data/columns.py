@@ -69,13 +69,13 @@ def choose_columns(
     files: bool = False,
     no_values: Collection[str] = (),
 ) -> Columns:
-    """Take the named columns as they are and guess the others by name and type.
+    """Return the named columns, and the others by name and type.
 
     A column can be of a role if the last role-word in its name says so (``meter_reading`` is a value,
-    ``reading_time`` a time) and its type allows it; where some candidates have the typical type of the role,
-    the others fall away. Exactly one must remain. A table of exactly three columns whose names say nothing
-    is told apart by type alone, and so are the only column of times and the only one of fractions. ``no_values`` are
-    columns that nobody reads for a value unless they are named.
+    ``reading_time`` a time) and its type allows it. If some candidates have the typical type of the role,
+    the others are dropped. Exactly one must remain. A table of exactly three columns whose names say nothing
+    is assigned by type alone, and so are the only column of times and the only one of fractions. ``no_values`` are
+    columns that are a value only if they are named.
     """
     named = {"user": user, "time": time, "value": value}
     chosen = {role: present(kinds, name, role) for role, name in named.items() if name is not None}
@@ -120,7 +120,7 @@ HOURS |= {"hora", "heure", "ora", "uur", "timme"}
 
 
 def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | None) -> tuple[str, str] | None:
-    """The columns of the day and of the clock, where they are two; None where one column holds both, or only days."""
+    """Return the columns of the day and of the clock; None if one column holds both, or if there is no clock."""
     if date is not None:
         day = present(kinds, date, "date")
         if time is not None:
@@ -156,7 +156,7 @@ def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
 
 
 def listing(kinds: Mapping[str, ColumnType]) -> str:
-    """The names that there are, cut short where there are very many."""
+    """List the names of the columns for a message, at most 40 of them."""
     names = [repr(name) for name in kinds]
     more = f" and {len(names) - 40} more" if len(names) > 40 else ""
     return f"the columns are {', '.join(names[:40])}{more}" if names else "there are no columns"
@@ -171,7 +171,7 @@ def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, s
 
 
 def first_ends(names: Sequence[str]) -> list[str]:
-    """Without the ends of intervals, where something else is left."""
+    """Return the names without those of ends of intervals, unless no other is left."""
     return [name for name in names if not ENDS & set(words(name))] or list(names)
 
 
@@ -200,7 +200,7 @@ def words(name: str) -> list[str]:
 
 
 def by_type(kinds: Mapping[str, ColumnType], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Tell the remaining columns of a three-column table apart by type: times, then fractions, then what is left."""
+    """Assign the remaining columns of a three-column table by type: times, then fractions, then the rest."""
     found: dict[str, str] = {}
 
     def left() -> list[str]:

@@ -1,8 +1,8 @@
 """Ways of writing a date that are not ISO: 31/12/2012 23:30, 12/31/2012 11:30 PM, 31.12.2012, 201212312330.
 
-A shape is read off each text. Whether the day or the month stands first is settled by one number above 12 anywhere
-in the column; a column without one is an error that shows both readings. A year of two digits may stand first as well:
-then the days must follow each other in one reading alone.
+Each text has a shape. A number above 12 anywhere in the column shows whether the day or the month is first. A column
+without one is an error that shows both ways to read it. A year of two digits may be first as well: then the days must
+follow each other in only one way to read them.
 """
 
 import re
@@ -22,7 +22,7 @@ _CLOCK = (
     r"(?P<clock>[T ,]+\d{1,2}[:.h]\d{2}(?:[:.]\d{2}(?P<fraction>[.,]\d{1,9})?)?(?P<half> ?[AaPp][Mm])?"
     rf"(?P<word> (?:{_WORDS}))?)?"
 )
-"""A word for a zone names the local clock: it is part of the format, and the clock is taken as it stands."""
+"""A word for a zone names the local clock: it is part of the format, and does not move the time."""
 _MONTHS = (
     "(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?)"
@@ -42,7 +42,7 @@ _UNUSUAL: dict[int, tuple[str, ...]] = {
     10: ("%y%m%d%H%M", "%d%m%y%H%M"),
 }
 _UNUSUAL |= {12: ("%y%m%d%H%M%S", "%d%m%Y%H%M"), 14: ("%d%m%Y%H%M%S",)}
-"""Dates without signs whose year does not stand first in four digits; they may be counts from 1970 as well."""
+"""Dates without signs that do not begin with a year of four digits; they may also be counts from 1970."""
 _SINCE_2000, _UNTIL_2100 = 946_684_800, 4_102_444_800
 COMPACT = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMPACT_SPLIT = re.compile(r"\d{8}[T ](\d{4}|\d{6})")
@@ -64,7 +64,7 @@ SPAN = r"^(\d.*\d) (?:-|–|to|bis|until) \d.*\d$"
 
 
 def start_of(text: str) -> str:
-    """The first of two times in a text; the text itself where it does not hold two."""
+    """Return the first of two times in a text, or the text if it does not contain two."""
     found = re.match(SPAN, text)
     return found[1] if found and len(found[1]) >= len("1.1.12 0:00") else text
 
@@ -210,7 +210,7 @@ def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[]
 
 
 def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
-    """Whether dates begin with a year of two digits; an error where that is as good a reading as another."""
+    """Whether dates begin with a year of two digits. Raise an error if another order is as plausible."""
     if "%y" not in usual:
         return False
     days = {order: _days(texts, order) for order in ("dm", "md", "ym")}
@@ -225,7 +225,7 @@ def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
 
 
 def _days(texts: Sequence[str], order: str) -> set[date]:
-    """The days of texts in an order of day, month and year; none where one of them is no day so."""
+    """Return the days of texts in an order of day, month and year; none if any text is not a valid date in it."""
     numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
     try:
         return {datetime.strptime(text, _placed(shape(text), order)).date() for text in numbers}
@@ -234,7 +234,7 @@ def _days(texts: Sequence[str], order: str) -> set[date]:
 
 
 def _unusual(name: str, texts: Sequence[str]) -> DateFormat | None:
-    """The format of dates without signs in an unusual order that every text fits; an error where it is in doubt."""
+    """Return the unusual format of dates without signs that every text fits. Raise an error if there are several."""
     forms = _UNUSUAL.get(len(texts[0]), ()) if len(set(texts)) > 1 else ()
     fitting = [form for form in forms if all(len(text) == len(texts[0]) and _fits(text, form) for text in texts)]
     if not fitting:
@@ -268,7 +268,7 @@ def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int 
 
 
 def _read(text: str, form: str) -> str:
-    """The day that a text is in a format; empty where it is none."""
+    """Return the day that a text means in a format; an empty text if it does not fit."""
     try:
         return f"{datetime.strptime(text.replace('24:00', '00:00'), form):%-d %B %Y}"
     except ValueError:
@@ -276,7 +276,7 @@ def _read(text: str, form: str) -> str:
 
 
 def check_format(form: str) -> str:
-    """A format that is written as people write it is no format of strptime."""
+    """Raise an error for a format that strptime does not know, such as DD/MM/YYYY."""
     try:
         datetime(2012, 12, 31, 23, 30).strftime(form)
     except ValueError as error:

@@ -1,8 +1,7 @@
 """The time of day in the names of columns: one column for each part of the day.
 
-The day on which clocks go back has an hour more. Where parts are numbered they run on (``h25``), and only the zone
-tells which of them come twice; where they are named by the clock, the name that is there again (``02:00B``) is the
-second passing.
+The day on which clocks go back has 25 hours. Numbered parts run on (``h25``), and only the zone shows which of them
+occur twice. If parts are named by the clock, a name that occurs again (``02:00B``) is the second passing.
 """
 
 import re
@@ -20,7 +19,7 @@ _PREFIXES = frozenset(
 )
 _NUMBERED = re.compile(r"([A-Za-z_ .\-]*)(\d{1,4})")
 SECOND = 1
-"""Microseconds by which the second passing of an hour lies behind the first: a time of its own in that hour."""
+"""Microseconds by which the second passing of an hour is later than the first, so that their times differ."""
 
 
 @dataclass(frozen=True)

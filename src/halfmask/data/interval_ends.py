@@ -1,4 +1,4 @@
-"""Stamps that are the ends of intervals: clocks from 00:15, 00:30 or 01:00 to 24:00, and never midnight as 00:00."""
+"""Times that are ends of intervals: clocks from 00:15, 00:30 or 01:00 to 24:00, and never midnight as 00:00."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from halfmask.data.interpretation import Interpretation
 
 MINUTE = 60_000_000
 _CLOCK = r"([0-9]{1,2}:[0-9]{2})"
-"""The first clock in a text. Both engines and Python read it alike."""
+"""The first clock in a text. DuckDB and Python read it alike."""
 
 
 def interval_ended(table: Interpretation, day: str, clock: str) -> int:

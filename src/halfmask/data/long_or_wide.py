@@ -1,4 +1,4 @@
-"""How a table holds its readings: a reading a row, a column a sensor, or a column a part of the day."""
+"""Whether a table is long (one reading per row) or wide (one column per sensor, per part of the day, or per time)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class Wide:
 
 
 def recognise(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
-    """The shape of a table, by the names and kinds of its columns and by what the caller said."""
+    """Return the shape of a table, by the names and types of its columns and by the options."""
     if options.wide:
         return wide(raw, found, options)
     found_here = _moments(raw, found, options) or _days(raw, found, options) or _sensors(raw, found, options)
@@ -82,7 +82,7 @@ def recognise(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -
 
 
 def _moments(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """A row a user: most columns are named by times, and hold values."""
+    """One row per user: most columns are named by times, and hold values."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
         return None
@@ -119,7 +119,7 @@ def _instant(text: str, tz: str) -> int:
 
 
 def wide(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
-    """One column a sensor, as the caller said: every numeric column but the time is a user of that name."""
+    """One column per sensor, as the caller said: every numeric column except the time is a user of that name."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
     name = _wide_time(found, options.time)
@@ -144,7 +144,7 @@ def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
 
 
 def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """A row a day: one column of days, and columns that make up a day by their names."""
+    """One row per day: one column of days, and columns that make up a day by their names."""
     if options.value is not None:
         return None
     named = options.date or options.time
@@ -178,7 +178,7 @@ def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wi
 
 
 def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
-    """The columns among these that hold anything, in any row."""
+    """Return the columns among these that are not empty."""
     texts = [f"CAST({quote(name)} AS VARCHAR)" for name in names]
     absent = ", ".join(map(literal, ABSENT))
     counts = raw.count([f"lower(trim({text})) NOT IN ({absent})" for text in texts]) if names else []
@@ -186,7 +186,7 @@ def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
 
 
 def _sensors(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
-    """A column a sensor: one time, no column named as a user or as a value, and two or more of numbers."""
+    """One column per sensor: one time, no column named as a user or as a value, and two or more of numbers."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
     if options.user is not None or options.value is not None or options.date is not None:
@@ -223,13 +223,13 @@ def _fractions(found: Mapping[str, ColumnType], names: Sequence[str]) -> bool:
 
 
 def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
-    """Whole numbers beside fractions may be ids: a table of three such columns is a user, a time and a value."""
+    """Whether a table is a user, a time and a value: with fractions in another column, whole numbers may be ids."""
     whole = [n for n, kind in found.items() if kind in (ColumnType.INTEGER, ColumnType.TEXT_INTEGER)]
     return len(found) == 3 and len(whole) == 1
 
 
 def _long(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
-    """A reading a row; the clock may have a column of its own, and the user's id may be in the file's name."""
+    """One reading per row; the clock may have a separate column, and the user's id may be in the file's name."""
     pair = split_time(found, options.date, options.time)
     kinds = dict(found)
     time = options.time

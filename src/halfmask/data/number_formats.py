@@ -26,11 +26,11 @@ DRESSED = (
     rf"(\()?[€$£¥]? ?({_SIGN}\d[\d.,{_GROUPS}]*(?:[eE][+-]?\d+)?|{_SIGN}[.,]\d+)"
     rf"(?:[{SPACES}]*([%€$£¥]|[A-Za-z°][A-Za-z0-9³/]*))?([-)])?"
 )
-"""Group 2 is the number, 3 what stands behind it, 1 and 4 the signs of accountants."""
+"""Group 2 is the number, 3 the unit behind it, 1 and 4 the signs of accountants."""
 
 
 def undressed(text: str) -> str | None:
-    """The number in a dressed one, with its sign; None where a text is none, or what is behind it is no unit."""
+    """Return the number in a text with a unit or accountants' signs; None if there is no number or no known unit."""
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     if found is None or (found[1] == "(") != (found[4] == ")"):
         return None
@@ -42,7 +42,7 @@ def undressed(text: str) -> str | None:
 
 
 def unit_behind(text: str) -> str:
-    """The unit in a dressed number; empty where there is none, or a sign of money."""
+    """Return the unit behind a number; empty if there is none, or if it is a sign of money."""
     found = re.fullmatch(DRESSED, text.replace(MINUS, "-"))
     unit = (found[3] or "") if found and undressed(text) is not None else ""
     return "" if unit in "€$£¥" else unit
@@ -97,7 +97,7 @@ class NumberFormat:
         return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
     def bare(self, text: str) -> str:
-        """The number in a text, undressed; empty where it is none."""
+        """Return an expression of the number in a text without what surrounds it; empty if there is none."""
         if not self.dressed:
             return f"trim({text})"
         plain = f"replace(trim({text}), {literal(MINUS)}, '-')"
@@ -105,7 +105,7 @@ class NumberFormat:
         return f"concat({sign}, trim({extract(plain, f'^{DRESSED}$', 2)}))"
 
     def unit(self, text: str) -> str:
-        """What stands behind a dressed number."""
+        """Return an expression of the unit behind a number."""
         return extract(f"replace(trim({text}), {literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
     def cleaned(self, text: str) -> str:
@@ -116,7 +116,7 @@ class NumberFormat:
 
 
 def is_local_number(text: str) -> bool:
-    """Whether a text is a number in one of the two ways of writing, or a dressed one."""
+    """Whether a text is a number in one of the two ways of writing, also with a unit."""
     bare = undressed(text) or ""
     return bool(re.fullmatch(NUMBER, bare)) and any(letter.isdigit() for letter in bare)
 
@@ -124,7 +124,7 @@ def is_local_number(text: str) -> bool:
 def number_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[Sequence[str]], list[int]]
 ) -> NumberFormat:
-    """The format of a column, from a sample; ``whole`` counts patterns over all of it where that leaves it open."""
+    """Return the format of a column from a sample; ``whole`` counts patterns in all rows if that is not enough."""
     bare = [number for text in texts if (number := undressed(text)) is not None]
     dressed = any(not re.fullmatch(NUMBER, text) and undressed(text) is not None for text in texts)
     found = {key: sum(bool(re.fullmatch(p, text)) for text in bare) for key, p in TESTS.items()}

@@ -10,14 +10,14 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Everything that can be said about a source; what is None is guessed, and the panel's guesses say how.
+    """What a caller can say about a source. What is None is guessed; the panel's guesses say how.
 
     ``user``, ``time``, ``value``  columns; ``user`` may be ``@file`` or ``@folder``: the id is in the name
-    ``date``         the column with the day, where ``time`` holds the clock alone
-    ``format``       auto, or one of `places.FORMATS`
+    ``date``         the column with the day, if ``time`` holds only the clock
+    ``format``       auto, or one of `formats.names`
     ``table``, ``sheet``  which part of a database or workbook
-    ``sql``          a query; it knows a source that is no database by the name ``readings``
-    ``wide``         one column a sensor, beside the time
+    ``sql``          a query; it calls a source ``readings`` if that is not a database
+    ``wide``         one column per sensor, and one for the time
     ``tz``           zone whose wall clock counts, for times that have a zone
     ``decimal``      ``.`` or ``,``
     ``date_format``  as for strptime: ``%d/%m/%Y %H:%M``

@@ -1,4 +1,4 @@
-"""Columns beside user, time and value that change what a row means: numbers of rows, and kinds of readings."""
+"""Other columns than user, time and value that change what a row means: row numbers, kinds of readings, quality."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ from halfmask.errors import ColumnError
 
 _WHOLE = frozenset({ColumnType.INTEGER, ColumnType.TEXT_INTEGER})
 _ENOUGH = 24
-"""Rows that must have been seen before their numbers are told from ids."""
+"""The fewest rows from which row numbers are distinguished from ids."""
 _SORTS = frozenset(("metric", "measurement", "measurand", "channel", "register", "direction", "category", "parameter"))
 _SORTS |= {"variable", "phenomenon", "obis", "field", "type", "kind", "flow", "attribute", "commodity", "medium"}
 _SORTS |= {"richtung", "sparte", "energieart", "magnitud", "grandeur", "grootheid"}
@@ -23,12 +23,12 @@ _SORTS |= {"appliance", "circuit", "phase", "plug", "rodzaj", "tipo", "typ", "so
 """Words for a column that says what a reading is of."""
 _MADE = frozenset(("actual", "real", "measured", "read", "valid", "validated", "estimated", "estimate", "estimado"))
 _MADE |= {"estimada", "calculated", "corrected", "substituted", "interpolated", "manual", "provisional", "final"}
-"""How a reading came about, which is no kind of its own."""
+"""How a reading was obtained, which does not make it another kind."""
 _BETWEEN = "\x1f"
 
 
 def row_numbers(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """The columns that go up by one with every row while times change: numbers of rows, which name nobody."""
+    """Return row numbers: columns that go up by one with every row while times change. They identify no users."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be those of values
         return []
     times = [name for name, kind in found.items() if kind in TIMES | CLOCKS or role_of(name, kind) == "time"]
@@ -53,7 +53,7 @@ _LINKS = frozenset(("of", "is", "the", "number", "no"))
 
 
 def beside_time(sample: pa.Table, found: Mapping[str, ColumnType]) -> list[str]:
-    """Columns of numbers that are about the time, and of which none is a reading: hours, weekdays, counts from 1970."""
+    """Return columns of numbers that describe the time and are not readings: hours, weekdays, counts from 1970."""
     parts = [
         name
         for name, kind in found.items()
@@ -75,7 +75,7 @@ def is_flag(name: str) -> bool:
 
 
 def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[str]) -> list[str]:
-    """What to say of columns by which some readings are bad: they are used, unless a query leaves them out."""
+    """Return notes on columns that call some readings bad: these are used unless a query leaves them out."""
     flags = [n for n, kind in found.items() if n not in used and kind is ColumnType.TEXT and is_flag(n)]
     bad = {name: sum(bool(_BAD & set(words(text))) for text in texts(sample.column(name))) for name in flags}
     return [
@@ -86,7 +86,7 @@ def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[s
 
 
 def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]) -> None:
-    """Stop where one user has readings of several kinds, told apart by a column that nobody asks.
+    """Raise an error if a user has readings of several kinds, by a column that is not used.
 
     ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
     """
@@ -114,7 +114,7 @@ def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str
 
 
 def check_user(raw: Raw, name: str) -> None:
-    """Stop where the column that was left for the user says by its name that it tells kinds of readings apart."""
+    """Raise an error if the column that is left for the user is named as one of kinds of readings."""
     kinds = [kind for kind in raw.distinct(quote(name)) if kind] if _is_sort(name) else []
     if len(kinds) > 1:
         raise ColumnError(

@@ -36,10 +36,10 @@ class Rising:
 
 
 def registers(rows: pa.Table) -> Rising | None:
-    """The users whose values are states of a register; None where nobody's are.
+    """Return the users whose values are states of a register; None if there are none.
 
-    Where nobody has enough changes to tell, those of all count together. What rises among users whose values do not
-    has to rise for two days, which no temperature does.
+    If no user has enough changes to decide, those of all users count together. If other users have values that do not
+    rise, a register has to rise for two days, which no temperature does.
     """
     coded = rows["user"].combine_chunks().dictionary_encode()
     names, codes = [str(name) for name in coded.dictionary.to_pylist()], np.asarray(coded.indices)
@@ -65,7 +65,7 @@ def registers(rows: pa.Table) -> Rising | None:
 
 
 def _rises(values: FloatArray, change: FloatArray) -> bool:
-    """Whether values never fall, but for a rare reset, and are large beside their changes.
+    """Whether values never fall, except at a rare reset, and are large compared with their changes.
 
     At most 1 in 50 changes goes down, and the middle value is above 20 times the middle change.
     """
@@ -101,9 +101,9 @@ def differences(panel: Panel, step: int | None) -> Panel:
 
 
 def _told(rows: nw.LazyFrame[Any], step: int | None) -> nw.LazyFrame[Any]:
-    """Every row with the state before it, what was used in between, and why it is no reading if it is none.
+    """Return every row with the state before it, what was used in between, and the reason if it gives no reading.
 
-    The source is read once: DuckDB 2.0 never ends where one query reads a large CSV file twice, once to sort it.
+    The source is read once: a query of DuckDB 2.0 that reads a large CSV file twice, once to sort it, never ends.
     """
     placed = ~nw.col("user").is_null() & ~nw.col("time").is_null()
     finite = nw.when(nw.col("value").abs() <= LARGEST).then(nw.lit(USED)).otherwise(nw.lit(len(REASONS) - 1))

@@ -1,6 +1,6 @@
-"""CSV and its kin: delimiter, header, and what stands around the table are found by looking.
+"""Find the layout of a table in text: delimiter, header, units, and the lines before and after the table.
 
-Every cell is text until a rule reads it.
+Every cell stays text.
 """
 
 import csv
@@ -20,7 +20,7 @@ _HEAD_LINES = 200
 _TAIL_BYTES = 1 << 16
 _UNPACK_BELOW = 1 << 24
 _CELL_LINES = 20
-"""Lines that a cell may go on for before a quote is taken for one that was left open."""
+"""A cell with more lines than this is taken for a quote that was left open."""
 _DELIMITERS = (",", ";", "\t", "|")
 Lines = list[tuple[int, list[str]]]
 """Rows of a head of a file, each with the number of its line from 0."""
@@ -30,8 +30,8 @@ Lines = list[tuple[int, list[str]]]
 class Layout:
     """How the text is cut into cells.
 
-    ``skip`` lines stand before the header, or, where ``header`` is False, before the first reading; they are
-    ``skip_rows`` rows, of which cells may go on over several lines. ``footer`` lines after the table have fewer cells.
+    ``skip`` lines are before the header, or before the first reading if ``header`` is False; they are ``skip_rows``
+    rows, of which cells may contain line breaks. ``footer`` lines after the table have fewer cells.
     ``units`` are those of a row under the header.
     """
 
@@ -50,11 +50,11 @@ class Layout:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing but a header stands around the table."""
+        """Whether the file holds only the table and its header."""
         return not (self.skip or self.comment or self.footer or self.units)
 
     def notes(self) -> list[str]:
-        """What was found around the table."""
+        """Return notes on the lines before, after and within the table that are left out."""
         said = [f"{self.before} lines before the table are left out"] if self.before else []
         said += ["a row of units under the header is left out"] if self.units else []
         return said + ([f"{self.footer} lines after the table are left out"] if self.footer else [])
@@ -182,9 +182,9 @@ def _footer(file: str, delimiter: str, width: int) -> int:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts most lines into equally many cells; blanks only where no other cuts them at all.
+    """Return the delimiter that cuts most lines into equally many cells; blanks only if no other cuts them at all.
 
-    A comma that stands between digits in every cell may be a decimal comma, so another delimiter goes before it.
+    A comma between digits in every cell may be a decimal comma, so another delimiter is preferred.
     """
 
     def score(delimiter: str) -> tuple[float, int]:
@@ -220,8 +220,8 @@ def _typed_columns(rows: Lines) -> list[int]:
 def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[str]] | None, int]:
     """The row of names, the row of units and the line of the first reading.
 
-    Rows before the first whose typed columns all hold what they usually hold are no readings. The last of them with
-    the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
+    The first reading is the first row whose typed columns all hold times or numbers. Of the rows before it, the last
+    with the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
     """
     typed = _typed_columns(rows)
     if len(rows) > 1 and _named_by_times(rows[0][1], rows[1][1]):
@@ -254,13 +254,13 @@ def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[
 
 
 def _named_by_times(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether a row of many times stands above one that has none in their place: a column for each time."""
+    """Whether a row of many times is above one without times in these places: then there is one column per time."""
     times = [i for i, cell in enumerate(first) if is_time(cell.strip())]
     return len(times) > max(2, len(first) // 2) and not any(is_time(second[i].strip()) for i in times)
 
 
 def _check_no_records(file: str, lines: Sequence[str]) -> None:
-    """Refuse files of records that are no table, with the program that makes one of them."""
+    """Raise an error for files of records that are not a table; the message names a program that converts them."""
     if lines and lines[0].startswith("100,NEM1"):
         raise SourceError(
             f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "

@@ -32,9 +32,9 @@ class _Parts:
 
 
 def time_rules(table: Interpretation, name: str, clock: str | None, *, running: bool = False) -> list[Rule]:
-    """The rule of the time's column, with that of the clock where it has a column of its own.
+    """Return the rule of the column of times, and that of the column of clocks if there is one.
 
-    ``running``: parts of the day are counted on through the hour that comes twice, in the zone of `tz`.
+    ``running``: numbered parts of the day run on through the hour that occurs twice, in the zone of `tz`.
     """
     column, kind = table.sample(name), table.kinds[name]
     spans = kind in TEXTS and any(start_of(text) != text for text in texts(column))
@@ -76,7 +76,7 @@ def time_rules(table: Interpretation, name: str, clock: str | None, *, running: 
 
 
 def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Sequence[str]) -> TimeRule:
-    """The rule with the clock that the offsets of all times show, and a note of it."""
+    """Return the rule with the clock that the offsets of all times show, and add a note."""
     column = table.sample(name)
     with guard(table.raw, [])():
         text = rule.text(operand(name, column))
@@ -93,7 +93,7 @@ def _with_own_clock(table: Interpretation, name: str, rule: TimeRule, sample: Se
 
 
 def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
-    """What a column of numbers counts in a day: hours, half-hours or quarters, from 0 or from 1."""
+    """Return what a column of numbers counts: hours, half-hours or quarters of a day, from 0 or from 1."""
     quoted = operand(name, table.sample(name))
     number = f"TRY_CAST({quoted} AS BIGINT)"
     limits = (24, 25, 48, 50, 96, 100)
@@ -117,7 +117,7 @@ def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
 
 
 def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str, str]:
-    """SQL of the microseconds from midnight in a column, and of where it cannot be read."""
+    """Return expressions of the microseconds from midnight in a column, and of whether a cell cannot be read."""
     kind = table.kinds[name]
     quoted = operand(name, table.sample(name))
     first, per_day = (part.first, part.per_day) if part else (0, 24)
@@ -129,7 +129,7 @@ def _clock(table: Interpretation, name: str, part: "_Parts | None") -> tuple[str
 
 
 def _date_format(table: Interpretation, name: str, kind: ColumnType, column: pa.ChunkedArray) -> DateFormat | None:
-    """How the times of a column are written, where they are neither ISO nor counts from 1970."""
+    """Return how the times of a column are written; None if they are ISO times or counts from 1970."""
     asked = table.options.date_format
     if kind in (ColumnType.INTEGER, ColumnType.FLOAT):
         found = [f"{number:.0f}" for number in column.drop_null().to_pylist() if number == number]

@@ -43,9 +43,9 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 class TimeRule:
     """How a column is read as a time: its kind, the unit if it counts from 1970, and the zone of the wall clock.
 
-    ``zoned`` tells instants from wall-clock times; ``tz``, a zone or a fixed offset (+05:30), matters for instants
-    alone. ``formats`` are those of strptime, where the times are not ISO. ``grain`` are the seconds to which a sheet's
-    days are rounded. ``spans``: two times may stand in a cell, of which the first counts.
+    ``zoned``: the times are instants, not wall-clock times. ``tz``, a zone or a fixed offset (+05:30), matters only for
+    instants. ``formats`` are those of strptime if the times are not ISO. ``grain`` are the seconds to which a sheet's
+    days are rounded. ``spans``: a cell may contain two times, of which the first counts.
     """
 
     kind: ColumnType
@@ -58,9 +58,9 @@ class TimeRule:
     spans: bool = False
 
     def sql(self, column: str, cast: str = "CAST") -> str:
-        """Microseconds of local wall-clock time; ``TRY_CAST`` gives null where ``CAST`` fails.
+        """Microseconds of local wall-clock time. If a cell cannot be read, ``CAST`` fails and ``TRY_CAST`` gives null.
 
-        A header that is there again, in the middle of a file, is no time.
+        A header that occurs again in the middle of a file is null.
         """
         if self.kind in TEXTS:
             column = self.text(column)
@@ -92,7 +92,7 @@ class TimeRule:
         return f"coalesce(nullif({extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
     def quick(self, column: str, found: Sequence[str]) -> str:
-        """The same for texts that are all written as the first are; it fails on any other. Empty where there is none.
+        """The same for texts that are all written like the first; it fails on any other. Empty if there is no such way.
 
         The engines' own parser of a fixed format is several times as quick as finding out what a text is.
         """
@@ -108,9 +108,9 @@ class TimeRule:
         return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
-        """The same for Arrow's reader of text, where it takes all of the first texts; None where it does not.
+        """The same for Arrow's reader of text; None if it does not read all of the first texts.
 
-        It refuses a zone where none was, none where one was, and fractions of a microsecond.
+        Arrow fails on a text with a zone if the others have none, on one without if they have one, and on nanoseconds.
         """
         whole = self.kind is ColumnType.TEXT_INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
         if self.formats or self.spans or (self.unit is not None and not whole):
@@ -123,7 +123,7 @@ class TimeRule:
         return ArrowCells(kind, self._finished)
 
     def stored(self) -> ArrowCells | None:
-        """The same for Arrow's reader of columns that hold times, or whole numbers; None for what it leaves to SQL."""
+        """The same for Arrow's reader of columns of times or whole numbers; None for other columns."""
         if self.kind in {ColumnType.TIMESTAMP, ColumnType.ZONED}:
             return ArrowCells(pa.timestamp("us", "UTC" if self.kind is ColumnType.ZONED else None), self._finished)
         whole = self.kind is ColumnType.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
@@ -145,9 +145,9 @@ class TimeRule:
         return column if self.kind in TEXTS else f"CAST({column} AS VARCHAR)"
 
     def _epoch(self, column: str, cast: str) -> str:
-        """Whole numbers exactly; fractions rounded to the microsecond; nanoseconds cut to it, downwards.
+        """Convert whole numbers exactly; round fractions to the microsecond, and nanoseconds down to it.
 
-        What lies beyond plausible years, such as thousandths among seconds, is no time.
+        A number beyond plausible years, such as milliseconds among seconds, is an error.
         """
         if self.unit == SERIAL:
             days = f"({cast}({column} AS DOUBLE) - {_SERIAL_1970})"
@@ -165,7 +165,7 @@ class TimeRule:
         return _plausible(count, per_second, micros, cast)
 
     def present(self, column: str) -> str:
-        """True where the source holds something that must be readable as a time."""
+        """Return an expression of whether a cell must be readable as a time."""
         if self.kind in {ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.ZONED, ColumnType.INTEGER, ColumnType.FLOAT}:
             return f"{column} IS NOT NULL"
         return f"trim({column}) NOT IN ('', {literal(self.name)})"
@@ -195,7 +195,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:(?P<mark>[T ])\d\d:\d\d(?P<seconds>:\d\d)?
 
 
 def iso_form(found: Sequence[str]) -> str | None:
-    """The strptime format of ISO times that are all written alike, without fractions; None where they are not."""
+    """Return the strptime format of ISO times that are all written alike, without fractions; None if they are not."""
     forms = {_iso_form(text) for text in found}
     return forms.pop() if len(forms) == 1 else None
 
@@ -243,7 +243,7 @@ def time_rule(
 ) -> tuple[TimeRule, list[str]]:
     """How to read a column as times, judged by its kind and a sample, and what the reader should know of it.
 
-    ``written`` is how its dates are written, where they are not ISO.
+    ``written`` is how its dates are written if they are not ISO.
     """
     if tz is not None:
         check_zone(tz)
@@ -289,7 +289,7 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
 def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) -> TimeRule:
     """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
 
-    Smaller numbers are taken for seconds. Dates without signs (20260131) are told from counts by `date_formats`.
+    Smaller numbers count as seconds. `date_formats` recognises dates without signs (20260131).
     """
     if kind not in {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}:
         raise ColumnError(f"column {name!r} holds no times; name another with `time`")

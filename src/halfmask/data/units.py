@@ -79,12 +79,12 @@ def _known(unit: str) -> tuple[str, str]:
 
 
 def canonical(unit: str) -> str:
-    """A unit as it is usually written, where it is known; as it is otherwise."""
+    """Return the usual spelling of a unit; the text itself if the unit is unknown."""
     return _known(unit)[1]
 
 
 def factor(source: str, kept: str, step: int | None = None) -> float | None:
-    """What to multiply values in one unit with to have them in another; None where no factor is known."""
+    """Return the factor from one unit to another; None if there is no such factor."""
     (kind, a), (into, b) = _known(source), _known(kept)
     if a == b:
         return 1.0
@@ -164,7 +164,7 @@ def _listed(named: Mapping[str, int]) -> str:
 
 
 def conversion(column: str, found: Mapping[str, int], kept: str, step: int | None) -> str:
-    """SQL of the factor that brings each row to the unit kept; null where a row has no known unit."""
+    """Return an expression of the factor that converts each row to the unit kept; null if the unit is unknown."""
     cases = " ".join(
         f"WHEN {literal(unit)} THEN {factor(unit, kept, step)!r}" for unit in found if factor(unit, kept, step)
     )

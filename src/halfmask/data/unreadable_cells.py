@@ -1,4 +1,4 @@
-"""From an engine's failure to an error that names file, row and column."""
+"""Find the cell that a query failed on: from an engine's failure to an error that names file, row and column."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ def _of_times(raw: Raw, rule: Rule) -> str:
 
 
 def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
-    """What mends the cells of a column that are no numbers, by what is in them."""
+    """Advise how to read a column in which some cells are not numbers, by what these are."""
     queries, (text, cells) = Queries(raw.origin), _unread(raw, rule)
     if advice := _of_signs(raw, rule.column, text, cells):
         return advice
@@ -97,7 +97,7 @@ def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
 
 
 def _of_signs(raw: Raw, column: str, text: str, cells: Sequence[str]) -> str:
-    """What mends numbers that have another decimal sign, or several; empty where signs are not what is wrong."""
+    """Advise how to read numbers with another decimal sign, or with several; empty if signs are not the fault."""
     if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
         return ""
     if _all(undecided("."), cells):
@@ -132,5 +132,5 @@ def mixed_zones(raw: Raw, column: str) -> ReadingError | None:
 
 
 def shortened(text: str) -> str:
-    """A reading as it stands in the source, cut so that a message stays a line."""
+    """Return a text of the source, cut to 40 characters so that a message stays one line."""
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,4 +1,4 @@
-"""Who tells users apart: a column, by its name or because nothing else is left, or the name of the file."""
+"""Find what identifies users: a column, by its name or because no other is left, or the name of the file."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def user_of(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> 
 
 
 def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
-    """Ids that stand in the names of files, or of the folders they are in, where no column has them."""
+    """Return whether the names of files, or of their folders, identify users, if no column does."""
     if not raw.files:
         raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
     stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
@@ -64,7 +64,7 @@ def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
 
 
 def _check_months(raw: Raw, stems: list[str]) -> None:
-    """Stop where several files are of one meter and differ in the month: a user for each would be too many."""
+    """Raise an error if several files are of one meter and differ in the month, so that each would count as a user."""
     meters = {re.sub(_MONTH, "", stem) for stem in stems}
     if len(meters) == len(stems):
         return
@@ -83,7 +83,7 @@ def _spread(stem: str) -> str:
 
 
 def has_user(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
-    """Whether some column could be the user: by name, or what remains beside time and value."""
+    """Whether some column could be the user: by its name, or because it remains after time and value."""
     if candidates("user", kinds, {}):
         return True
     rest = [name for name in kinds if name not in (time, value)]
@@ -96,9 +96,9 @@ def has_user(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value:
 
 
 def _telling(raw: Raw, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
-    """The columns without those that tell nobody apart: fractions, clocks, flags, and texts that are always the same.
+    """Return the columns without those that cannot identify users: fractions, clocks, flags, and constant texts.
 
-    What its name says to be a user, a time or a value stays, and so does everything where there is no file to name.
+    A column that is named as a user, a time or a value stays; so do all columns if the source has no files.
     """
     if not raw.files:
         return dict(kinds)
@@ -113,7 +113,7 @@ def _telling(raw: Raw, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]
 
 
 def _constant(raw: Raw, name: str) -> bool:
-    """Whether a text is the same in every row; more than the first rows are asked where there are more."""
+    """Whether a text is the same in every row, including those after the sample."""
     if name not in raw.sample.column_names:
         return False
     first, *others = dict.fromkeys(raw.sample.column(name).to_pylist()) or [None]

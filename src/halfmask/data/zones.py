@@ -1,7 +1,7 @@
 """Wall clocks of zones, by a query of an engine or over an array.
 
-In an hour that comes twice a reading lies a microsecond later the second time. So both passings keep their day and
-hour, and are no duplicates of each other.
+In an hour that occurs twice, a reading of the second passing is placed a microsecond later. So both passings keep their
+day and hour, and are not duplicates of each other.
 """
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -43,7 +43,7 @@ def wall_clock(instant: str, tz: str) -> str:
 
 
 def running_on(midnight: str, offset: str, tz: str) -> str:
-    """The wall clock at so many microseconds of real time after a midnight of a zone."""
+    """Return the wall clock of a zone at an offset in real time after midnight; both in microseconds."""
     return wall_clock(f"({to_instant(midnight, tz)} + ({offset}))", tz)
 
 
@@ -80,7 +80,7 @@ def second_passings(tz: str) -> tuple[int, ...]:
 
 @cache
 def _stretches(tz: str) -> tuple[IntArray, IntArray]:
-    """Instants from which on a clock is so many microseconds ahead of UTC, from 1970; the last ends them."""
+    """Return instants from 1970, and how many microseconds a clock is ahead of UTC from each to the next."""
     again = {hour * 3600 for hour in second_passings(tz)}
     starts = sorted({0, *(after for after, _ in _changes(tz)), *again, *(start + 3600 for start in again)})
     ahead = [ahead_of_utc(tz, start) * 1_000_000 + (SECOND if start - start % 3600 in again else 0) for start in starts]

@@ -67,7 +67,7 @@ class RowDatabase(Tables):
         return StreamRaw(asked.connection, place, open_stream, sample)
 
     def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
-        """The names of the columns and some rows at a time; the names come once even if there are no rows."""
+        """Yield the names of the columns with some rows at a time, once at least."""
         failures = (self.driver().Error, OSError)
         try:
             with closing(self.connect(source)) as database, closing(database.cursor()) as cursor:

@@ -26,7 +26,7 @@ class Tables(Format):
 
     @abstractmethod
     def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
-        """Return what stands behind FROM as a table of the connection; ``place`` is its name for messages."""
+        """Return what a query has after FROM as a table of the connection; ``place`` is its name for messages."""
 
     def open(self, asked: OpenRequest) -> DuckDBRaw:
         shown = self.shown(asked.found.source)

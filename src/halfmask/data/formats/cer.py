@@ -5,8 +5,7 @@ A code is a day (1 = 1 January 2009) times 100 plus a half-hour of that day's lo
 Clock changes. Days 298 and 669 (the last Sundays of October) have 50 half-hours that run on: 5 and 6 are the second
 passing of 01:00 and 01:30, 50 is 23:30. The second passing is placed a quarter of an hour after the first, at 01:15 and
 01:45: every reading keeps its day, its hour and its half-hour of the wall clock, and no two of them fall together.
-Day 452 (the last Sunday of March 2010) lacks half-hours 2 and 3; the others stay where their codes put them, so the gap
-is where the file has it.
+Day 452 (the last Sunday of March 2010) lacks half-hours 2 and 3; the others keep the times of their codes.
 
 Values are not changed: the manifest says kWh per half-hour, their size fits mean kW.
 """

@@ -13,9 +13,9 @@ from halfmask.data.times import counts_from_1970
 From = Callable[[Sequence[str]], str]
 """The FROM clause of some files."""
 ROW = "json"
-"""What an object or a list is called that stands for a row; DuckDB calls those of the outermost list so."""
+"""The name of a column of objects or lists that are rows; DuckDB gives it to those of the outermost list."""
 PAGE = frozenset(("count", "next", "previous", "page", "pages", "per_page", "total", "limit", "offset", "statement_id"))
-"""What stands beside a list of readings in a page of an interface, and is about the page."""
+"""Fields of a page of a web interface that describe the page, not its readings."""
 
 
 class Json(Format):
@@ -54,10 +54,10 @@ def _within(selected: str, table: From) -> From:
 
 
 def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
-    """What to select to come one object or one list nearer to the readings, and what to say of it; None: they are here.
+    """Return what to select to unpack one more object or list, with a note; None if all is unpacked.
 
-    Objects give their fields. The only list of objects, or of lists, gives a row for each; what stands beside it, such
-    as a meter's name, stands beside each of these rows.
+    Objects give their fields. The only list of objects, or of lists, gives a row for each; other fields, such as a
+    meter's name, are repeated in each of these rows.
     """
     fields = [field for field in raw.sample.schema if field.name != "filename"]
     objects = [field.name for field in fields if pa.types.is_struct(field.type)]
@@ -83,7 +83,7 @@ def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
 
 
 def _cell_names(column: pa.ChunkedArray) -> list[str]:
-    """Names for the cells of a list that is a row, [time, value]; none where lists are of several lengths."""
+    """Return names for the cells of lists that are rows, [time, value]; an empty list if their lengths differ."""
     rows = [cells for cells in column.to_pylist() if cells is not None]
     width = len(rows[0]) if rows else 0
     if any(len(cells) != width for cells in rows):

@@ -48,7 +48,7 @@ class Parquet(Format):
 
 @dataclass(frozen=True)
 class Footers:
-    """What the files say of themselves: the columns of the first, and rows of the largest group.
+    """What the footers of files say: the columns of the first file, and the rows of the largest group.
 
     ``differ``: whether the files' types differ in a way that must be reconciled.
     """
@@ -92,7 +92,7 @@ def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
 def by_groups(
     files: Sequence[str], footers: Footers, threads: int | None, names: Sequence[str], cells: Sequence[ArrowCells]
 ) -> Quick | None:
-    """What reads the columns by Arrow, group after group; None where they are not stored as ``cells`` says.
+    """Return what reads the columns by Arrow, group after group; None if they are not stored as ``cells`` says.
 
     Texts cost Arrow more than they cost the query, which gives columns of one name, in whatever case, others.
     """

@@ -70,7 +70,7 @@ class Postgres(Tables):
 
 
 def _column(field: pa.Field) -> str:
-    """Return a column as the query gives it: decimals as doubles, and what has no plain Arrow type as text."""
+    """Return a column as the query gives it: decimals as doubles, and types that Arrow does not have as text."""
     name, t = quote(field.name), field.type
     if getattr(t, "type_name", "") == "numeric":
         return f"{name}::double precision AS {name}"
