@@ -76,14 +76,14 @@ def test_duplicates_stay_and_six_files_are_one_panel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", ["19549", "19500", "00001", "29851", "45249", "1950x", "-9501", "195001"])
 def test_codes_that_no_day_has(tmp_path: Path, code: str) -> None:
-    with pytest.raises(ReadingError, match=rf"File1\.txt, row 2, column 'code': '{code}' is not a code"):
+    with refused("reading.cell", place=f"{tmp_path / 'File1.txt'}, row 2, column 'code'"):
         read(tmp_path, ["1392 19503 0.14", f"1392 {code} 0.14"])
 
 
 def test_other_faults(tmp_path: Path) -> None:
-    with pytest.raises(ReadingError, match="row 1, column 'meter': 'x1' is not a meter's number"):
+    with refused("reading.cell", place=f"{tmp_path / 'File1.txt'}, row 1, column 'meter'"):
         read(tmp_path, ["x1 19503 0.14"])
-    with pytest.raises(ReadingError, match="row 1, column 'value': 'much' is not a number"):
+    with refused("reading.cell", place=f"{tmp_path / 'File1.txt'}, row 1, column 'value'"):
         read(tmp_path, ["1392 19503 much"])
     with pytest.raises(ReadingError, match="line 2: not 3 columns"):
         read(tmp_path, ["1392 19503 0.14", "1392 19504"])

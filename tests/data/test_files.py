@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from halfmask.data.open_panel import open_panel
-from halfmask.errors import ColumnError, HalfmaskError, OptionError, ReadingError, RunError, SourceError
+from halfmask.errors import HalfmaskError, ReadingError, RunError, SourceError
 from tests.data.panels import CSV, READINGS, rows, table, us, write
 from tests.real_data import DATA, needs_data
+from tests.refusals import refused
 
 
 def test_csv_and_its_notes(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_no_header_three_columns_are_told_by_type(tmp_path: Path) -> None:
 
 def test_no_header_more_columns_are_named_by_position(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "1,2026-01-01,0.5,9\n2,2026-01-02,1.5,9\n")
-    with pytest.raises(ColumnError, match=r"no column looks like the user.*`user`.*'0', '1', '2', '3'"):
+    with refused("column.missing", "user"):
         open_panel(path)
     panel = open_panel(path, user="0", time="1", value="2")
     assert rows(panel) == [("1", us("2026-01-01"), 0.5), ("2", us("2026-01-02"), 1.5)]
@@ -126,12 +127,12 @@ def test_files_of_other_column_order_and_number_type_are_aligned(tmp_path: Path)
 def test_files_of_other_columns_are_named(tmp_path: Path) -> None:
     write(tmp_path / "c" / "1.csv", "user,time,value\na,2026-01-01,1\n")
     write(tmp_path / "c" / "2.csv", "user,time,kwh\na,2026-01-01,1\n")
-    with pytest.raises(SourceError, match=r"2\.csv: its columns differ.*'kwh', 'value'"):
+    with refused("source.differ", place=str(tmp_path / "c" / "2.csv")):
         open_panel(tmp_path / "c")
     (tmp_path / "p").mkdir()
     pq.write_table(table(), tmp_path / "p" / "1.parquet")
     pq.write_table(table().rename_columns(["user", "time", "kwh"]), tmp_path / "p" / "2.parquet")
-    with pytest.raises(SourceError, match=r"2\.parquet: its columns differ.*'kwh', 'value'"):
+    with refused("source.differ", place=str(tmp_path / "p" / "2.parquet")):
         open_panel(tmp_path / "p")
 
 
@@ -157,25 +158,25 @@ def test_odd_column_names(tmp_path: Path, name: str) -> None:
 
 def test_a_column_twice(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "user,time,value,value\na,2026-01-01,1,2\n")
-    with pytest.raises(ColumnError, match=r"2 columns could be the value: 'value', 'value_1'; name one with `value`"):
+    with refused("column.several", "value"):
         open_panel(path)
     assert rows(open_panel(path, value="value_1")) == [("a", us("2026-01-01"), 2.0)]
 
 
 def test_missing_empty_and_header_only(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"nowhere\.csv: no such file"):
+    with refused("source.missing"):
         open_panel(tmp_path / "nowhere.csv")
-    with pytest.raises(SourceError, match=r"no CSV or Parquet files here"):
+    with refused("source.missing"):
         open_panel(tmp_path)
-    with pytest.raises(SourceError, match=r"no CSV or Parquet files here"):
+    with refused("source.missing"):
         open_panel(str(tmp_path / "*.csv"))
     for name in ("e.csv", "e.parquet"):
-        with pytest.raises(SourceError, match=rf"{name}: the file is empty"):
+        with refused("source.empty", place=str(tmp_path / name)):
             open_panel(write(tmp_path / name, ""))
-    with pytest.raises(SourceError, match="no readings"):
+    with refused("source.empty"):
         open_panel(write(tmp_path / "h.csv", "user,time,value\n"))
     pq.write_table(table().slice(0, 0), tmp_path / "h.parquet")
-    with pytest.raises(SourceError, match="no readings"):
+    with refused("source.empty"):
         open_panel(tmp_path / "h.parquet")
 
 
@@ -188,7 +189,7 @@ def test_an_unreadable_cell_is_named_by_file_row_and_column(tmp_path: Path, row:
     write(tmp_path / "1.csv", "user,time,value\n" + "\n".join(lines) + "\n")
     lines[row - 1] = broken
     write(tmp_path / "2.csv", "user,time,value\n" + "\n".join(lines) + "\n")
-    with pytest.raises(ReadingError, match=rf"2\.csv, row {row}, column '{column}': .* is not a"):
+    with refused("reading.cell", place=f"{tmp_path / '2.csv'}, row {row}, column '{column}'"):
         _read(tmp_path)
     lines[row - 1] = lines[0]
     write(tmp_path / "2.csv", "user,time,value\n" + "\n".join(lines) + "\n")
@@ -205,7 +206,7 @@ def test_streamed_batches_raise_the_same_error(tmp_path: Path) -> None:
     good = "a,2026-01-01 00:00:00,1\n" * 300_000
     path = write(tmp_path / "x.csv", f"user,time,value\n{good}a,later,1\n")
     panel = open_panel(path)
-    with pytest.raises(ReadingError, match=r"row 300001, column 'time': 'later' is not an ISO time"):
+    with refused("reading.cell", place=f"{path}, row 300001, column 'time'"):
         sum(batch.num_rows for batch in panel.batches())
 
 
@@ -232,7 +233,7 @@ def test_not_utf8(tmp_path: Path) -> None:
     panel = open_panel(tmp_path / "x.csv")
     assert [row[0] for row in rows(panel)] == ["a", "bé", "a"]
     assert panel.notes[0].startswith("encoding = cp1252: line 3 is not UTF-8; copied into the temporary folder")
-    with pytest.raises(OptionError, match="`encoding` 'klingon' is not known"):
+    with refused("option", "encoding"):
         open_panel(tmp_path / "x.csv", encoding="klingon")
 
 
@@ -241,13 +242,13 @@ def test_a_broken_file_in_a_folder_is_named(tmp_path: Path) -> None:
         pq.write_table(table(), tmp_path / f"{i}.parquet")
     whole = (tmp_path / "1.parquet").read_bytes()
     (tmp_path / "1.parquet").write_bytes(whole[:-20])
-    with pytest.raises(SourceError, match=r"1\.parquet: not a Parquet file, or cut short"):
+    with refused("source.damaged", place=str(tmp_path / "1.parquet")):
         open_panel(tmp_path)
     (tmp_path / "1.parquet").write_text("user,time,value\n")
-    with pytest.raises(SourceError, match=r"1\.parquet: not a Parquet file"):
+    with refused("source.damaged", place=str(tmp_path / "1.parquet")):
         open_panel(tmp_path, format="parquet")
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CSV.encode())[:-12])
-    with pytest.raises(SourceError, match=r"cut\.csv\.gz: cannot be unpacked"):
+    with refused("source.damaged", place=str(tmp_path / "cut.csv.gz")):
         open_panel(tmp_path / "cut.csv.gz")
 
 
@@ -267,26 +268,19 @@ def test_a_file_damaged_inside_is_named_when_it_is_read(tmp_path: Path) -> None:
 def test_several_formats_in_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "x.csv", CSV)
     pq.write_table(table(), tmp_path / "y.parquet")
-    with pytest.raises(SourceError, match=r"several formats \(1 csv, 1 parquet\); choose one with `format`"):
+    with refused("source.mixed", "format"):
         open_panel(tmp_path)
     assert rows(open_panel(tmp_path, format="csv")) == READINGS
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"format": "excel"}, "`format` 'excel'"),
-        ({"engine": "ray"}, "`engine` 'ray'"),
-        ({"threads": 0}, "`threads` 0"),
-        ({"memory_limit": "lots"}, "`memory_limit` 'lots'"),
-        ({"table": "t"}, "`table` is for the formats"),
-        ({"tz": "Mars/Olympus"}, "`tz` 'Mars/Olympus'"),
-    ],
+    ("option", "value"),
+    [("format", "excel"), ("engine", "ray"), ("threads", 0), ("memory_limit", "lots"), ("tz", "Mars/Olympus")],
 )
-def test_bad_options(tmp_path: Path, options: dict[str, object], message: str) -> None:
+def test_bad_options(tmp_path: Path, option: str, value: object) -> None:
     path = write(tmp_path / "x.csv", CSV)
-    with pytest.raises(OptionError, match=message):
-        open_panel(path, **options)  # type: ignore[arg-type]
+    with refused("option", option):
+        open_panel(path, **{option: value})  # type: ignore[arg-type]
 
 
 def test_settings_reach_the_engine(tmp_path: Path) -> None:
@@ -328,5 +322,5 @@ def test_real_files_open_with_no_options(name: str, readings: int, users: int) -
 
 def test_telegrams_of_a_meter_are_refused_with_what_reads_them(tmp_path: Path) -> None:
     telegram = "/ISK5\\2M550T-1012\r\n\r\n0-0:1.0.0(121230000000W)\r\n1-0:1.8.1(000123.456*kWh)\r\n!AB12\r\n"
-    with pytest.raises(SourceError, match=r"telegrams of a meter's port.*dsmr-parser.*`register`"):
+    with refused("source.records", "register", place=str(tmp_path / "p1.log")):
         open_panel(write(tmp_path / "p1.log", 3 * telegram))

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.errors import ColumnError, HalfmaskError, ReadingError
+from halfmask.errors import ReadingError
 from halfmask.profiles.build import build_profile
 from halfmask.profiles.first_look import ways_out
 from tests.data.panels import rows, us, write
 from tests.generated import cases
+from tests.refusals import refused
 
 JULY = us("2026-07-01T12:00")
 
@@ -109,7 +110,7 @@ def test_mixed_zones_are_counted(tmp_path: Path) -> None:
     # Also where the odd one is far beyond the first look.
     write(tmp_path / "y.csv", "user,time,value\n" + "\n".join(lines[3:] * 10_000 + lines[:1]) + "\n")
     panel = open_panel(tmp_path / "y.csv")
-    with pytest.raises(ReadingError, match="1 times have a zone and 20000 have none"):
+    with refused("reading.zones"):
         rows(panel)
 
 
@@ -124,9 +125,9 @@ def test_other_texts_are_refused(text: str) -> None:
 def test_calendar_numbers_are_dates_and_times_of_day_alone_are_refused() -> None:
     assert times(frame(pa.array([20260101, 20260102]))) == [us("2026-01-01"), us("2026-01-02")]
     assert times(frame(pa.array([202601012330, 202601020000]))) == [us("2026-01-01T23:30"), us("2026-01-02")]
-    with pytest.raises(ColumnError, match="times of day without a date"):
+    with refused("column.clock", "time"):
         open_panel(frame(pa.array(["00:30", "01:00"])))
-    with pytest.raises(ColumnError, match="holds no times"):
+    with refused("column.type", "time"):
         open_panel(frame(pa.array([True, False])), time="time")
 
 
@@ -151,7 +152,7 @@ def test_a_time_is_the_same_however_it_is_written(moments: list[datetime]) -> No
 
 
 def test_an_unknown_zone_is_refused_even_where_it_has_no_effect() -> None:
-    with pytest.raises(HalfmaskError, match="`tz` 'Europe/Dublinn' is not a time zone"):
+    with refused("option", "tz"):
         open_panel(frame(pa.array([datetime(2026, 1, 1)])), tz="Europe/Dublinn")
 
 

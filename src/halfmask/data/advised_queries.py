@@ -37,7 +37,7 @@ def listed(texts: Sequence[str]) -> str:
 class Queries:
     """Queries of one source. ``origin`` is what follows FROM.
 
-    ``user`` is the column that names users. If it is empty, each user is a column, and ``others`` are the other columns.
+    ``user`` is the column that names users. If it is empty, each user is a column, and ``others`` are the others.
     ``files``: whether files have the readings.
     """
 
@@ -64,7 +64,7 @@ class Queries:
         return advised(f"select * replace ({cells}) from {self.origin}")
 
     def filled(self) -> str:
-        """Advise to copy down the names of users that are written once for several rows; empty if no column has names."""
+        """Advise to copy down names of users that are written once for several rows; empty if no column has names."""
         if not self.user or self.user.startswith("@"):
             return ""
         last = f"last_value(nullif({self._named()}, '') ignore nulls) over (rows unbounded preceding)"

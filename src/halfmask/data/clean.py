@@ -98,7 +98,7 @@ def value_rule(
     quoted = operand(name, column)
     if kind not in NUMBERS | {ColumnType.TEXT, ColumnType.EMPTY}:
         held = "true and false" if kind is ColumnType.BOOLEAN else "no numbers"
-        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`")
+        raise ReadingError(f"column {name!r} holds {held}; name a column of numbers with `value`", kind="type")
     if kind in TEXTS:
         rule = _value_of_text(name, quoted, form or NumberFormat())
     else:

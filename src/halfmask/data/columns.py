@@ -100,10 +100,14 @@ def choose_columns(
             raise several(role, likely[role])
         if role not in chosen:
             also = ", or take the file's name with `user=@file`" if role == "user" and files else ""
-            raise ColumnError(f"no column looks like the {role}; name one with `{role}`{also} ({listing(kinds)})")
+            raise ColumnError(
+                f"no column looks like the {role}; name one with `{role}`{also} ({listing(kinds)})", kind="missing"
+            )
     columns = Columns(**chosen)
     if len(set(chosen.values())) < len(ROLES):
-        raise ColumnError(f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`")
+        raise ColumnError(
+            f"one column cannot serve twice: {columns.note()}; name others with `user`, `time`, `value`", kind="twice"
+        )
     return columns
 
 
@@ -111,7 +115,9 @@ def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
     """The error for a role that several columns could have, with what to say for each."""
     listed = ", ".join(map(repr, found))
     ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
-    return ColumnError(f"{len(found)} columns could be the {role}: {listed}; name one with `{role}` ({ways}){also}")
+    return ColumnError(
+        f"{len(found)} columns could be the {role}: {listed}; name one with `{role}` ({ways}){also}", kind="several"
+    )
 
 
 HOURS = frozenset(("hour", "hr", "hours", "stunde", "period", "settlementperiod", "halfhour", "slot", "interval"))
@@ -141,7 +147,10 @@ def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | No
     if len(clocks) == 1:
         return day, clocks[0]
     if date is not None:
-        raise ColumnError(f"`date` {date!r} holds the day; name the column of the clock with `time` ({listing(kinds)})")
+        raise ColumnError(
+            f"`date` {date!r} holds the day; name the column of the clock with `time` ({listing(kinds)})",
+            kind="missing",
+        )
     return None
 
 
@@ -152,7 +161,7 @@ def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
     alike = [column for column in kinds if column.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
-    raise ColumnError(f"there is no column {name!r} for `{role}` ({listing(kinds)})")
+    raise ColumnError(f"there is no column {name!r} for `{role}` ({listing(kinds)})", kind="unknown")
 
 
 def listing(kinds: Mapping[str, ColumnType]) -> str:

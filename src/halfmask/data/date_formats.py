@@ -264,7 +264,7 @@ def _several(name: str, texts: Sequence[str], forms: Sequence[str], counts: int 
         stamp = f"make_timestamp(cast({text_of(name)} as bigint) * {1_000_000 // counts})"
         readings.append(f"{moment:%-d %B %Y %H:%M} if it counts from 1970, {Queries().replace({name: stamp})}")
     listed = ", ".join(readings[:-1]) + f" and {readings[-1]}"
-    return ReadingError(f"column {name!r}: {text!r} is {listed}, and no row settles it; say which")
+    return ReadingError(f"column {name!r}: {text!r} is {listed}, and no row settles it; say which", kind="ambiguous")
 
 
 def _read(text: str, form: str) -> str:

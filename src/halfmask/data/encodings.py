@@ -46,7 +46,9 @@ def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
             return bytes(stream.read(size) if size is not None else stream.read())
     except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
         packed = compression(file)
-        raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error
+        raise SourceError(
+            f"{file}: cannot be unpacked as {packed}; replace the file or leave it out", kind="damaged", place=file
+        ) from error
 
 
 def encoding_of(file: str) -> tuple[str, str]:
@@ -106,7 +108,13 @@ def copy_as_utf8(file: str, encoding: str, target: Path) -> None:
                 written.write(ends.decode(bytes(piece)).replace("\0", ""))
             written.write(ends.decode(b"", final=True))
     except UnicodeError as error:
-        raise SourceError(f"{file}: not {encoding} text; name its encoding with `encoding`, such as latin-1") from error
+        raise SourceError(
+            f"{file}: not {encoding} text; name its encoding with `encoding`, such as latin-1",
+            kind="encoding",
+            place=file,
+        ) from error
     except (pa.ArrowException, lzma.LZMAError, EOFError, OSError) as error:
         packed = compression(file)
-        raise SourceError(f"{file}: cannot be unpacked as {packed}; replace the file or leave it out") from error
+        raise SourceError(
+            f"{file}: cannot be unpacked as {packed}; replace the file or leave it out", kind="damaged", place=file
+        ) from error

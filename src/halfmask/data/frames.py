@@ -25,11 +25,12 @@ def as_frame(source: object) -> Frame:
     except TypeError as error:
         kind = f"{type(source).__module__}.{type(source).__name__}"
         raise SourceError(
-            f"a {kind} is no source of readings; give a path or a frame of pandas, Polars, Arrow, DuckDB or Spark"
+            f"a {kind} is no source of readings; give a path or a frame of pandas, Polars, Arrow, DuckDB or Spark",
+            kind="type",
         ) from error
     except (NarwhalsError, ValueError) as error:
         raise ColumnError(
-            f"the frame cannot be used: {headline(str(error))}; give every column its own name"
+            f"the frame cannot be used: {headline(str(error))}; give every column its own name", kind="twice"
         ) from error
 
 
@@ -55,7 +56,7 @@ def arrow(frame: Frame) -> pa.Table:
         return eager.to_arrow()
     except (pa.ArrowException, NarwhalsError, *FAILURES) as error:
         raise ReadingError(
-            f"the frame mixes types in a column: {headline(str(error))}; give each column one type"
+            f"the frame mixes types in a column: {headline(str(error))}; give each column one type", kind="mixed"
         ) from error
 
 

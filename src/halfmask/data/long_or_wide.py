@@ -101,7 +101,7 @@ def _local(text: str, formats: Sequence[str]) -> int:
     for form in formats:
         with suppress(ValueError):
             return (datetime.strptime(text, form) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-    raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are")
+    raise ColumnError(f"the name of column {text!r} is not a time written {formats[0]}, as the others are", kind="name")
 
 
 def _own_clock(names: Sequence[str]) -> str:
@@ -121,11 +121,11 @@ def _instant(text: str, tz: str) -> int:
 def wide(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
     """One column per sensor, as the caller said: every numeric column except the time is a user of that name."""
     if options.user is not None or options.value is not None:
-        raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out")
+        raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out", kind="wide")
     name = _wide_time(found, options.time)
     sensors = tuple(c for c in found if c != name and c not in raw.partitions and found[c] in _VALUES)
     if not sensors:
-        raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})")
+        raise ColumnError(f"`wide` found no numeric column beside {name!r} ({listing(found)})", kind="missing")
     return _of_sensors(name, sensors)
 
 
@@ -139,7 +139,7 @@ def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
             if likely
             else "no column looks like the time"
         )
-        raise ColumnError(f"{what}; name one with `time` ({listing(found)})")
+        raise ColumnError(f"{what}; name one with `time` ({listing(found)})", kind="several" if likely else "missing")
     return likely[0]
 
 
@@ -162,13 +162,15 @@ def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wi
     if running and options.tz is None:
         raise OptionError(
             f"{parts.evidence}, and {', '.join(parts.beyond)} hold readings, as on the day when clocks go back: name "
-            "the zone whose clock it is with `tz`, such as Europe/Dublin"
+            "the zone whose clock it is with `tz`, such as Europe/Dublin",
+            kind="zone",
         )
     odd = _filled(raw, [name for name in rest if day_parts.numbered(name) and name != user])
     if odd:
         raise ColumnError(
             f"{parts.evidence}; {', '.join(map(repr, odd))} hold values too, and are no part of it: leave these "
-            "columns out, or name them by the clock that comes twice (02:00B)"
+            "columns out, or name them by the clock that comes twice (02:00B)",
+            kind="parts",
         )
     parts = parts if running else parts.without_beyond()
     shape = Guess("shape", "a row a day", parts.evidence, "`value`")
@@ -204,7 +206,8 @@ def _sensors(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) ->
     if users and values:
         raise ColumnError(
             f"{', '.join(users[:3])} ... are columns of users by their names, and {', '.join(named)} of a value; leave "
-            f"out what is no user, {Queries(raw.origin).exclude(named)}, or take all as users with `wide`"
+            f"out what is no user, {Queries(raw.origin).exclude(named)}, or take all as users with `wide`",
+            kind="several",
         )
     alike = len({re.sub(r"\d+", "", n) for n in sensors}) == 1
     if len(sensors) < 2 or others or (values and not alike) or _one_of_three(found):
@@ -282,4 +285,4 @@ def _only(role: str, names: Sequence[str], kinds: Mapping[str, ColumnType]) -> s
         return names[0]
     if names:
         raise several(role, names)
-    raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})")
+    raise ColumnError(f"no column looks like the {role}; name one with `{role}` ({listing(kinds)})", kind="missing")

@@ -158,5 +158,6 @@ def _both(name: str, texts: Sequence[str], sign: str) -> ReadingError:
     other = "," if sign == "." else "."
     return ReadingError(
         f"column {name!r}: {text!r} is {fraction} with `decimal={sign}` and {thousands} with `decimal={other}`, "
-        "and no other value settles it; say which"
+        "and no other value settles it; say which",
+        kind="ambiguous",
     )

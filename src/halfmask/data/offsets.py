@@ -71,7 +71,8 @@ def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ())
     ways = [f"`tz={usual}` by the clock that most rows may be written in"] * (usual not in (None, "UTC"))
     raise ReadingError(
         f"column {name!r}: its times have several offsets ({listed}), and no zone has each of them at the times "
-        f"written with it; say in which zone days are cut: {', '.join([*ways, '`tz=UTC` by that of UTC'])}"
+        f"written with it; say in which zone days are cut: {', '.join([*ways, '`tz=UTC` by that of UTC'])}",
+        kind="offsets",
     )
 
 
@@ -79,7 +80,7 @@ def instant(text: str) -> Stretch:
     """A text with an offset as a stretch of one time."""
     found = re.fullmatch(ZONED_TIME, text.strip())
     if found is None:
-        raise ReadingError(f"{text!r} is not an ISO time with an offset")
+        raise ReadingError(f"{text!r} is not an ISO time with an offset", kind="cell")
     hours, minutes, seconds = (found[1][at : at + 2] or "0" for at in (11, 14, 17))
     clock = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
     local = datetime.fromisoformat(found[1][:10]).replace(tzinfo=UTC) + clock

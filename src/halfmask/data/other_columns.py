@@ -109,7 +109,8 @@ def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str
             raise ColumnError(
                 f"{raw.source}: a user has readings of several kinds, {', '.join(mixed[:4])}, by the column {name!r}; "
                 f"read one of them, {ways}"
-                + (f", or say `value={value!r}` where they belong together" if value else "")
+                + (f", or say `value={value!r}` where they belong together" if value else ""),
+                kind="kinds",
             )
 
 
@@ -120,7 +121,8 @@ def check_user(raw: Raw, name: str) -> None:
         raise ColumnError(
             f"{raw.source}: no column looks like the user, and {name!r} tells kinds of readings apart by its name, "
             f"{', '.join(kinds[:4])}; read one of them, {_each(raw, name, kinds)}, or say `user={name!r}` where they "
-            "are users"
+            "are users",
+            kind="kinds",
         )
 
 

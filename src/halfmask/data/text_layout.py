@@ -104,7 +104,7 @@ def look(file: str, skip: int | None = None) -> Layout:
         if line.strip() and at >= (skip or 0) and not (comments[0] and line.startswith("#"))
     ]
     if not kept:
-        raise SourceError(f"{file}: there are no readings in it")
+        raise SourceError(f"{file}: there are no readings in it", kind="empty", place=file)
     delimiter = _delimiter([line for _, line in kept])
     rows, broken = _rows(kept, delimiter)
     width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
@@ -162,7 +162,11 @@ def _head(file: str) -> list[str]:
     data = unpacked(file)
     text = data.decode("utf-8-sig", errors="replace")
     if "\0" in text:
-        raise SourceError(f"{file}: not text; name its kind with `format`, or its encoding with `encoding`")
+        raise SourceError(
+            f"{file}: not text; name its kind with `format`, or its encoding with `encoding`",
+            kind="encoding",
+            place=file,
+        )
     lines = re.split(r"\r\n|\n|\r", text)
     return (lines[:-1] if len(data) == HEAD_BYTES and len(lines) > 1 else lines)[:_HEAD_LINES]
 
@@ -264,12 +268,16 @@ def _check_no_records(file: str, lines: Sequence[str]) -> None:
     if lines and lines[0].startswith("100,NEM1"):
         raise SourceError(
             f"{file}: in the format {lines[0].split(',')[1]}, whose records have several shapes; convert it "
-            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table"
+            "(pip install 'nemreader[cli]', then: nemreader output FILE), and give its table",
+            kind="records",
+            place=file,
         )
     if sum(bool(re.match(r"\d-\d:\d+\.\d+\.\d+\(", line)) for line in lines) > 1:
         raise SourceError(
             f"{file}: telegrams of a meter's port, a line for each number and no table; write time and registers "
-            "(1.8.1 and 1.8.2) as CSV (pip install dsmr-parser reads them), and read that with `register`"
+            "(1.8.1 and 1.8.2) as CSV (pip install dsmr-parser reads them), and read that with `register`",
+            kind="records",
+            place=file,
         )
 
 
@@ -287,5 +295,9 @@ def _distinct(file: str, names: Sequence[str]) -> tuple[str, ...]:
         seen[name.casefold()] += 1
         result.append(f"{name}_{again}" if again else name)
         if again and result[i].casefold() in {other.casefold() for other in result[:i]}:
-            raise SourceError(f"{file}: the header has the column {name!r} more than once; give each its own name")
+            raise SourceError(
+                f"{file}: the header has the column {name!r} more than once; give each its own name",
+                kind="twice",
+                place=file,
+            )
     return tuple(result)

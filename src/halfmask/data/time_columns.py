@@ -102,14 +102,15 @@ def _parts_of_day(table: Interpretation, name: str) -> "_Parts":
     )
     more = dict(zip(limits, above, strict=True))
     if below or more[100]:
-        raise OptionError(f"column {name!r} is no number of a part of a day; name another with `time`")
+        raise OptionError(f"column {name!r} is no number of a part of a day; name another with `time`", kind="parts")
     per_day = 96 if more[50] else 48 if more[25] else 24
     first = 0 if none else 1
     running = bool(more[per_day])
     if running and table.options.tz is None:
         raise OptionError(
             f"column {name!r} counts beyond {per_day}, as on the day when clocks go back: name the zone whose "
-            "clock it is with `tz`, such as Europe/Dublin"
+            "clock it is with `tz`, such as Europe/Dublin",
+            kind="zone",
         )
     what = {24: "hours", 48: "half-hours", 96: "quarters of an hour"}[per_day]
     table.notes.append(f"{name} numbers {what} from {first}, which begins at midnight")

@@ -253,7 +253,9 @@ def time_rule(
         rule = TimeRule(kind, zoned=False, formats=written.formats)
         return rule, notes
     if kind in CLOCKS:
-        raise ColumnError(f"column {name!r} holds times of day without a date; name a column with both, with `time`")
+        raise ColumnError(
+            f"column {name!r} holds times of day without a date; name a column with both, with `time`", kind="clock"
+        )
     if kind not in {
         ColumnType.TIMESTAMP,
         ColumnType.DATE,
@@ -292,7 +294,7 @@ def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) ->
     Smaller numbers count as seconds. `date_formats` recognises dates without signs (20260131).
     """
     if kind not in {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER}:
-        raise ColumnError(f"column {name!r} holds no times; name another with `time`")
+        raise ColumnError(f"column {name!r} holds no times; name another with `time`", kind="type")
     raw = texts(column) if kind in {ColumnType.TEXT_INTEGER, ColumnType.TEXT_NUMBER} else column.drop_null().to_pylist()
     numbers = [float(number) for number in raw if _is_finite_number(number)]
     if numbers and _SERIALS[0] <= min(numbers) and max(numbers) < _SERIALS[1]:

@@ -139,11 +139,15 @@ def kept_unit(
     blank = found.get("", 0)
     named = {unit: count for unit, count in found.items() if unit}
     if not named:
-        raise ReadingError(f"{place}: there is no unit in it; say `unit=kWh`, or what they are in")
+        raise ReadingError(
+            f"{place}: there is no unit in it; say `unit=kWh`, or what they are in", kind="unit", place=place
+        )
     if blank:
         raise ReadingError(
             f"{place}: {blank:,} rows have no unit, the others {_listed(named)}; read the others alone, "
-            f"{' or '.join(map(apart, named))}"
+            f"{' or '.join(map(apart, named))}",
+            kind="unit",
+            place=place,
         )
     kept = wanted.kept or wanted.source
     if kept is None:
@@ -154,7 +158,9 @@ def kept_unit(
     if odd:
         raise ReadingError(
             f"{place}: {odd[0]!r} does not convert into {kept} ({_listed(named)}); read the kinds apart, "
-            f"{' or '.join(map(apart, named))}"
+            f"{' or '.join(map(apart, named))}",
+            kind="units",
+            place=place,
         )
     return kept
 

@@ -58,7 +58,11 @@ def unreadable(raw: Raw, rules: Sequence[Rule]) -> ReadingError | None:
             return mixed
         where = f"{place.file}, row {place.row}" if place.file else f"{raw.source}, row {place.row}"
         advice = _of_values(raw, rule, rules) if rule.role == "value" else _of_times(raw, rule)
-        return ReadingError(f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}{advice}")
+        return ReadingError(
+            f"{where}, column {rule.column!r}: {shortened(place.text)} is not {rule.wanted}{advice}",
+            kind="cell",
+            place=f"{where}, column {rule.column!r}",
+        )
     return None
 
 
@@ -127,7 +131,9 @@ def mixed_zones(raw: Raw, column: str) -> ReadingError | None:
         return None
     return ReadingError(
         f"{raw.source}, column {column!r}: {zoned} times have a zone and {naive} have none; "
-        "write all of them with a zone, or none"
+        "write all of them with a zone, or none",
+        kind="zones",
+        place=f"{raw.source}, column {column!r}",
     )
 
 

@@ -45,7 +45,7 @@ def user_of(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> 
 def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
     """Return whether the names of files, or of their folders, identify users, if no column does."""
     if not raw.files:
-        raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})")
+        raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})", kind="missing")
     stems = [re.sub(KIND_OF_FILE, "", Path(file).name) for file in raw.files]
     folders = {Path(file).absolute().parent.name for file in raw.files}
     times = all(is_time(_spread(stem)) or is_compact(stem) or (stem.isdigit() and len(stem) < 3) for stem in stems)
@@ -55,7 +55,8 @@ def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
     if times and len(stems) > 1:
         raise ColumnError(
             f"no column looks like the user, and the files' names are dates; name a column with `user`, or the files "
-            f"with `user={FROM_FILE}` ({listing(found)})"
+            f"with `user={FROM_FILE}` ({listing(found)})",
+            kind="missing",
         )
     _check_months(raw, stems)
     shown = ", ".join(stems[:2]) + (", ..." if len(stems) > 2 else "")
@@ -72,7 +73,8 @@ def _check_months(raw: Raw, stems: list[str]) -> None:
     query = f"select regexp_replace({name}, '{_MONTH}', '') as meter, * from {raw.origin}"
     raise ColumnError(
         f"{raw.source}: no column looks like the user, and the names of {len(stems)} files differ in a month alone: "
-        f"say `user={FROM_FILE}` where each is a user, or take the {len(meters)} names without it, {advised(query)}"
+        f"say `user={FROM_FILE}` where each is a user, or take the {len(meters)} names without it, {advised(query)}",
+        kind="months",
     )
 
 

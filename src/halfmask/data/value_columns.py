@@ -88,7 +88,8 @@ def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str
     if len(behind) > 1:
         listed = ", ".join(sorted(behind))
         raise ReadingError(
-            f"{table.raw.source}, column {name!r}: its cells are in {listed}; give a table of a reading a row"
+            f"{table.raw.source}, column {name!r}: its cells are in {listed}; give a table of a reading a row",
+            kind="units",
         )
     return canonical(behind.pop()) if behind else None
 

@@ -73,11 +73,13 @@ def check(found: SourceFiles) -> Footers:
         if set(schema.names) != set(first.names):
             odd = ", ".join(repr(name) for name in sorted(set(schema.names) ^ set(first.names)))
             raise SourceError(
-                f"{file}: its columns differ from those of {found.files[0]} ({odd}); give files with the same columns"
+                f"{file}: its columns differ from those of {found.files[0]} ({odd}); give files with the same columns",
+                kind="differ",
+                place=file,
             )
         differ = differ or not schema.equals(first)
     if first is None or rows == 0:
-        raise SourceError(f"{found.source}: there are no readings in it")
+        raise SourceError(f"{found.source}: there are no readings in it", kind="empty", place=found.source)
     return Footers(first, largest, differ)
 
 
@@ -86,7 +88,9 @@ def _footer(file: str) -> tuple[pa.Schema, pq.FileMetaData]:
         metadata = pq.read_metadata(file)
         return metadata.schema.to_arrow_schema(), metadata
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{file}: not a Parquet file, or cut short; replace the file or leave it out") from error
+        raise SourceError(
+            f"{file}: not a Parquet file, or cut short; replace the file or leave it out", kind="damaged", place=file
+        ) from error
 
 
 def by_groups(

@@ -49,7 +49,9 @@ def copy_as_csv(file: str, sheet: str | None, target: Path) -> tuple[str, ...]:
         chosen, notes = _pick(file, book.sheet_names, sheet, book)
         rows = book.get_sheet_by_name(chosen).to_python(skip_empty_area=True)
     except (CalamineError, OSError) as error:
-        raise SourceError(f"{file}: not a sheet that can be read ({error}); save it as .xlsx or .csv") from error
+        raise SourceError(
+            f"{file}: not a sheet that can be read ({error}); save it as .xlsx or .csv", kind="damaged", place=file
+        ) from error
     with target.open("w", encoding="utf-8", newline="") as written:
         writer = csv.writer(written, lineterminator="\n")
         writer.writerows([_text(cell) for cell in _trimmed(row)] for row in rows)
@@ -61,14 +63,14 @@ def _pick(file: str, names: Sequence[str], asked: str | None, book: Any) -> tupl
     listed = ", ".join(map(repr, names))
     if asked is not None:
         if asked not in names:
-            raise OptionError(f"{file} has no sheet {asked!r} for `sheet`; it has {listed}")
+            raise OptionError(f"{file} has no sheet {asked!r} for `sheet`; it has {listed}", kind="missing", place=file)
         return asked, ()
     filled = [name for name in names if len(book.get_sheet_by_name(name).to_python(nrows=3)) > 1]
     if not filled:
-        raise SourceError(f"{file}: there are no readings in its sheets ({listed})")
+        raise SourceError(f"{file}: there are no readings in its sheets ({listed})", kind="empty", place=file)
     if len(filled) > 1:
         options = " or ".join(f"`sheet={name!r}`" for name in filled)
-        raise OptionError(f"{file} has {len(filled)} sheets with rows; name one: {options}")
+        raise OptionError(f"{file} has {len(filled)} sheets with rows; name one: {options}", kind="several", place=file)
     return filled[0], (f"sheet = {filled[0]}",) if len(names) > 1 else ()
 
 
