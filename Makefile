@@ -14,16 +14,17 @@ test: set-up check
 	$(PYTEST) -n 2 --dist loadgroup --durations 10
 
 # The inner loop: style, types, and the tests that need no server, browser, Spark or process of their own. LONG are the
-# files of these rooms that do, and those that take 5 seconds or more.
+# files of these rooms that do, and those that take 3 seconds or more.
 ROOMS := audits choice commands data device evaluation mechanisms menus profiles protection rewards
-LONG := choice/mix commands/audit commands/bad_input commands/commands commands/repeat data/addresses data/databases \
-  data/exports data/queries data/spark device/browser_twin device/share_commands device/sharing evaluation/brute \
-  evaluation/direct evaluation/direct_runs evaluation/direct_spark evaluation/same_answer evaluation/users_needed \
-  menus/four_panels menus/offer menus/same_anywhere menus/solve profiles/duplicates profiles/routes \
-  protection/attacks_all protection/guarantee
+LONG := audits/card audits/empirical choice/mix commands/audit commands/bad_input commands/commands commands/floor \
+  commands/repeat data/addresses data/databases data/exports data/queries data/spark device/browser_twin \
+  device/share_commands device/sharing evaluation/brute evaluation/direct evaluation/direct_runs \
+  evaluation/direct_spark evaluation/exact_lattice evaluation/same_answer evaluation/users_needed menus/axes \
+  menus/compare menus/four_panels menus/offer menus/refine menus/same_anywhere menus/solve profiles/duplicates \
+  profiles/registers profiles/routes profiles/store protection/attacks_all protection/guarantee
 LONG_FILES := $(foreach each,$(LONG),tests/$(subst /,/test_,$(each)).py)
 quick: check
-	$(PYTEST) -n 2 -k 'not spark' tests/test_names.py tests/test_dead_code.py \
+	$(PYTEST) -n 2 -k 'not spark' tests/test_names.py \
 	  $(filter-out $(LONG_FILES),$(wildcard $(ROOMS:%=tests/%/test_*.py)))
 
 test-slow: set-up

@@ -22,8 +22,8 @@ from halfmask.menus.offer import offer
 from halfmask.menus.setting_protection import Protection
 from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
 from tests.browser import PATIENCE, launched
+from tests.commands.program import error_of, refused
 from tests.commands.program import halfmask as program
-from tests.commands.program import refused
 from tests.menus.cases import QUESTION, street, studied
 
 TEXTS = json.loads(resources.files("halfmask.pages").joinpath("leaflet_texts.json").read_text(encoding="utf-8"))
@@ -179,9 +179,9 @@ def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
     assert TEXTS["en"]["keeps_always"] in page
     settings[0]["setting"] = "laplace:0.777"
     (tmp_path / "campaign.json").write_text(json.dumps(campaign))
-    assert "the campaign's A is not what the menu has" in refused(*line, cwd=tmp_path)
+    assert error_of(*line, cwd=tmp_path).code == "option.menu"
     (tmp_path / "campaign.json").write_text("[]")
-    assert "is not a campaign with a purpose" in refused(*line, cwd=tmp_path)
+    assert error_of(*line, cwd=tmp_path).code == "file.campaign"
 
 
 def test_a_file_that_is_no_menu_is_said_to_be_none(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def from_campaign(path: Path | str, wanted: str, take: Callable[[Any], T]) -> T:
     except (ValueError, KeyError, TypeError) as error:
         raise FileFormatError(
             f"{path} is not a campaign with {wanted}: save what is offered, or what the service shows of it",
+            kind="campaign",
             place=str(path),
         ) from error
 

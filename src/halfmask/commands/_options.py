@@ -111,10 +111,10 @@ class Options:
         cls.__dataclass_fields__ = dict(sorted(cls.__dataclass_fields__.items(), key=place))
 
     @classmethod
-    def _fields(cls) -> list[tuple[dataclasses.Field[Any], Any, Parameter]]:
-        """Return each field with its type and with how the command line spells it."""
+    def _fields(cls) -> list[tuple[dataclasses.Field[Any], tuple[Any, ...], Parameter]]:
+        """Return each field with the types that it may have, and with how the command line spells it."""
         hints = get_type_hints(cls, include_extras=True)
-        return [(each, hints[each.name], _parameter(hints[each.name])) for each in dataclasses.fields(cls)]
+        return [(each, *_read_hint(hints[each.name])) for each in dataclasses.fields(cls)]
 
     @classmethod
     def in_order(cls) -> tuple[str, ...]:
@@ -143,17 +143,16 @@ class Options:
         named = (getattr(self, name, None) for name in self.outputs)
         return [Path(each) for each in named if isinstance(each, str | os.PathLike)]
 
-    def keep(self, made: Any) -> None:
-        """Write the result to the files that are named for it."""
+    def save(self, made: Any, path: Path) -> None:
+        """Write the result to a file that is named for it."""
         if hasattr(made, "write"):
-            for path in self.written():
-                made.write(path)
+            made.write(path)
 
     def read_files(self) -> Iterator[Path]:
         """Yield the files that the command reads, as far as its options name them."""
-        for field, hint, _ in self._fields():
+        for field, types, _ in self._fields():
             value = getattr(self, field.name)
-            named = field.name in READ or Path in _types(hint)
+            named = field.name in READ or Path in types
             if named and field.name not in (*self.outputs, *self.rewritten) and isinstance(value, str | os.PathLike):
                 yield from meant(os.fspath(value), folders=field.name in READ)
 
@@ -162,9 +161,9 @@ class Options:
         module = type(self).__module__
         return getattr(import_module(module), module.rpartition(".")[2])(self)
 
-    def _given(self) -> list[tuple[dataclasses.Field[Any], Any, Any, Parameter]]:
-        """Return the fields that differ from their defaults, with value, type and spelling."""
-        all_of = ((field, getattr(self, field.name), hint, spelling) for field, hint, spelling in self._fields())
+    def _given(self) -> list[tuple[dataclasses.Field[Any], Any, tuple[Any, ...], Parameter]]:
+        """Return the fields that differ from their defaults, with value, types and spelling."""
+        all_of = ((field, getattr(self, field.name), types, spelling) for field, types, spelling in self._fields())
         return [
             each
             for each in all_of
@@ -177,8 +176,8 @@ class Options:
         Files are left out, because whoever repeats the command names them. Readings are named without their folders.
         """
         return {
-            field.name: _plain(value, field.name, hint)
-            for field, value, hint, _ in self._given()
+            field.name: _plain(value, field.name, types)
+            for field, value, types, _ in self._given()
             if field.kw_only and field.name not in ("output", *self.unrecorded)
         }
 
@@ -196,14 +195,14 @@ class Options:
         An object cannot be typed, so the name of its field is written in capitals instead.
         """
         first, then = list[str](), list[str]()
-        for field, value, hint, spelling in self._given():
+        for field, value, types, spelling in self._given():
             option = _option(spelling, field.name)
             if not field.kw_only:
                 first.append(_spelled(value, field.name))
             elif isinstance(value, bool):
                 then.append(option if value else f"--no-{option.removeprefix('--')}")
             else:
-                for each in value if _several(value, hint) else [value]:
+                for each in value if _several(value, types) else [value]:
                     word = _spelled(each, field.name)
                     then += [f"{option}={word}"] if word.startswith("-") else [option, word]
         return shlex.join(["halfmask", *self.command().split(), *first, *then])
@@ -214,16 +213,10 @@ def _same(value: Any, default: Any) -> bool:
     return value is default or (isinstance(value, str | int | float | tuple | Path) and bool(value == default))
 
 
-def _types(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a field may have."""
-    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    return (hint, *get_args(hint))
-
-
-def _parameter(hint: Any) -> Parameter:
-    """Return how a field is spelled on the command line."""
-    given = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((each for each in given if isinstance(each, Parameter)), Parameter())
+def _read_hint(hint: Any) -> tuple[tuple[Any, ...], Parameter]:
+    """Return the types that a field may have, and how the command line spells it."""
+    hint, *given = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    return (hint, *get_args(hint)), next((each for each in given if isinstance(each, Parameter)), Parameter())
 
 
 def _option(parameter: Parameter, name: str) -> str:
@@ -232,16 +225,16 @@ def _option(parameter: Parameter, name: str) -> str:
     return "-o" if "-o" in spelled else spelled[0] if spelled else f"--{name.replace('_', '-')}"
 
 
-def _several(value: Any, hint: Any) -> bool:
+def _several(value: Any, types: tuple[Any, ...]) -> bool:
     """Whether a value is spelled by giving the option several times."""
     return (
-        get_origin(_types(hint)[0]) in (tuple, list)
+        get_origin(types[0]) in (tuple, list)
         and isinstance(value, Iterable)
         and not isinstance(value, str | Mapping | os.PathLike)
     )
 
 
-def _plain(value: Any, name: str, hint: Any) -> Any:
+def _plain(value: Any, name: str, types: tuple[Any, ...]) -> Any:
     """Return a value as JSON has it."""
     if name in SOURCES:
         return Path(value).name if isinstance(value, str | Path) and "://" not in str(value) else name.upper()
@@ -249,7 +242,7 @@ def _plain(value: Any, name: str, hint: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return dict(value)
-    if _several(value, hint):
+    if _several(value, types):
         return [_spelled(each, name) for each in value]
     return name.upper() if isinstance(value, os.PathLike) else _spelled(value, name)
 
@@ -300,7 +293,8 @@ def command(make: Callable[P, Given], *, group: str) -> Callable[[Callable[[Give
             with naming_extras():
                 options.check()
                 made = run(options)
-                options.keep(made)
+                for path in options.written():
+                    options.save(made, path)
                 return made
 
         documented = [inspect.cleandoc(each.__doc__ or "").partition("\n")[2] for each in make.__mro__[:-2]]  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -21,8 +21,6 @@ from halfmask.data.formats import AUTO, names
 from halfmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from halfmask.data.options import ReadOptions
     from halfmask.data.panel import Panel
     from halfmask.menus.menu import Menu
@@ -275,33 +273,18 @@ class ReadingsOptions(Options):
         return Policies(self.duplicates, self.nonfinite, self.low, self.high)
 
 
-class Readable(Protocol):
-    """A result that has a file."""
-
-    @classmethod
-    def read(cls, path: "Path | str", /) -> Self: ...
-
-
-Result = TypeVar("Result", bound=Readable)
-
-
-def held(kind: type[Result], given: "Result | Path | str") -> Result:
-    """Return the result itself, or read it from its file."""
-    return given if isinstance(given, kind) else kind.read(cast("Path | str", given))
-
-
 def menu_of(given: AnyMenu) -> "Menu":
     """Return the menu itself, or read it from its file."""
     from halfmask.menus.menu import Menu
 
-    return held(Menu, given)
+    return given if isinstance(given, Menu) else Menu.read(given)
 
 
 def profile_of(given: AnyProfile) -> "Profile":
     """Return the profile itself, or read it from its file."""
     from halfmask.profiles.profile import Profile
 
-    return held(Profile, given)
+    return given if isinstance(given, Profile) else Profile.read(given)
 
 
 def reopen(source: Any, profile: "Profile", named: Mapping[str, Any] | None = None, **engine: Any) -> "Panel":

@@ -39,12 +39,11 @@ class AggregateOptions(MayWrite, OnEngine):
     once: Flag = False
     state: AnyPath | None = None
 
-    def keep(self, made: "LakeCells") -> None:
+    def save(self, made: "LakeCells", path: Path) -> None:
         from halfmask.files import write_page
         from halfmask.service.lake import plain
 
-        for path in self.written():
-            write_page(plain(made), path)
+        write_page(plain(made), path)
 
     def check_together(self) -> None:
         if self.stream and (self.engine != "spark" or self.state is None):

@@ -1,6 +1,7 @@
 """``halfmask auction``: buys from producers that state their costs."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halfmask.commands._files import number_in, read_csv, write_csv
@@ -42,9 +43,8 @@ class Auction(MayWrite):
     unasked: float | None = None
     budget: float | None = None
 
-    def keep(self, made: "tuple[list[str], Purchase | PrivacyPurchase]") -> None:
-        for path in self.written():
-            write_csv(path, paid_rows(self, *made))
+    def save(self, made: "tuple[list[str], Purchase | PrivacyPurchase]", path: Path) -> None:
+        write_csv(path, paid_rows(self, *made))
 
 
 @command(Auction, group="Share: service")

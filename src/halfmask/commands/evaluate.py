@@ -84,11 +84,10 @@ class Evaluate(Seeded, Writes, OnEngine, Advances):
     checkpoint: AnyPath | None = None
     resume: Flag = False
 
-    def keep(self, made: "Study") -> None:
+    def save(self, made: "Study", path: Path) -> None:
         from halfmask.evaluation.study import write_summary
 
-        for path in self.written():
-            write_summary(made, path) if self.summary else made.write(path)
+        write_summary(made, path) if self.summary else made.write(path)
 
 
 @command(Evaluate, group="Measure")

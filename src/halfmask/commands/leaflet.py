@@ -1,6 +1,7 @@
 """``halfmask leaflet``: a page for households, from a menu alone."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from halfmask.commands._files import from_campaign
@@ -53,12 +54,11 @@ class Leaflet(Writes):
     contact: str = ""
     campaign: AnyPath | None = None
 
-    def keep(self, made: str) -> None:
+    def save(self, made: str, path: Path) -> None:
         from halfmask.files import whole_file
 
-        for path in self.written():
-            with whole_file(path) as temporary:
-                temporary.write_text(made, encoding="utf-8")
+        with whole_file(path) as temporary:
+            temporary.write_text(made, encoding="utf-8")
 
     def check_together(self) -> None:
         if self.currency and self.rewards is None:
@@ -103,6 +103,7 @@ def _offered(path: "AnyPath", menu: "Menu") -> dict[str, Any]:
     if wrong:
         raise OptionError(
             f"the campaign's {', '.join(wrong)} is not what the menu has by that name: take the campaign's own menu",
+            kind="menu",
             place=str(path),
         )
     return plain

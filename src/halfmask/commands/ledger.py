@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from halfmask.commands._options import Flag, command
-from halfmask.commands._printing import note
+from halfmask.commands._printing import note, print_rows
 from halfmask.commands._shared_options import OfDevice
 from halfmask.errors import OptionError
 from halfmask_device.decimals import upwards
@@ -80,19 +80,15 @@ def main(options: LedgerOptions) -> None:
         f"upper bounds on epsilon, rounded up, for a change of {account.change}: in every reading of the window and in "
         f"one reading (delta {account.delta:g}), and per unit of change in every reading (delta 0):"
     )
-    print(f"{'window':12} {'reports':>8} {'revised':>8} {'epsilon':>9} {'one reading':>12} {'pure, per unit':>15}")
-    for entries in (account.days, account.weeks, account.months):
-        for entry in entries[-SHOWN:]:
-            _line(entry)
-    _line(account.total)
+    entries = [each for kind in (account.days, account.weeks, account.months) for each in kind[-SHOWN:]]
+    heads = ["window", "reports", "revised", "epsilon", "one reading", "pure, per unit"]
+    print_rows([heads, *map(_cells, [*entries, account.total])])
     limit = spent.limit
     if limit:
         note(f"limit: {limit.words()}; then: {limit.then}")
     note("bounds add up Renyi divergences or pure epsilons; they count what this folder remembers")
 
 
-def _line(entry: Entry) -> None:
-    print(
-        f"{entry.window:12} {entry.reports:8} {entry.revisions:8} {upwards(entry.epsilon):>9} {upwards(entry.one):>12} "
-        f"{upwards(entry.unit, 4):>15}"
-    )
+def _cells(entry: Entry) -> list[str]:
+    bounds = upwards(entry.epsilon), upwards(entry.one), upwards(entry.unit, 4)
+    return [entry.window, str(entry.reports), str(entry.revisions), *bounds]

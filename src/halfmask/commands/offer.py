@@ -1,6 +1,7 @@
 """``halfmask offer``: the menu one can sign."""
 
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import (
@@ -46,8 +47,8 @@ class OfferOptions(Writes, OfPromise, Advances):
     within: str = "1%"
     summary_epsilon: float = 1.0
 
-    def keep(self, made: "Offer") -> None:
-        super().keep(made.menu)
+    def save(self, made: "Offer", path: Path) -> None:
+        super().save(made.menu, path)
 
 
 @command(OfferOptions, group="Choose")

@@ -1,6 +1,7 @@
 """``halfmask optimize``: a study to a menu."""
 
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from halfmask.commands._options import (
@@ -85,8 +86,8 @@ class Optimize(Writes, OfPromise, Advances):
     by: Literal["score", "guess", "epsilon", "recognised"] = "score"
     require: Annotated[tuple[str, ...], Several] = ()
 
-    def keep(self, made: "Optimum") -> None:
-        super().keep(made.menu)
+    def save(self, made: "Optimum", path: Path) -> None:
+        super().save(made.menu, path)
 
     def check_together(self) -> None:
         if self.refine and self.profile is None:

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import astuple, dataclass, fields
+from pathlib import Path
 
 from halfmask.commands._files import put_csv, write_csv
 from halfmask.commands._options import command
@@ -37,9 +38,8 @@ class Payout(MayWrite, OfService):
 
     campaign: str | None = None
 
-    def keep(self, made: tuple[Owed, ...]) -> None:
-        for path in self.written():
-            write_csv(path, table(made))
+    def save(self, made: tuple[Owed, ...], path: Path) -> None:
+        write_csv(path, table(made))
 
 
 @command(Payout, group="Share: service")

@@ -1,6 +1,7 @@
 """``halfmask reward``: what to pay for each setting of a menu."""
 
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halfmask.commands._options import AnyMenu, AnyPath, AnyProfile, Flag, command
@@ -59,11 +60,10 @@ class Reward(Seeded, MayWrite):
     uncertain: Flag = False
     other_data: Flag = False
 
-    def keep(self, made: "Schedule") -> None:
+    def save(self, made: "Schedule", path: Path) -> None:
         from halfmask.files import write_page
 
-        for path in self.written():
-            write_page(made.to_json(), path)
+        write_page(made.to_json(), path)
 
 
 @command(Reward, group="Share: service")

@@ -1,6 +1,7 @@
 """``halfmask reward design``: draws rewards at random, so that their effect can be learned."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from halfmask.commands._files import write_csv
@@ -36,9 +37,8 @@ class RewardDesign(Seeded, MayWrite):
     high: int = 10
     groups: int = 12
 
-    def keep(self, made: "tuple[tuple[str, ...], FloatArray]") -> None:
-        for path in self.written():
-            write_csv(path, schedule_rows(*made))
+    def save(self, made: "tuple[tuple[str, ...], FloatArray]", path: Path) -> None:
+        write_csv(path, schedule_rows(*made))
 
 
 @command(RewardDesign, group="Share: service")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfmask.commands._files import number_in, read_csv
@@ -49,11 +50,10 @@ class RewardFit(MayWrite, Tells):
     menu: AnyMenu | None = None
     mixed: Flag = False
 
-    def keep(self, made: "Fit") -> None:
+    def save(self, made: "Fit", path: Path) -> None:
         from halfmask.files import write_page
 
-        for path in self.written():
-            write_page(made.model.to_json(), path)
+        write_page(made.model.to_json(), path)
 
     def check_together(self) -> None:
         if (self.choices is None) == (self.service is None):

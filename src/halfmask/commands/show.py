@@ -1,6 +1,7 @@
 """``halfmask show``: a look at a profile."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from cyclopts import Parameter
@@ -32,11 +33,10 @@ class Show(Options):
     picture: Annotated[AnyPath | None, Parameter(name="--png")] = None
     aggregate: Literal["auto", "sum", "mean"] = "auto"
 
-    def keep(self, made: "Profile") -> None:
+    def save(self, made: "Profile", path: Path) -> None:
         from halfmask.profiles.show import draw_profile
 
-        for path in self.written():
-            draw_profile(made, path, self.aggregate)
+        draw_profile(made, path, self.aggregate)
 
 
 @command(Show, group="Measure")
