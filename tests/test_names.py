@@ -1,8 +1,9 @@
-"""One concept, one word: class names stand once, words mean one thing, and metrics are read by name."""
+"""One concept, one word: names of classes, modules and functions mean one thing, and metrics are read by name."""
 
 import ast
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,91 @@ def test_no_class_name_stands_twice() -> None:
 
 def test_a_name_that_stands_twice_would_be_noticed() -> None:
     assert Counter(classes("class A:\n    class B: ...\ndef f():\n    class A: ...\n")) == {"A": 2, "B": 1}
+
+
+SAME_MODULE = {
+    "duckdb": "DuckDB as an engine, and as a format of files",
+    "errors": "halfmask.errors passes on the tree of the device",
+    "kernel": "the inner loop of a pass over readings: of the profile, and of the direct method",
+    "periods": "periods of readings: of the profile, and of the direct method",
+    "setting": "a privacy setting: of the study, and of the device, which imports nothing of it",
+    "spark": "Spark as an engine, and for the direct method",
+    "store": "what a pass over readings keeps: of the profile, and of the direct method",
+    "streams": "readings that an engine streams, and streams of random numbers",
+}
+"""Names that two modules may have, and why. A command and its room's module may too, a mechanism and its sampler."""
+
+
+def places(modules: Iterable[str]) -> dict[str, list[str]]:
+    """By name, the modules that have it although they are not of one thing; paths are those below ``src``."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in modules:
+        room, name = Path(path).parent, Path(path).stem
+        if name != "__init__" and room.name != "commands" and str(room) != "halfmask_device/laws":
+            found[name].append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_no_two_modules_of_different_things_have_one_name() -> None:
+    found = places(str(path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py")))
+    assert {name: paths for name, paths in found.items() if name not in SAME_MODULE} == {}
+
+
+def test_a_second_module_of_a_name_would_be_noticed() -> None:
+    allowed = [
+        "halfmask/commands/offer.py",
+        "halfmask/menus/offer.py",
+        "halfmask/a/__init__.py",
+        "halfmask/__init__.py",
+    ]
+    assert places(allowed) == {}
+    assert places(["halfmask/menus/limit.py", "halfmask/audits/limit.py"]) == {
+        "limit": ["halfmask/menus/limit.py", "halfmask/audits/limit.py"]
+    }
+
+
+CONTRACTS = ("main", "read", "write", "draw_", "_data")
+"""Public functions that many modules have by contract: by these names, beginnings and endings."""
+SAME_FUNCTION = {
+    "background_task": "of each part of the service that has one",
+    "divergence": "of the device's bound, and of the law behind it",
+    "per_unit": "epsilon per unit of change: of the study's guarantee, and of the device",
+    "simulated_errors": "of one attack each",
+    "scaled": "a law's kernel, and a grid of it",
+}
+"""Public functions that may have one name, and why."""
+TWICE_TODAY = {
+    "asked", "canonical", "changed", "check_user", "count", "from_plain", "instant", "interval", "keep",
+    "listed", "measure", "moment", "numbered", "parts", "plain", "population", "prepare", "reports_needed",
+    "scatter", "shape", "table", "too_large",
+}  # fmt: skip
+"""Names that still mean two things. The list only becomes shorter."""
+
+
+def functions(modules: dict[str, str]) -> dict[str, list[str]]:
+    """By name, the modules that define a public function of it; commands give theirs the name of their room's."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, text in modules.items():
+        for node in ast.parse(text).body if Path(path).parent.name != "commands" else ():
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                found[node.name].append(path)
+    return {
+        name: paths
+        for name, paths in found.items()
+        if len(paths) > 1 and not (name in CONTRACTS or name.startswith("draw_") or name.endswith("_data"))
+    }
+
+
+def test_no_two_public_functions_of_different_things_have_one_name() -> None:
+    found = functions(
+        {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    )
+    assert {name: paths for name, paths in found.items() if name not in {*SAME_FUNCTION, *TWICE_TODAY}} == {}
+
+
+def test_a_second_function_of_a_name_would_be_noticed() -> None:
+    one = "def percent(): ...\ndef _own(): ...\ndef main(): ...\n"
+    assert functions({"a.py": one, "b.py": one, "commands/percent.py": one}) == {"percent": ["a.py", "b.py"]}
 
 
 def printed(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from halfmask.figures.error_distributions import cdf_data
 from halfmask.figures.heatmaps import CELL_TITLES, heatmap_data
 from halfmask.figures.interactive import Interactive, SubplotSpec, layout
 from halfmask.figures.masked_reading import shown_data, shown_figure
-from halfmask.figures.readings import MOST_PERIODS, readings_figure
+from halfmask.figures.readings_overview import MOST_PERIODS, readings_figure
 from halfmask.figures.registry import FIGURES, MORE_ELLIPSES, by_place, drawings, interactive_figures
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
 from halfmask.figures.style import PALETTE, mechanism_looks

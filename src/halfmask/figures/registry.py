@@ -21,7 +21,7 @@ from halfmask.figures.lasting_promises import lasting_caption, lasting_data, las
 from halfmask.figures.limit_of_noise import LimitFigure, limit_caption, limit_data, limit_plot
 from halfmask.figures.offer_beside_paper import draw_offer, offer_caption, offer_data, offer_figure
 from halfmask.figures.plot import Plot
-from halfmask.figures.readings import draw_readings, readings_caption, readings_figure
+from halfmask.figures.readings_overview import draw_readings, readings_caption, readings_figure
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.figures.score_and_attacks import protection_caption, protection_data, protection_plot
 from halfmask.figures.simulated_days import simulated_caption, simulated_plot

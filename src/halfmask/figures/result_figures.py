@@ -8,7 +8,7 @@ from halfmask.choice.mix import Mix
 from halfmask.errors import OptionError
 from halfmask.evaluation.study import Study
 from halfmask.figures.heatmaps import draw_heatmaps, heatmap_data
-from halfmask.figures.readings import draw_readings
+from halfmask.figures.readings_overview import draw_readings
 from halfmask.figures.score_and_attacks import protection_data, protection_plot
 from halfmask.figures.study_samples import samples_of
 from halfmask.figures.style import line_style, subplots
