@@ -17,7 +17,7 @@ test: set-up check
 # files of these rooms that do, and those that take 3 seconds or more.
 ROOMS := audits choice commands data device evaluation mechanisms menus profiles protection rewards
 LONG := audits/card audits/empirical choice/mix commands/audit commands/bad_input commands/commands commands/floor \
-  commands/repeat data/addresses data/databases data/exports data/queries data/spark device/browser_twin \
+  commands/repeat data/addresses data/advised_queries data/databases data/exports data/spark device/browser_twin \
   device/share_commands device/sharing evaluation/brute evaluation/direct evaluation/direct_runs \
   evaluation/direct_spark evaluation/exact_lattice evaluation/same_answer evaluation/users_needed menus/axes \
   menus/compare menus/four_panels menus/offer menus/refine menus/same_anywhere menus/solve profiles/duplicates \
