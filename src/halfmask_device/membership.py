@@ -3,8 +3,11 @@
 import json
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 from halfmask_device.decimals import money
+from halfmask_device.errors import OptionError, RunError
+from halfmask_device.http_client import ServiceClient
 from halfmask_device.protocol import CampaignTerms
 
 
@@ -54,3 +57,18 @@ def levels(terms: CampaignTerms) -> dict[str, list[str]]:
         told = [name if isinstance(name, str) else "", terms.menu[entry["id"]], paid]
         found[entry["id"]] = [words for words in told if words]
     return found
+
+
+def find_campaign(service: ServiceClient, campaign: str | None) -> dict[str, Any]:
+    """Return the offer of a service's campaign. It may be left unnamed if the service has only one."""
+    if campaign is not None:
+        return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
+    answer = service.ask("GET", "/v1/campaigns")
+    offers = answer.get("campaigns") if isinstance(answer, dict) else None
+    if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
+        message = f"{service.address} answers, but not as the sharing protocol has it: is it the right one?"
+        raise RunError(message, kind="protocol")
+    if len(offers) != 1:
+        named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
+        raise OptionError(f"name a `campaign` of {service.address}: it has {named}", kind="several")
+    return dict(offers[0])

@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 
 from halfmask_device.device_state import State, can_begin, holds_device
-from halfmask_device.errors import HalfmaskError, OptionError, RunError
+from halfmask_device.errors import HalfmaskError, OptionError
 from halfmask_device.http_client import ServiceClient, ServiceError
 from halfmask_device.lattice import Value
-from halfmask_device.membership import Membership, levels, read_membership
+from halfmask_device.membership import Membership, find_campaign, levels, read_membership
 from halfmask_device.protocol import CampaignTerms, ReportResult
 from halfmask_device.report_queue import CampaignQueue, Queued
 
@@ -69,7 +69,7 @@ class Sharer:
         ``campaign`` may be omitted if the service has only one.
         """
         service = self._service(address)
-        found = self._offer(service, campaign)
+        found = find_campaign(service, campaign)
         terms, id = CampaignTerms.read(found), str(found.get("campaign", ""))
         if any(
             each.campaign == id for each in self.memberships()
@@ -116,27 +116,12 @@ class Sharer:
             if each.campaign == campaign and each.token == token:
                 return each
         service = self._service(address)
-        me, found = service.ask("GET", "/v1/me", token), self._offer(service, campaign)
+        me, found = service.ask("GET", "/v1/me", token), find_campaign(service, campaign)
         if me.get("campaign") != campaign:
             raise OptionError(
                 f"the token is not of campaign {campaign}: name the campaign that it was given for", kind="token"
             )
         return self._enter(service, found, str(me["producer"]), str(me["setting"]), token)
-
-    def _offer(self, service: ServiceClient, campaign: str | None) -> dict[str, object]:
-        if campaign is not None:
-            return dict(service.ask("GET", f"/v1/campaigns/{campaign}"))
-        answer = service.ask("GET", "/v1/campaigns")
-        offers = answer.get("campaigns") if isinstance(answer, dict) else None
-        if not isinstance(offers, list) or not all(isinstance(each, dict) for each in offers):
-            raise RunError(
-                f"{service.address} answers, but not as the sharing protocol has it: is it the right one?",
-                kind="protocol",
-            )
-        if len(offers) != 1:
-            named = ", ".join(f"{each.get('campaign')} ({str(each.get('name'))[:60]})" for each in offers) or "none"
-            raise OptionError(f"name a `campaign` of {service.address}: it has {named}", kind="several")
-        return dict(offers[0])
 
     def change(self, campaign: str, setting: str) -> Membership:
         """Use another setting from now on; readings already reported keep their reports."""

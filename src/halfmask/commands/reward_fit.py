@@ -13,7 +13,6 @@ from halfmask.errors import OptionError, SourceError
 
 if TYPE_CHECKING:
     from halfmask.rewards.reward_fit import Choices, Fit
-    from halfmask_device.http_client import ServiceClient
 
 COLUMNS = ("producer", "occasion", "setting", "privacy", "reward", "chosen")
 
@@ -81,32 +80,27 @@ def history(options: RewardFit) -> "Choices":
 
     from halfmask.rewards.reward_fit import grouped
     from halfmask_device.http_client import ServiceClient
+    from halfmask_device.membership import find_campaign
 
     service, token = ServiceClient(options.service or ""), options.token or os.environ.get("HALFMASK_TOKEN")
     if not token:
-        raise OptionError("the campaign's consumer is known by its `token`: name it, or set HALFMASK_TOKEN")
-    offer = _campaign(service, options.campaign)
+        raise OptionError(
+            "the campaign's consumer is known by its `token`: name it, or set HALFMASK_TOKEN", kind="token"
+        )
+    offer = find_campaign(service, options.campaign)
     privacy = _privacy(options, offer)
     told = service.ask("GET", f"/v1/campaigns/{offer['campaign']}/periods", token)["periods"]
     shown = [each for each in told if each["state"] == "closed" and each["settings"] is not None]
     if len(shown) < len(told):
         options.say([f"{len(told) - len(shown)} of {len(told)} periods are open or withheld, and left out"])
     if len(shown) < 2:
-        raise SourceError(f"{len(shown)} closed period(s) with counts cannot show what rewards do: 2 are needed")
+        raise SourceError(
+            f"{len(shown)} closed period(s) with counts cannot show what rewards do: 2 are needed", kind="periods"
+        )
     ids, paid = list(privacy), [_paid(offer, each["period"]) for each in shown]
     rewards = np.array([[float(row.get(id, 0)) for id in ids] for row in paid])
     taken = np.array([[each["settings"].get(id, {}).get("producers", 0) for id in ids] for each in shown])
     return grouped(rewards, taken, np.array(list(privacy.values())), options.invited or 0)
-
-
-def _campaign(service: "ServiceClient", name: str | None) -> dict[str, Any]:
-    if name is not None:
-        return dict(service.ask("GET", f"/v1/campaigns/{name}"))
-    offers = service.ask("GET", "/v1/campaigns")["campaigns"]
-    if len(offers) != 1:
-        named = ", ".join(f"{each['campaign']} ({each['name']})" for each in offers) or "none"
-        raise OptionError(f"name a `campaign` of {service.address}: it has {named}")
-    return dict(offers[0])
 
 
 def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
@@ -125,7 +119,9 @@ def _privacy(options: RewardFit, offer: dict[str, Any]) -> dict[str, float]:
     try:
         return {each["id"]: float(each["privacy"]["median"]) for each in settings}
     except (KeyError, TypeError, ValueError) as error:
-        raise OptionError("the campaign's menu does not contain its settings' privacy: name the `menu`") from error
+        raise OptionError(
+            "the campaign's menu does not contain its settings' privacy: name the `menu`", kind="privacy"
+        ) from error
 
 
 def _paid(offer: dict[str, Any], period: str) -> dict[str, int]:

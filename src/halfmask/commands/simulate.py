@@ -105,10 +105,11 @@ class Simulate(Seeded, MayWrite, Tells):
 
     def check_together(self) -> None:
         if self.producers < 1 or self.days < 2:
-            raise OptionError("a simulation needs a producer and two days or more")
+            raise OptionError("a simulation needs a producer and two days or more", kind="days")
         for name in ("leaves", "offline", "loses", "liars"):
             if not 0 <= getattr(self, name) < 1:
-                raise OptionError(f"{name} {getattr(self, name)} is not a share from 0 to below 1")
+                message = f"{name} {getattr(self, name)} is not a share from 0 to below 1"
+                raise OptionError(message, kind="share", field=name)
         if (self.service is None) != (self.operator is None):
             raise OptionError("a running service is named by its address and its operator's token, both")
 

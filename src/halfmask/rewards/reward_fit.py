@@ -75,9 +75,8 @@ def grouped(rewards: FloatArray, taken: FloatArray, privacy: FloatArray, invited
     out = invited - taken.sum(axis=1)
     if (out < 0).any():
         most = int(taken.sum(axis=1).max())
-        raise OptionError(
-            f"{most:,} producers took part in a period, but only {invited:,} are said to be invited", kind="invited"
-        )
+        message = f"{most:,} producers took part in a period, but only {invited:,} are said to be invited"
+        raise OptionError(message, kind="invited", field="invited")
     count = np.column_stack([taken, out]).ravel()
     chosen = np.tile(np.append(np.arange(settings), OUT), periods)
     held = np.flatnonzero(count)
