@@ -1,6 +1,6 @@
 """Masking: noise is a function of the secret, the lattice and setting, the sensor, the time and the value only.
 
-A look is one noisy observation of a reading; each reading gets one.
+Each reading gets one observation: one report, by one draw of noise.
 
     message = lattice and setting, sensor, time, reading in steps
     slot    = day, and BLAKE2s("slot") under the day's key of the message without the reading: the key in table `seen`
@@ -10,7 +10,7 @@ A look is one noisy observation of a reading; each reading gets one.
 Lattice and setting are in the message so that two settings draw independent noise. If two laws were given the same
 uniform number, two reports would reveal the reading. The reading is in the message too. If it were not, the difference
 of two reports for one time would be the difference of the readings. So a changed reading gets new noise, which is one
-more look at the true value; the stored tag of the first look makes this noticeable.
+more observation of the true value; the stored tag of the first makes this noticeable.
 """
 
 import sqlite3
@@ -41,7 +41,7 @@ _read_block = Struct(">QB15xq").unpack
 """Splits a first block into 64 bits of U, the byte whose top bit is the sign, and the tag at its end."""
 
 
-Look = tuple[str, str, int, bytes, int]
+DatedReading = tuple[str, str, int, bytes, int]
 """A reading to be masked: sensor, time, day, the day's key, and the value in steps. A plain tuple, for speed."""
 
 
@@ -72,16 +72,16 @@ class Channel:
         """16 bytes that represent the channel in every message, because short messages are faster to hash."""
         return blake2s(self.name.encode(), digest_size=16, person=b"channel").digest()
 
-    def drawn(self, looks: Sequence[Look]) -> "Drawn":
-        """Return slot, tag and noise of each look.
+    def drawn(self, readings: Sequence[DatedReading]) -> "Drawn":
+        """Return slot, tag and noise of each reading.
 
-        The hash object keyed for a day is created once and copied for each look, for speed.
+        The hash object keyed for a day is created once and copied for each reading, for speed.
         """
-        if len(looks) > PREPARE:
+        if len(readings) > PREPARE:
             self.law.prepare()
         table, number, keyed, named = self.law.table or [], int.from_bytes, None, None
         last, slots, tags, noises = len(table), list[int](), list[int](), list[int]()
-        for sensor, time, day, key, steps in looks:
+        for sensor, time, day, key, steps in readings:
             if sensor != named:
                 named, head = sensor, self.head + _written(sensor)
             if key is not keyed:
@@ -104,10 +104,10 @@ class Channel:
             noises.append(noise)
         return Drawn(slots, tags, noises)
 
-    def slots(self, looks: Sequence[Look]) -> list[int]:
-        """Return the slot of each look, as `drawn` does, without drawing noise."""
+    def slots(self, readings: Sequence[DatedReading]) -> list[int]:
+        """Return the slot of each reading, as `drawn` does, without drawing noise."""
         found, keyed, named = list[int](), None, None
-        for sensor, time, day, key, _ in looks:
+        for sensor, time, day, key, _ in readings:
             if sensor != named:
                 named, head = sensor, self.head + _written(sensor)
             if key is not keyed:
@@ -119,7 +119,7 @@ class Channel:
 
 
 class Drawn(NamedTuple):
-    """For each look: its slot in the memory, its tag, and its noise in steps."""
+    """For each reading: its slot in the memory, its tag, and its noise in steps."""
 
     slots: list[int]
     tags: list[int]
@@ -149,7 +149,7 @@ class Masked:
     """The reports of a batch, by position.
 
     ``reports``    reports in steps; None if there is none
-    ``revisions``  positions of revised readings, each a look beyond the first
+    ``revisions``  positions of revised readings, each one more observation
     ``refused``    positions without a report, with the reason
     ``others``     channel of a report, if it is not the requested one
     """
@@ -161,35 +161,35 @@ class Masked:
 
 
 def mask(
-    state: State, channel: Channel, looks: Sequence[Look], watch: Watch, *, past: Sequence[Channel] = (),
+    state: State, channel: Channel, readings: Sequence[DatedReading], watch: Watch, *, past: Sequence[Channel] = (),
     revise: bool = False, stop: bool = False,
 ) -> Masked:  # fmt: skip
-    """Return the reports of the looks, each stored in the memory before this returns.
+    """Return the reports of the readings, each stored in the memory before this returns.
 
     ``past``    channels with which the same readings may have been reported before, besides those that ``watch`` knows;
                 such a reading keeps its report
     ``revise``  mask another value for a time that was reported, instead of refusing it
-    ``stop``    mask nothing after the first look that is refused
+    ``stop``    mask nothing after the first reading that is refused
     """
-    drawn = channel.drawn(looks)
+    drawn = channel.drawn(readings)
     with state.memory() as memory:
         gate, past = watch.gate(memory), [*past, *watch.past(memory)]
-        earlier = [slot for each in past for slot in each.slots(looks)] if gate is None else []
+        earlier = [slot for each in past for slot in each.slots(readings)] if gate is None else []
         if gate is None and not known_tags(memory, earlier):
             memory.execute("SAVEPOINT quick")
             rows = sorted(zip(drawn.slots, drawn.tags, strict=True))
             stored = memory.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", rows).rowcount
-            if stored == len(looks):  # none was stored before, and none occurs twice
-                days = Counter(map(itemgetter(2), looks))
+            if stored == len(readings):  # none was stored before, and none occurs twice
+                days = Counter(map(itemgetter(2), readings))
                 add_counts(memory, channel.name, [(day, count, 0) for day, count in days.items()])
-                return Masked(list(map(add, map(itemgetter(4), looks), drawn.noises)))
+                return Masked(list(map(add, map(itemgetter(4), readings), drawn.noises)))
             memory.execute("ROLLBACK TO quick")
-        return _Careful(memory, channel, past, revise, gate, stop).masked(looks, drawn)
+        return _Careful(memory, channel, past, revise, gate, stop).masked(readings, drawn)
 
 
 @dataclass
 class _Careful:
-    """Masks one look at a time, for batches that may hold readings reported before, or if a limit is set."""
+    """Masks one reading at a time, for batches that may hold readings reported before, or if a limit is set."""
 
     memory: sqlite3.Connection
     channel: Channel
@@ -198,36 +198,36 @@ class _Careful:
     gate: Gate | None
     stop: bool
 
-    def masked(self, looks: Sequence[Look], drawn: Drawn) -> Masked:
-        all_drawn = [(self.channel, drawn), *((each, each.drawn(looks)) for each in self.past)]
+    def masked(self, readings: Sequence[DatedReading], drawn: Drawn) -> Masked:
+        all_drawn = [(self.channel, drawn), *((each, each.drawn(readings)) for each in self.past)]
         known = known_tags(self.memory, [slot for _, each in all_drawn for slot in each.slots])
-        found = Masked([None] * len(looks))
-        for i, look in enumerate(looks):
+        found = Masked([None] * len(readings))
+        for i, reading in enumerate(readings):
             seen = next(((channel, each) for channel, each in all_drawn if each.slots[i] in known), None)
             if seen is not None and known[seen[1].slots[i]] == seen[1].tags[i]:
-                self._put(found, i, look, seen[0], seen[1].noises[i])
+                self._put(found, i, reading, seen[0], seen[1].noises[i])
             elif seen is not None and not self.revise:
                 found.refused[i] = "revision"
             else:
-                self._new(found, i, look, known, revision=seen is not None)
+                self._new(found, i, reading, known, revision=seen is not None)
             if self.stop and found.refused:
                 break
         return found
 
-    def _new(self, found: Masked, i: int, look: Look, known: dict[int, int], *, revision: bool) -> None:
-        channel = self.gate(look[2]) if self.gate else self.channel
+    def _new(self, found: Masked, i: int, reading: DatedReading, known: dict[int, int], *, revision: bool) -> None:
+        channel = self.gate(reading[2]) if self.gate else self.channel
         if channel is None:
             found.refused[i] = "limit"
             return
-        (slot,), (tag,), (noise,) = channel.drawn([look])
+        (slot,), (tag,), (noise,) = channel.drawn([reading])
         known[slot] = tag
         self.memory.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (slot, tag))
-        add_counts(self.memory, channel.name, [(look[2], 1, int(revision))])
+        add_counts(self.memory, channel.name, [(reading[2], 1, int(revision))])
         if revision:
             found.revisions.append(i)
-        self._put(found, i, look, channel, noise)
+        self._put(found, i, reading, channel, noise)
 
-    def _put(self, found: Masked, i: int, look: Look, channel: Channel, noise: int) -> None:
-        found.reports[i] = look[4] + noise
+    def _put(self, found: Masked, i: int, reading: DatedReading, channel: Channel, noise: int) -> None:
+        found.reports[i] = reading[4] + noise
         if channel != self.channel:
             found.others[i] = channel

@@ -71,11 +71,11 @@ def _entries(rows: list[tuple[int, str, int, int]], kind: Window, change: str, d
 def _entry(name: str, rows: list[tuple[int, str, int, int]], change: str, delta: float) -> Entry:
     counts = _counted((law, reports) for _, law, reports, _ in rows)
     revisions = sum(row[3] for row in rows)
-    one = max((epsilon_of(each, change, delta) for each in _looks(rows)), default=0.0)
+    one = max((epsilon_of(each, change, delta) for each in _observations(rows)), default=0.0)
     return Entry(name, sum(counts.values()), revisions, epsilon_of(counts, change, delta), one, per_unit(counts))
 
 
-def _looks(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
+def _observations(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
     """Return for each day the largest number of reports that one reading can have had, by setting and step.
 
     That is one report per law plus all revisions of this law. Which reading was revised is not stored, so all revisions
@@ -84,7 +84,7 @@ def _looks(rows: list[tuple[int, str, int, int]]) -> Iterable[Counts]:
     days: dict[int, list[tuple[str, int]]] = {}
     for day, law, reports, revisions in rows:
         days.setdefault(day, []).append((law, min(reports, 1 + revisions)))
-    return [_counted(looks) for looks in days.values()]
+    return [_counted(observed) for observed in days.values()]
 
 
 def _counted(pairs: Iterable[tuple[str, int]]) -> Counts:

@@ -33,7 +33,7 @@ class Producer:
     The report m is not clipped, because clipping after noise would bias totals. The same reading (sensor, time and
     lattice value) always gives the same report, because noise is derived from the secret. A reading that was reported
     under an earlier setting keeps that report, because the memory knows it. A revised value gets new noise, which is
-    one more noisy observation (a look) of the true value.
+    one more observation of the true value.
 
     ``Producer(campaign, token)``, with the address of a campaign and its token as texts, returns a `sharing.Member`
     instead, which also queues, sends and waits for receipts.
@@ -89,7 +89,7 @@ class Producer:
     def _batch(
         self, batch: list[Reading], first: int, time_column: str, value_column: str
     ) -> tuple[list[int | None], StoppedError | None]:
-        places, looks = [], []
+        places, dated = [], []
         keys, days, lattice = self._state.keys, self._state.keys.days, self.lattice
         for row, reading in enumerate(batch):
             time, value = reading[0], reading[1]
@@ -103,18 +103,20 @@ class Producer:
                 key = keys.of(day, f"row {first + row}, column {time_column}: the time")
             if steps is not None:
                 places.append(row)
-                looks.append((reading[2] if len(reading) == 3 else "", when, day, key, steps))
+                dated.append((reading[2] if len(reading) == 3 else "", when, day, key, steps))
                 if day == UNDATED:
                     self._note("some times have no date that can be read: they must never come again")
-        if not looks:
+        if not dated:
             return [None] * len(batch), None
         masked = mask(
-            self._state, self._channel, looks, self._guard, past=self._past, revise=self._revise, stop=True
+            self._state, self._channel, dated, self._guard, past=self._past, revise=self._revise, stop=True
         )  # fmt: skip
         if masked.revisions:
-            self._note("readings were revised: each is one more look at the true value, and the ledger charges it")
+            self._note(
+                "readings were revised: each is one more observation of the true value, which the ledger charges"
+            )
         reports = masked.reports
-        if len(looks) < len(batch):
+        if len(dated) < len(batch):
             reports = [None] * len(batch)
             for row, report in zip(places, masked.reports, strict=True):
                 reports[row] = report
@@ -131,7 +133,7 @@ class Producer:
 
 REFUSALS = {
     "revision": "another value was reported for this time already, and the first report stands (was a clock set back, "
-    "or a sensor not named?); `revise` reports this one too, which is one more look at the true value",
+    "or a sensor not named?); `revise` reports this one too, which is one more observation of the true value",
     "limit": "the ledger's limit is reached for this window ('halfmask ledger' shows it)",
 }
 STOPPED = ": readings before this one are reported, this one and those after it are not"

@@ -9,7 +9,7 @@ from halfmask_device.device_state import State
 from halfmask_device.errors import ReadingError
 from halfmask_device.instants import instant_text
 from halfmask_device.lattice import Value
-from halfmask_device.masking import Channel, Look, mask
+from halfmask_device.masking import Channel, DatedReading, mask
 from halfmask_device.membership import Membership
 from halfmask_device.privacy_ledger import Guard
 from halfmask_device.reading_times import moment
@@ -56,7 +56,7 @@ class CampaignQueue:
             self._queued.notes.append(text)
 
     def put(self, batch: list[tuple[str, Value]], first: int) -> None:
-        looks, times = [], []
+        readings, times = [], []
         for row, (time, value) in enumerate(batch, first):
             try:
                 when, text, canonical, day = _read(time, self._zone)
@@ -75,17 +75,17 @@ class CampaignQueue:
             elif day < self._state.secret.day:
                 self._queued.refused["forgotten"] += 1
             else:
-                looks.append(("", canonical, day, self._state.keys.of(day), steps))
+                readings.append(("", canonical, day, self._state.keys.of(day), steps))
                 times.append(text)
-        if looks:
-            self._queue(looks, times)
+        if readings:
+            self._queue(readings, times)
 
     def _beyond(self, value: Value) -> bool:
         lattice, number = self._campaign.lattice, Decimal(str(value).strip())
         return not Decimal(lattice.low) <= number <= Decimal(lattice.high)
 
-    def _queue(self, looks: list[Look], times: list[str]) -> None:
-        masked = mask(self._state, self._channel, looks, self._guard, past=self._past)
+    def _queue(self, readings: list[DatedReading], times: list[str]) -> None:
+        masked = mask(self._state, self._channel, readings, self._guard, past=self._past)
         rows = []
         for i, (time, report) in enumerate(zip(times, masked.reports, strict=True)):
             if report is None:

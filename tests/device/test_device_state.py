@@ -274,7 +274,7 @@ def test_another_value_for_a_time_is_refused_and_counted_when_it_is_asked_for(tm
     revising = device(tmp_path, revise=True)
     revised = revising.report("2026-01-01 00:30", "1.6")
     assert revised == revising.report("2026-01-01 00:30", "1.6")
-    assert any("one more look" in note for note in revising.notes)
+    assert any("one more observation" in note for note in revising.notes)
     with refused("reading.revision"):
         ours.report("2026-01-01 00:30", "1.5")  # what was revised stays so
     (day,) = read_ledger(State(tmp_path / "state"), "1").days

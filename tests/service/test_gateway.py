@@ -62,18 +62,18 @@ def test_a_tree_of_gateways_adds_up(tmp_path: Path) -> None:
         consumer = above.consumer()
         campaign = above.campaign(consumer)
         first = gateway(middle, link(above), node_token(above, campaign, consumer))
-        middle.wait(first.look())
+        middle.wait(first.round())
         offer = middle.ok("GET", f"/v1/campaigns/{campaign}")
         assert (offer["grace_minutes"], offer["rewards"], offer["budget"]) == (55, {}, 0)
         # nobody is the consumer at a gateway: its operator adds the node below
         second = gateway(below, link(middle), node_token(middle, campaign, middle.operator))
-        below.wait(second.look())
+        below.wait(second.round())
         total = shared(above, campaign, 2, 5) + shared(middle, campaign, 3, 1000)
-        middle.wait(first.look())
+        middle.wait(first.round())
         total += shared(below, campaign, 4, 7000)
-        below.wait(second.look())
-        middle.wait(first.look())
-        assert middle.wait(first.look()) == 0  # nothing new, nothing sent
+        below.wait(second.round())
+        middle.wait(first.round())
+        assert middle.wait(first.round()) == 0  # nothing new, nothing sent
         period = closed(above, campaign, consumer)
         assert (period["reports"], period["producers"]) == (9 * 12, 9)
         assert round(period["sum"]["estimate"] * 1000) == total
@@ -86,7 +86,7 @@ def test_lost_doubled_and_late_messages_change_no_total(tmp_path: Path, seed: in
         campaign = above.campaign(consumer)
         token = node_token(above, campaign, consumer)
         faulty = Faulty(link(above), random.Random(seed))
-        below.wait(gateway(below, link(above), token).look())
+        below.wait(gateway(below, link(above), token).round())
         total, sender = 0, gateway(below, faulty, token)
         for turn in range(12):
             total += shared(below, campaign, 1, 100 * turn)
@@ -95,7 +95,7 @@ def test_lost_doubled_and_late_messages_change_no_total(tmp_path: Path, seed: in
             with_luck(below, sender)
         assert faulty.faults > 3
         faulty.broken = False
-        below.wait(sender.look())
+        below.wait(sender.round())
         period = closed(above, campaign, consumer)
         assert (period["reports"], period["producers"]) == (12 * 12, 12)
         assert round(period["sum"]["estimate"] * 1000) == total
@@ -103,7 +103,7 @@ def test_lost_doubled_and_late_messages_change_no_total(tmp_path: Path, seed: in
 
 def with_luck(world: World, sender: Gateway) -> None:
     with suppress(RunError):  # what was lost is sent by the next look
-        world.wait(sender.look())
+        world.wait(sender.round())
 
 
 def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
         consumer = above.consumer()
         campaign = above.campaign(consumer)
         sender = gateway(below, link(above), node_token(above, campaign, consumer))
-        below.wait(sender.look())
+        below.wait(sender.round())
         token = below.join(campaign, "N")
         total = shared(below, campaign, 3, 50)
         below.clock.set("2026-11-17T00:55:00Z")  # the gateway's deadline; the one above has five minutes more
@@ -121,7 +121,7 @@ def test_what_the_gateway_closed_arrives_and_what_comes_later_does_not(tmp_path:
         assert len(spans) == 2
         with below.store.transaction() as tx:
             close_all(tx, mine, spans, below.clock())
-        assert below.wait(sender.look()) >= 1
+        assert below.wait(sender.round()) >= 1
         assert round(closed(above, campaign, consumer)["sum"]["estimate"] * 1000) == total
 
 
@@ -130,13 +130,13 @@ def test_who_leaves_at_a_gateway_is_withdrawn_above(tmp_path: Path) -> None:
         consumer = above.consumer()
         campaign = above.campaign(consumer)
         sender = gateway(below, link(above), node_token(above, campaign, consumer))
-        below.wait(sender.look())
+        below.wait(sender.round())
         total = shared(below, campaign, 3, 50)
         token = below.join(campaign, "N")
         below.report(token, (TIMES[0], 777, "N"))
-        below.wait(sender.look())
+        below.wait(sender.round())
         below.ok("DELETE", "/v1/me", token)
-        below.wait(sender.look())
+        below.wait(sender.round())
         period = closed(above, campaign, consumer)
         assert (period["producers"], round(period["sum"]["estimate"] * 1000)) == (3, total)
 
@@ -145,7 +145,7 @@ def test_a_token_that_is_no_nodes_is_refused_by_name(tmp_path: Path) -> None:
     with services(tmp_path, "above", "gateway") as (above, below):
         consumer = above.consumer()
         with pytest.raises(ServiceError) as caught:
-            below.wait(gateway(below, link(above), consumer).look())
+            below.wait(gateway(below, link(above), consumer).round())
         assert caught.value.status == 403
         assert below.ok("GET", "/v1/campaigns") == {"campaigns": []}
 
@@ -155,7 +155,7 @@ def test_a_gateway_cannot_share_its_services_database(tmp_path: Path) -> None:
         consumer = above.consumer()
         token = node_token(above, above.campaign(consumer), consumer)
         with pytest.raises(Refusal) as caught:
-            above.wait(gateway(above, link(above), token).look())
+            above.wait(gateway(above, link(above), token).round())
         assert caught.value.code == "own_campaign"
 
 

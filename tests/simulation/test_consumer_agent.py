@@ -28,7 +28,7 @@ def learned(people: int, worth: float, money: float, spread: float, seed: int) -
     for rewards in consumer.first():
         value = own + money * np.array(list(rewards.values()), float)
         taken = np.bincount(value.argmax(axis=1)[value.max(axis=1) > out], minlength=len(PRIVACY))
-        consumer.look(rewards, dict(zip(consumer.ids, taken.tolist(), strict=True)))
+        consumer.observe(rewards, dict(zip(consumer.ids, taken.tolist(), strict=True)))
     found = consumer.learn()
     assert found is not None
     return found

@@ -84,7 +84,7 @@ def test_a_consumer_with_money_left_does_not_pay_far_more_than_it_ever_tried() -
     people = ChoiceModel(-1.0, 3.0, 0.6).population(consumer.privacy)
     for rewards in consumer.first():
         shares = people.shares(np.array(list(rewards.values()), float))
-        consumer.look(rewards, dict(zip(consumer.ids, np.rint(60 * shares).astype(int).tolist(), strict=True)))
+        consumer.observe(rewards, dict(zip(consumer.ids, np.rint(60 * shares).astype(int).tolist(), strict=True)))
     paid = consumer.pay(1e9, 1)
     assert paid is not None
     assert max(paid.values()) == 12

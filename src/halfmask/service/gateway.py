@@ -39,7 +39,7 @@ def sooner(grace: int) -> int:
 
 
 class Gateway:
-    """Sends the cells that changed, once per call of `look`."""
+    """Sends the cells that changed, once per `round`."""
 
     def __init__(self, service: Service, writer: Writer, upstream: Upstream, token: str) -> None:
         self.service, self.writer, self.upstream, self.token = service, writer, upstream, token
@@ -48,7 +48,7 @@ class Gateway:
         self._arrived: dict[str, int] = {}
         """The version of each period that the service above has."""
 
-    async def look(self) -> int:
+    async def round(self) -> int:
         """Store what changed and send what has not arrived. Return the number of periods sent.
 
         Raise an error if the service above does not answer.
@@ -103,5 +103,5 @@ def background_task(address: str, token: str, transport: Transport = urllib_tran
     """Return the background task that sends cells as long as the service runs."""
     upstream = Upstream(address, transport, tries=1)
     return repeated(
-        lambda service, writer: Gateway(service, writer, upstream, token).look, EVERY, "cells could not be sent up"
+        lambda service, writer: Gateway(service, writer, upstream, token).round, EVERY, "cells could not be sent up"
     )

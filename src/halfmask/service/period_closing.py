@@ -110,13 +110,13 @@ def chosen(campaign: Campaign, now: Instant, first: str | None, last: str | None
 def periods(tx: Transaction, campaign: Campaign, spans: list[Span]) -> list[Plain]:
     """Return periods as the consumer sees them. Periods past their deadline must have been closed before."""
     closed = closed_of(tx, campaign, spans)
-    looks = tx.snapshots(campaign.key) if campaign.live else {}
+    snapshots = tx.snapshots(campaign.key) if campaign.live else {}
     entries = []
     for span in spans:
         if span.key in closed:
             entries.append(closed[span.key].entry)
-        elif span.key in looks:
-            entries.append(looks[span.key].entry)
+        elif span.key in snapshots:
+            entries.append(snapshots[span.key].entry)
         else:
             why = f"fewer than {campaign.least} producers" if campaign.live else "open"
             entries.append(withheld_entry(span.key, "open", why))

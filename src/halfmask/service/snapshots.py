@@ -1,4 +1,4 @@
-"""Snapshots ("looks") of open periods in live campaigns. No two reveal fewer producers than the least cohort.
+"""Snapshots of open periods in live campaigns. No two reveal fewer producers than the least cohort.
 
 A snapshot is replaced when at least ``least_producers`` producers have changed the period since: added a report, or
 withdrawn reports that were shown. A producer who added and withdrew between two snapshots changed nothing and is not
@@ -26,7 +26,7 @@ MOST_POINTS = 12
 def changed(tx: Transaction, campaign: Campaign, span: Span, producers: Sequence[int]) -> None:
     """Record that producers changed an open period. Take a new snapshot once enough have."""
     if tx.touch(campaign.key, span.key, producers) >= campaign.least:
-        _look(tx, campaign, span)
+        _take_snapshot(tx, campaign, span)
 
 
 def withdrew(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> None:
@@ -37,7 +37,7 @@ def withdrew(tx: Transaction, campaign: Campaign, span: Span, producer: int) -> 
         tx.untouch(campaign.key, span.key, [producer])
 
 
-def _look(tx: Transaction, campaign: Campaign, span: Span) -> None:
+def _take_snapshot(tx: Transaction, campaign: Campaign, span: Span) -> None:
     """Replace the snapshot: subtract what it shows of the producers who changed, and add what they have now.
 
     Keep the old snapshot if sums of snapshots would reveal too few producers.
@@ -68,11 +68,11 @@ def _ties(
     A producer who came after the last snapshot and is gone is not in any. A producer who has left does not come back.
     """
     stays: dict[bool, set[int]] = {False: {STAYS}, True: set()}
-    looks = {producer: stays[gone].union(held) for producer, (held, gone) in changes.items()}
+    numbers = {producer: stays[gone].union(held) for producer, (held, gone) in changes.items()}
     for producer in changing:
-        before = looks.get(producer, set()) - {STAYS}
-        looks[producer] = before | {number} | stays[producer in going]
-    return [frozenset(each) for each in looks.values()]
+        before = numbers.get(producer, set()) - {STAYS}
+        numbers[producer] = before | {number} | stays[producer in going]
+    return [frozenset(each) for each in numbers.values()]
 
 
 def apart(ties: Sequence[frozenset[int]], least: int) -> bool:

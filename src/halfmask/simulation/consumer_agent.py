@@ -37,7 +37,7 @@ class ConsumerAgent:
         drawn = designed(len(self.ids), max(self.explore, 2), 0, self.most, self.rng)
         return [dict(zip(self.ids, map(int, row), strict=True)) for row in drawn]
 
-    def look(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
+    def observe(self, rewards: Mapping[str, float], counts: Mapping[str, int]) -> None:
         """Record what a closed period paid and how many producers took each setting."""
         self.paid.append(np.array([rewards.get(id, 0.0) for id in self.ids]))
         self.seen.append(np.array([counts.get(id, 0) for id in self.ids], float))

@@ -215,7 +215,7 @@ class Simulation:
         period = self.service.ask("POST", path, self.consumer_token)
         counts = {id: int(each["producers"]) for id, each in (period["settings"] or {}).items()}
         paid = self._paid(day)
-        self.consumer.look(paid, counts)
+        self.consumer.observe(paid, counts)
         taken = np.array([counts.get(id, 0) for id in self.ids], float)
         total, privacy = period["sum"], self.consumer.privacy
         told, unit = await self._each("truth", day), self.world.lattice.unit
