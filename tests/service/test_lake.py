@@ -7,7 +7,8 @@ import pytest
 
 import halfmask
 from halfmask.service.cells import read
-from halfmask.service.lake import LakeCells, fill, from_plain, plain
+from halfmask.service.lake import LakeCells, from_plain, plain
+from halfmask.service.lake_writer import fill
 from halfmask.service.service import Service
 from tests.refusals import refused
 from tests.service.world import CAMPAIGN, World, running, sqlite_url

@@ -18,15 +18,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from halfmask.errors import ExtraError
 from halfmask.extras import naming_extras
-from halfmask.service.mqtt import (
-    Broker,
-    Intake,
-    MqttTransport,
-    access_list,
-    background_task,
-    receipts_topic,
-    reports_topic,
-)
+from halfmask.service.mqtt import Broker, MqttTransport, access_list, receipts_topic, reports_topic
+from halfmask.service.mqtt_intake import Intake, background_task
 from halfmask.service.storage.sql_store import StoreGoneError
 from tests.refusals import refused
 from tests.service.links import link

@@ -4,13 +4,15 @@ A cell holds the number of reports, the number of producers, the sum and the sum
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from halfmask.service.campaign import Campaign
 from halfmask.service.refusal import unfit
-from halfmask.service.storage.report_rows import ReportRow
-from halfmask.service.storage.statements import Plain
 from halfmask_device.protocol import Cell
+
+if TYPE_CHECKING:  # cells are counted without a database too
+    from halfmask.service.campaign import Campaign
+    from halfmask.service.storage.report_rows import ReportRow
+    from halfmask.service.storage.statements import Plain
 
 MOST_REPORTS = 2**53
 
@@ -30,7 +32,7 @@ def negated(cells: Mapping[str, Cell]) -> Cells:
     return {setting: Cell(*(-number for number in cell)) for setting, cell in cells.items()}
 
 
-def count(reports: Iterable[ReportRow]) -> Cells:
+def count(reports: "Iterable[ReportRow]") -> Cells:
     """Return the cells of reports, which must be sorted by producer and time.
 
     A producer counts once, under the setting of its first report.
@@ -50,7 +52,7 @@ def count(reports: Iterable[ReportRow]) -> Cells:
     return {setting: Cell(*found[setting]) for setting in sorted(found)}
 
 
-def plain(cells: Mapping[str, Cell]) -> Plain:
+def plain(cells: Mapping[str, Cell]) -> "Plain":
     return {setting: cell._asdict() for setting, cell in cells.items()}
 
 
@@ -59,7 +61,7 @@ def read(stored: Mapping[str, Mapping[str, int]]) -> Cells:
     return {setting: Cell(**cell) for setting, cell in stored.items()}
 
 
-def check_cells(value: Any, campaign: Campaign) -> Cells:
+def check_cells(value: Any, campaign: "Campaign") -> Cells:
     """Return the cells that a node sent. Refuse cells that no plausible reports could have."""
     if not isinstance(value, dict) or value.keys() - campaign.noises.keys():
         raise unfit("periods", "the cells of a period must be an object from the menu's ids to cells")

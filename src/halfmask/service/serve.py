@@ -61,9 +61,9 @@ class ServeOptions:
         """The background tasks of the application."""
         found: list[BackgroundTask] = []
         if self.lake is not None:
-            from halfmask.service import lake
+            from halfmask.service import lake_writer
 
-            found.append(lake.background_task(Path(self.lake)))
+            found.append(lake_writer.background_task(Path(self.lake)))
         if self.upstream is not None:
             from halfmask.service import gateway
 
@@ -73,9 +73,9 @@ class ServeOptions:
 
             found.append(peers.background_task(self.peers, self.peer_token))
         if self.mqtt is not None:
-            from halfmask.service import mqtt
+            from halfmask.service import mqtt_intake
 
-            found.append(mqtt.background_task(self.mqtt))
+            found.append(mqtt_intake.background_task(self.mqtt))
         return found
 
     @property
