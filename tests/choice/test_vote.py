@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from halfmask.choice.vote import Rule, read_preferences, vote
 from halfmask.commands.vote import election_rows
-from halfmask.errors import OptionError, SourceError
 from tests.choice.test_requirements import by_hand
+from tests.refusals import refused
 
 RULES = get_args(Rule)
 ballots = st.lists(st.permutations(list("ABCDN")).map(tuple), min_size=1, max_size=12)
@@ -92,27 +92,29 @@ def test_preferences_are_read_with_and_without_voters_names(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "row"),
     [
-        ("A,B\nC,Z\n", r"prefs.csv, row 2: 'Z' is not on the menu, which has A, B, C, D, N"),
-        ("voter,1\nann,Z\n", "row 2: 'Z'"),
-        ("A,A\n", "row 1: a ballot names"),
-        ("voter,1\nann,\n", "row 2: a ballot names at least one"),
-        ("", "no voters"),
-        ("voter,1\n", "no voters"),
+        ("A,B\nC,Z\n", "source.setting", "row 2"),
+        ("voter,1\nann,Z\n", "source.setting", "row 2"),
+        ("A,A\n", "source.ballot", "row 1"),
+        ("voter,1\nann,\n", "source.ballot", "row 2"),
+        ("", "source.empty", ""),
+        ("voter,1\n", "source.empty", ""),
     ],
 )
-def test_bad_preferences_name_file_and_row(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_preferences_name_file_and_row(tmp_path: Path, text: str, code: str, row: str) -> None:
     path = tmp_path / "prefs.csv"
     path.write_text(text)
-    with pytest.raises(SourceError, match=said):
+    with refused(code) as caught:
         read_preferences(path, by_hand())
+    assert caught.value.place.endswith(row)
+    assert "prefs.csv" in str(caught.value)
 
 
 def test_bad_votes_are_refused() -> None:
-    with pytest.raises(OptionError, match="no voters"):
+    with refused("option.empty"):
         vote(by_hand(), [])
-    with pytest.raises(OptionError, match="rule 'dictator'"):
+    with refused("option.rule"):
         vote(by_hand(), [["A"]], "dictator")  # type: ignore[arg-type]
-    with pytest.raises(SourceError, match="ballot 2: 'Q'"):
+    with refused("source.setting", place="ballot 2"):
         vote(by_hand(), [["A"], ["Q"]])

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import halfmask
-from halfmask.errors import FileFormatError, OptionError
+from halfmask.errors import FileFormatError
 from halfmask.evaluation.analytic.evaluate_analytic import METRICS
 from halfmask.evaluation.evaluate import evaluate_grid, findings
 from halfmask.evaluation.experiment import Experiment
@@ -17,6 +17,7 @@ from halfmask.evaluation.study import read_study
 from halfmask.mechanisms.grid import grid
 from halfmask.profiles.profile import Profile
 from tests.evaluation.same_answer import frame, opened
+from tests.refusals import refused
 
 GRID = "laplace:b=0.01|0.1|0.5;sine:k=2,values=0|0.3"
 
@@ -99,12 +100,12 @@ def test_foreign_and_missing_studies_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_grid_too_large_for_memory_offers_the_summary(profile: Profile) -> None:
-    with pytest.raises(OptionError, match="`summary`"):
+    with refused("option", "summary", "sizes", "repeats"):
         evaluate_grid(profile, grid("full"), Experiment.on(profile, repeats=40))
 
 
 def test_weights_must_add_up() -> None:
-    with pytest.raises(OptionError, match="add up to 1"):
+    with refused("option.weights"):
         Weights(privacy=(0.5, 0.5, 0.5))
-    with pytest.raises(OptionError, match="add up to 1"):
+    with refused("option.weights"):
         Weights(utility=(-0.2, 0.6, 0.6))

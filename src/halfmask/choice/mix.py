@@ -97,7 +97,7 @@ def mix(
 
     menu.check_data(profile, other_data=other_data)
     if repeats < 1:
-        raise OptionError(f"repeats {repeats} is below 1")
+        raise OptionError(f"repeats {repeats} is below 1", kind="repeats")
     people = eligible(profile)
     plan = _all_mixes(step, menu, repeats, len(people)) if shares is None else _one_mix(shares, menu, len(people))
     streams = [_stream(seed, repeat) for repeat in range(repeats)]
@@ -165,11 +165,15 @@ def _one_mix(shares: Mapping[str, float], menu: Menu, people: int) -> _Plan:
         menu[name]
     values = np.array([float(shares.get(name, 0.0)) for name in menu.ids])
     if not (values >= 0).all() or not abs(values.sum() - 1) <= 1e-6:
-        raise OptionError(f"the shares {dict(shares)} are not numbers from 0 that add up to 1 but to {values.sum():g}")
+        raise OptionError(
+            f"the shares {dict(shares)} are not numbers from 0 that add up to 1 but to {values.sum():g}", kind="shares"
+        )
     taken = values > 0
     cuts = np.round(np.cumsum(np.concatenate([[0.0], values[taken] / values.sum()])) * people).astype(np.int64)
     if (np.diff(cuts) == 0).any():
-        raise OptionError(f"the shares {dict(shares)} leave a setting without a user of {people}: leave it out")
+        raise OptionError(
+            f"the shares {dict(shares)} leave a setting without a user of {people}: leave it out", kind="few"
+        )
     return _Plan(values[None] / values.sum(), cuts, None)
 
 

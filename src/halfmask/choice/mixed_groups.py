@@ -203,7 +203,9 @@ def local_parts(
 
 def _check(profile: Profile, settings: Sequence[PrivacySetting], groups: Sequence[IntArray], aggregate: str) -> None:
     if aggregate not in ANALYTIC:
-        raise OptionError(f"aggregate '{aggregate}' of the menu's study has no closed form: mixes take {ANALYTIC}")
+        raise OptionError(
+            f"aggregate '{aggregate}' of the menu's study has no closed form: mixes take {ANALYTIC}", kind="aggregate"
+        )
     for each in settings:
         if each.kind == "direct" or each.inner is not None:
             raise OptionError(f"setting {each} has no noise law, so mixes with it cannot be computed: leave it out")

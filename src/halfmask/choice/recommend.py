@@ -50,15 +50,17 @@ class Wish:
     def __post_init__(self) -> None:
         wishes = (self.min_privacy, self.peak_limit, self.min_reward)
         if all(each is None for each in wishes):
-            raise OptionError("there is no wish: give a least privacy, a limit for the evening peak, or a least reward")
+            raise OptionError(
+                "there is no wish: give a least privacy, a limit for the evening peak, or a least reward", kind="wish"
+            )
         if any(each is not None and not np.isfinite(each) for each in wishes):
-            raise OptionError(f"the wish {wishes} is not made of finite numbers")
+            raise OptionError(f"the wish {wishes} is not made of finite numbers", kind="number")
         if self.min_privacy is not None:
             check_score(self.min_privacy)
         if self.peak_limit is not None and not 0 < self.peak_limit <= 1:
-            raise OptionError(f"the peak's limit {self.peak_limit} is not a share of days above 0 and up to 1")
+            raise OptionError(f"the peak's limit {self.peak_limit} is not a share of days from 0 to 1", kind="peak")
         if self.min_reward is not None and not self.rewards:
-            raise OptionError("a least reward needs the reward of each setting")
+            raise OptionError("a least reward needs the reward of each setting", kind="rewards")
 
     def shortfall(self, low: float, peak: float | None, reward: float | None) -> float:
         """By how much a setting misses the wishes, added up; 0 if it meets them."""
@@ -143,7 +145,7 @@ def recommend(menu: Menu, own: OwnReadings, wish: Wish, prior: Prior, *, seed: i
     highest personal privacy. Of none, the one that misses by least.
     """
     if not len(own.values):
-        raise OptionError("the producer has no usable reading: there is nothing to judge by")
+        raise OptionError("the producer has no usable reading: there is nothing to judge by", kind="empty")
     for id in wish.rewards or {}:
         menu[id]
     rng = stream(seed, "choice.advice")

@@ -100,14 +100,16 @@ def assign(
     _finite(c=c)
     for label, delta in deltas.items():
         if not np.isfinite(delta):
-            raise OptionError(f"the delta of producer '{label}', {delta}, is not a finite number")
+            raise OptionError(f"the delta of producer '{label}', {delta}, is not a finite number", kind="delta")
     if profile.buckets:
         raise OptionError("producers in hash buckets cannot be assigned one by one: profile with `buckets=0`")
     people = eligible(profile)
     labels = [str(label) for label in profile.labels[people]]
     unknown = sorted(set(deltas) - set(map(str, profile.labels)))
     if unknown:
-        raise OptionError(f"producer '{unknown[0]}' is not in the profile ({len(unknown)} unknown of {len(deltas)})")
+        raise OptionError(
+            f"producer '{unknown[0]}' is not in the profile ({len(unknown)} unknown of {len(deltas)})", kind="producer"
+        )
     now = _current(menu, current)
     chosen = np.array([_cheapest(menu, now, deltas.get(label)) for label in labels])
     q, u = _measure(profile, menu, people, chosen, repeats, seed)
@@ -135,16 +137,26 @@ def read_deltas(path: str | Path) -> dict[str, float]:
         if number == 1 and len(row) == 2 and row[1].lower() == "delta":
             continue
         if len(row) != 2:
-            raise SourceError(f"{path}, row {number}: {len(row)} values instead of user,delta")
+            raise SourceError(
+                f"{path}, row {number}: {len(row)} values instead of user,delta", kind="row", place=f"row {number}"
+            )
         try:
             delta = float(row[1])
         except ValueError as error:
-            raise SourceError(f"{path}, row {number}: delta '{row[1]}' of '{row[0]}' is not a number") from error
+            raise SourceError(
+                f"{path}, row {number}: delta '{row[1]}' of '{row[0]}' is not a number",
+                kind="delta",
+                place=f"row {number}",
+            ) from error
         if row[0] in deltas or not np.isfinite(delta):
-            raise SourceError(f"{path}, row {number}: '{row[0]}' comes twice, or its delta is not finite")
+            raise SourceError(
+                f"{path}, row {number}: '{row[0]}' comes twice, or its delta is not finite",
+                kind="delta",
+                place=f"row {number}",
+            )
         deltas[row[0]] = delta
     if not deltas:
-        raise SourceError(f"{path}: there are no deltas in it: write rows of user,delta")
+        raise SourceError(f"{path}: there are no deltas in it: write rows of user,delta", kind="empty")
     return deltas
 
 
@@ -219,7 +231,9 @@ def _current(menu: Menu, current: str) -> MenuSetting:
     for each in menu.settings:
         if current in (each.id, str(each.setting)):
             return each
-    raise OptionError(f"the current setting '{current}' is not on the menu: it has {', '.join(menu.ids)}")
+    raise OptionError(
+        f"the current setting '{current}' is not on the menu: it has {', '.join(menu.ids)}", kind="setting"
+    )
 
 
 def _best(each: MenuSetting) -> tuple[float, float]:
@@ -229,4 +243,4 @@ def _best(each: MenuSetting) -> tuple[float, float]:
 def _finite(**numbers: float) -> None:
     for name, value in numbers.items():
         if not np.isfinite(value):
-            raise OptionError(f"{name} {value} is not a finite number")
+            raise OptionError(f"{name} {value} is not a finite number", kind="delta")

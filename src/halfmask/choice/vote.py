@@ -41,9 +41,9 @@ class Election:
 def vote(menu: Menu, ballots: Sequence[Ballot], rule: Rule = "plurality") -> Election:
     """The setting that the voters choose together."""
     if rule not in get_args(Rule):
-        raise OptionError(f"rule '{rule}' is none of {', '.join(get_args(Rule))}")
+        raise OptionError(f"rule '{rule}' is none of {', '.join(get_args(Rule))}", kind="rule")
     if not ballots:
-        raise OptionError("there are no voters: a vote needs at least one ballot")
+        raise OptionError("there are no voters: a vote needs at least one ballot", kind="empty")
     for number, ballot in enumerate(ballots, 1):
         _check(menu, ballot, f"ballot {number}")
     return _RULES[rule](menu, ballots)
@@ -59,16 +59,22 @@ def read_preferences(path: str | Path, menu: Menu) -> list[list[str]]:
         _check(menu, ballot, f"{path}, row {number}")
         ballots.append(ballot)
     if not ballots:
-        raise SourceError(f"{path}: there are no voters in it: write one row each, ids best first, like C,B,A")
+        raise SourceError(f"{path}: there are no voters in it: write a row each, ids best first: C,B,A", kind="empty")
     return ballots
 
 
 def _check(menu: Menu, ballot: Ballot, place: str) -> None:
     for id in ballot:
         if id not in menu.ids:
-            raise SourceError(f"{place}: '{id}' is not on the menu, which has {', '.join(menu.ids)}")
+            raise SourceError(
+                f"{place}: '{id}' is not on the menu, which has {', '.join(menu.ids)}", kind="setting", place=place
+            )
     if not ballot or len(set(ballot)) != len(ballot):
-        raise SourceError(f"{place}: a ballot names at least one setting, and each once, not '{','.join(ballot)}'")
+        raise SourceError(
+            f"{place}: a ballot names at least one setting, and each once, not '{','.join(ballot)}'",
+            kind="ballot",
+            place=place,
+        )
 
 
 def _elected(menu: Menu, rule: Rule, tally: dict[str, float], voters: int, note: str = "") -> Election:

@@ -37,7 +37,9 @@ class Summary(NamedTuple):
 def check_error_function(name: str) -> None:
     """Raise an OptionError unless the name is one of the two error functions."""
     if name not in ERROR_FUNCTIONS:
-        raise OptionError(f"error '{name}' is not an error function: use {' or '.join(ERROR_FUNCTIONS)}")
+        raise OptionError(
+            f"error '{name}' is not an error function: use {' or '.join(ERROR_FUNCTIONS)}", kind="error-function"
+        )
 
 
 def local_error(masked: npt.ArrayLike, readings: npt.ArrayLike, scale: npt.ArrayLike | None = None) -> FloatArray:
@@ -104,7 +106,9 @@ def entropy_of_spectrum(count: IntArray, bins: IntArray) -> float:
     """The same from how many ``bins`` have each ``count``; counts ascend."""
     total = int((count * bins).sum())
     if not total:
-        raise OptionError("no errors, so no entropy: the sample has no present, non-zero reading; try the scaled error")
+        raise OptionError(
+            "no errors, so no entropy: the sample has no present, non-zero reading; try the scaled error", kind="empty"
+        )
     held = count.astype(float)
     return max(0.0, float(np.log2(total) - (bins * held * np.log2(held)).sum() / total))
 
@@ -113,7 +117,7 @@ def summary(errors: npt.ArrayLike, width: float = WIDTH) -> Summary:
     """Mean, population standard deviation (divisor n) and entropy of errors."""
     held = np.asarray(errors, float)
     if not held.size:
-        raise OptionError("no errors to sum up: no reading or period of the sample has one; try the scaled error")
+        raise OptionError("no errors to sum up: no reading or period has one; try the scaled error", kind="empty")
     with np.errstate(over="ignore", invalid="ignore"):
         mean, std = float(held.mean()), float(held.std())
     return Summary(mean, std if np.isfinite(std) else np.inf, entropy(held, width))

@@ -31,7 +31,9 @@ class Weights:
     def __post_init__(self) -> None:
         for name, weights in (("privacy", self.privacy), ("utility", self.utility)):
             if len(weights) != 3 or not (min(weights) >= 0 and abs(sum(weights) - 1) <= 1e-9):
-                raise OptionError(f"the {name} weights {weights} are not three numbers from 0 that add up to 1")
+                raise OptionError(
+                    f"the {name} weights {weights} are not three numbers from 0 that add up to 1", kind="weights"
+                )
 
 
 def parse_weights(text: str | None) -> Weights | None:
