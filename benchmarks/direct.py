@@ -12,10 +12,10 @@ from statistics import median
 
 import numpy as np
 import pyarrow as pa
-from halfmask.data.sources import open_panel
 from numpy.typing import NDArray
 
 from halfmask.arrays import FloatArray
+from halfmask.data.open_panel import open_panel
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.direct.readings import gather
 from halfmask.evaluation.direct.sample import LocalEngine, SampleQuestion

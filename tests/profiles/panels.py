@@ -1,4 +1,4 @@
-"""Small awkward panels, and the three routes from a panel to a profile."""
+"""Small awkward panels, and three routes from a panel to a profile."""
 
 import math
 from collections.abc import Sequence
@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from halfmask.data.open_panel import open_panel
 from halfmask.data.panel import Panel
+from halfmask.profiles import compiled_count
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.profile import Profile
 from tests.profiles.oracle import Reading, us
@@ -17,7 +19,8 @@ HALF_HOUR = 1800 * 1_000_000
 HOUR = 2 * HALF_HOUR
 START = us("2026-03-01T00:00")
 
-Route = Literal["kernel", "expressions", "spark"]
+Route = Literal["whole", "groups", "spark"]
+"""Counted at once, in groups of users as if memory were short, or by Spark's workers."""
 
 
 def table(readings: Sequence[Reading], user_type: pa.DataType | None = None) -> pa.Table:
@@ -44,7 +47,7 @@ def panel_of(readings: Sequence[Reading], route: Route, threads: int | None = No
 
 def profile_of(
     readings: Sequence[Reading],
-    route: Route = "kernel",
+    route: Route = "whole",
     period: str = "day",
     buckets: int = 0,
     threads: int | None = None,
@@ -52,9 +55,11 @@ def profile_of(
 ) -> Profile:
     """The profile by one of the routes; duplicates and sizes stop nothing unless a test says so."""
     policies = {"duplicates": "first", "high": math.inf, **policies}
-    method: Any = "kernel" if route == "kernel" else "expressions"
     panel = panel_of(readings, route, threads)
-    return build_profile(panel, period=period, policies=Policies(**policies), buckets=buckets, method=method)
+    with pytest.MonkeyPatch.context() as patch:
+        if route == "groups":
+            patch.setattr(compiled_count, "MOST_USERS", 5 + len({user for user, _, _ in readings}) // 8)
+        return build_profile(panel, period=period, policies=Policies(**policies), buckets=buckets)
 
 
 def series(user: Any, values: Sequence[float | None], start: int = START, step: int = HALF_HOUR) -> list[Reading]:

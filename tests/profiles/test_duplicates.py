@@ -12,7 +12,7 @@ from tests.profiles.oracle import Reading, differences, expected_profile
 from tests.profiles.panels import HALF_HOUR, HOUR, START, Route, awkward, plain, profile_of, series, shuffled
 
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-LOCAL: tuple[Route, ...] = ("kernel", "expressions")
+LOCAL: tuple[Route, ...] = ("whole", "groups")
 ROUTES = [*LOCAL, pytest.param("spark", marks=[*SPARK, pytest.mark.slow])]
 POLICIES = ("first", "last", "mean")
 

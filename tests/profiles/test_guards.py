@@ -167,10 +167,10 @@ def test_the_step_is_that_of_all_readings_not_of_the_first(monkeypatch: pytest.M
 
 def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from halfmask.data import reading_interval
-    from halfmask.profiles import doubts
+    from halfmask.profiles import checks, compiled_count
 
     monkeypatch.setattr(reading_interval, "HEAD_ROWS", 200)
-    monkeypatch.setattr(doubts, "HEAD_ROWS", 200)
+    monkeypatch.setattr(checks, "HEAD_ROWS", 200)
     usual = plain(4, 480)
     late = series("z", states([0.5 + 0.125 * (i % 4) for i in range(479)]))
     with pytest.raises(ReadingError, match=r"values of 1 of the users \(z\) hardly ever fall.*`register=False`"):
@@ -179,11 +179,12 @@ def test_registers_behind_the_first_rows_stop_the_run_too(monkeypatch: pytest.Mo
     assert made(usual).readings == len(usual)
     # In buckets of users as well.
     panel = open_panel(table([*usual, *late]), user="user", time="time", value="value")
-    for method in ("kernel", "expressions"):
+    for most in (compiled_count.MOST_USERS, 3):
+        monkeypatch.setattr(compiled_count, "MOST_USERS", most)
         with pytest.raises(ReadingError, match=r"values of 1 of the users \(z\)"):
-            build_profile(panel, buckets=4, policies=Policies(high=math.inf), method=method)
+            build_profile(panel, buckets=4, policies=Policies(high=math.inf))
     panel = open_panel(table(usual), user="user", time="time", value="value")
-    assert build_profile(panel, buckets=3, method="expressions").readings == len(usual)
+    assert build_profile(panel, buckets=3).readings == len(usual)
 
 
 def test_codes_for_no_reading_stop_the_run_however_many() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfmask.errors import OptionError
-from halfmask.profiles.fold import fold
-from halfmask.profiles.kernel import count
+from halfmask.profiles.compiled_count import count
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import ROW_COLUMNS, Profile, bucket_of
 from halfmask.profiles.tally import Plan
@@ -30,7 +30,8 @@ def counted(readings: Sequence[Reading], period: str = "day") -> Profile:
     types = (pa.string(), pa.int64(), pa.float64())
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     batch = pa.record_batch(arrays, names=["user", "time", "value"])
-    return fold(count(iter([batch]), plan, 10**9), plan, cut, ABOUT)
+    made = count(iter([batch]), plan, 10**9).profile(plan, cut)
+    return replace(made, about={**ABOUT, **made.about})
 
 
 def unequal(a: Profile, b: Profile, whole: bool = True) -> list[str]:
@@ -141,8 +142,8 @@ def test_parts_of_real_panels_add_up_through_the_whole_way() -> None:
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.mark.parametrize("route", ["expressions", pytest.param("spark", marks=SPARK)])
-def test_buckets_by_expressions_are_the_kernels(route: Any, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("route", ["groups", pytest.param("spark", marks=SPARK)])
+def test_buckets_are_the_same_by_every_route(route: Any, request: pytest.FixtureRequest) -> None:
     if route == "spark":
         request.getfixturevalue("spark")
     readings = [
@@ -154,10 +155,10 @@ def test_buckets_by_expressions_are_the_kernels(route: Any, request: pytest.Fixt
         *series("over", [1.7e308, 1.7e308]),
         *series("ünï 'q'", [1.0, -2.0]),
     ]
-    for buckets in (1, 7) if route == "expressions" else (7,):
-        by_kernel = profile_of(readings, "kernel", buckets=buckets)
+    for buckets in (1, 7) if route == "groups" else (7,):
+        by_kernel = profile_of(readings, "whole", buckets=buckets)
         assert unequal(profile_of(readings, route, buckets=buckets), by_kernel) == []
-        assert unequal(profile_of(readings, "kernel").bucketed(buckets), by_kernel) == []
+        assert unequal(profile_of(readings, "whole").bucketed(buckets), by_kernel) == []
         assert len(by_kernel) == buckets
         assert by_kernel.users == 46
 

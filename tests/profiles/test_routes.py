@@ -2,18 +2,20 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from halfmask.data.engines.duckdb import DuckDBEngine
 from halfmask.profiles.profile import Profile
 from tests.generated import cases
 from tests.profiles.oracle import Reading, differences, expected_profile, us
 from tests.profiles.panels import HALF_HOUR, HOUR, START, Route, awkward, panel_of, plain, profile_of, series, shuffled
 
-LOCAL: tuple[Route, ...] = ("kernel", "expressions")
+LOCAL: tuple[Route, ...] = ("whole", "groups")
 PERIODS = ("30m", "hour", "day", "2d", "week", "month", "year")
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 ROUTES = [*LOCAL, pytest.param("spark", marks=[*SPARK, pytest.mark.slow])]
@@ -48,7 +50,7 @@ def test_every_number_of_an_awkward_panel_on_spark(period: str) -> None:
     readings = fitting(period)
     found = profile_of(readings, "spark", period)
     assert differences(found, expected_profile(readings, period, HALF_HOUR)) == []
-    assert alike(found, profile_of(readings, "kernel", period))
+    assert alike(found, profile_of(readings, "whole", period))
 
 
 def alike(a: Profile, b: Profile) -> bool:
@@ -138,14 +140,13 @@ def profile_of_one(value: float) -> Profile:
     """Without a database, because there are many."""
     import pyarrow as pa
 
-    from halfmask.profiles.fold import fold
-    from halfmask.profiles.kernel import count
+    from halfmask.profiles.compiled_count import count
     from halfmask.profiles.periods import DAY, Period
     from halfmask.profiles.tally import Plan
 
     batch = pa.record_batch({"user": ["a"], "time": pa.array([START], pa.int64()), "value": [value]})
     plan = Plan(None, DAY, 0)
-    return fold(count(iter([batch]), plan, 10**9), plan, Period.parse("day"), {})
+    return count(iter([batch]), plan, 10**9).profile(plan, Period.parse("day"))
 
 
 SIZES = st.one_of(
@@ -202,17 +203,22 @@ def test_the_step_is_the_commonest_distance_within_a_user() -> None:
     from halfmask.data.reading_interval import head, step_of
 
     readings = shuffled([*series("a", [1.0] * 9), *series("b", [1.0] * 5, start=START + 7, step=HOUR)])
-    assert step_of(head(panel_of(readings, "kernel"))) == HALF_HOUR
-    assert step_of(head(panel_of(series("a", [1.0]), "kernel"))) is None
+    assert step_of(head(panel_of(readings, "whole"))) == HALF_HOUR
+    assert step_of(head(panel_of(series("a", [1.0]), "whole"))) is None
 
 
-def test_what_does_not_fit_the_kernel_is_counted_by_expressions() -> None:
-    from halfmask.errors import OptionError
-    from halfmask.profiles.build import build_profile
-
+def test_what_does_not_fit_into_memory_is_counted_in_groups_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half-hours of 350 years leave room for four users."""
     readings = [r for r in awkward() if r[0] in ("long before", "before 1970", "mixed", "u001")]
     readings += [(f"far {i}", us("2250-01-01") + HALF_HOUR * i, 1.0) for i in range(30)]
-    with pytest.raises(OptionError, match="too large for the kernel"):
-        profile_of(readings, "kernel", "30m")
-    found = build_profile(panel_of(readings, "kernel"), period="30m")
-    assert differences(found, expected_profile(readings, "30m", HALF_HOUR)) == []
+    groups: list[int] = []
+    map_users = DuckDBEngine.map_users
+
+    def watched(engine: DuckDBEngine, frame: Any, number: int, work: Any) -> Any:
+        groups.append(number)
+        return map_users(engine, frame, number, work)
+
+    monkeypatch.setattr(DuckDBEngine, "map_users", watched)
+    assert differences(profile_of(readings, period="30m"), expected_profile(readings, "30m", HALF_HOUR)) == []
+    assert groups
+    assert all(number > 1 for number in groups)

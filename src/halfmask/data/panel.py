@@ -4,13 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
 
 from halfmask.data.advised_queries import Queries
 
+T = TypeVar("T")
 Quick = Callable[[], Generator[pa.RecordBatch]]
 """Streams user, time and value, or fails on the first that is not written as the first rows are."""
 
@@ -45,6 +46,19 @@ class Engine(ABC):
     @abstractmethod
     def misread(self, error: Exception) -> bool:
         """Whether a query failed on a reading that it could not take, and on nothing else."""
+
+    @abstractmethod
+    def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Run a query now and keep its result on the engine, for the queries that follow."""
+
+    @abstractmethod
+    def map_users(
+        self, frame: nw.LazyFrame[Any], groups: int, work: Callable[[Iterator[pa.RecordBatch]], T]
+    ) -> Iterator[T]:
+        """What ``work`` makes of each group of users: a user's rows are all in one group.
+
+        There are ``groups`` groups; of 1, Spark makes as many as suit the number of rows.
+        """
 
     @abstractmethod
     def batches(self, frame: nw.LazyFrame[Any]) -> Generator[pa.RecordBatch]:
@@ -90,7 +104,7 @@ class Panel:
         with self.guard():
             return self.engine.collect(frame)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch]:
         """Stream the three columns."""
         with self.guard():
             yield from self.engine.batches(self.frame)

@@ -5,7 +5,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from itertools import count
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow as pa
 from halfmask.data.advised_queries import READINGS
 from halfmask.data.engines.sql import literal
 from halfmask.data.engines.streams import Stream
-from halfmask.data.panel import Engine
+from halfmask.data.panel import Engine, T
 from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
@@ -84,6 +85,21 @@ class DuckDBEngine(Engine):
 
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         return frame.to_native().to_arrow_table()
+
+    def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        name = f"kept_{next(_numbers)}"
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS {frame.to_native().sql_query()}")
+        return nw.from_native(self.connection.table(name))
+
+    def map_users(
+        self, frame: nw.LazyFrame[Any], groups: int, work: Callable[[Iterator[pa.RecordBatch]], T]
+    ) -> Iterator[T]:
+        # The source is read once, into a table that goes to disk where it exceeds the memory.
+        rows = self.keep(nw.from_native(frame.to_native().project(f'*, hash("user") % {groups} AS "group"')))
+        for group in range(groups):
+            mine = rows.filter(nw.col("group") == group).drop("group")
+            with closing(self.batches(mine)) as batches:
+                yield work(batches)
 
     def misread(self, error: Exception) -> bool:
         return isinstance(error, FAILURES) and re.search(MISREAD, str(error)) is not None

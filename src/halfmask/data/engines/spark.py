@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pickle
 import re
 import sys
 import warnings
@@ -23,7 +24,7 @@ from halfmask.data.formats.csv import Csv
 from halfmask.data.formats.parquet import Parquet, check
 from halfmask.data.locate import SourceFiles
 from halfmask.data.options import ReadOptions
-from halfmask.data.panel import Engine
+from halfmask.data.panel import Engine, T
 from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
@@ -92,6 +93,20 @@ class SparkEngine(Engine):
     def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         return frame.to_native().toArrow()
 
+    def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        return lazy(frame.to_native().persist())
+
+    def map_users(self, frame: nw.LazyFrame[Any], groups: int, work: Callable[["Batches"], T]) -> Iterator[T]:
+        native = frame.to_native()
+        parted = native.repartition("user") if groups == 1 else native.repartition(groups, "user")
+        results = map_arrow(parted, _Worker(work).run, "result BINARY").persist()
+        try:
+            results.count()  # all at once; the iterator alone would run one after another
+            for row in results.toLocalIterator():
+                yield pickle.loads(row["result"])
+        finally:
+            results.unpersist()
+
     def misread(self, error: Exception) -> bool:
         return re.search(MISREAD, str(error)) is not None
 
@@ -131,6 +146,17 @@ def _written(batches: Batches) -> Batches:
             with pa.ipc.new_stream(sink, batch.schema) as stream:
                 stream.write_batch(batch)
             yield pa.record_batch({"batch": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """Work on a partition, whose result goes back in one row."""
+
+    work: Callable[[Batches], Any]
+
+    def run(self, batches: Batches) -> Batches:
+        """One row with the result."""
+        yield pa.record_batch({"result": pa.array([pickle.dumps(self.work(batches))], pa.binary())})
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,10 @@ from halfmask.errors import OptionError, SourceError
 from halfmask.evaluation.direct import kernel
 from halfmask.evaluation.direct.kernel import PeriodArray
 from halfmask.evaluation.direct.store import Room
-from halfmask.profiles import build
-from halfmask.profiles.engines import Frame, keep
-from halfmask.profiles.expressions import placed, plain, usable
+from halfmask.profiles.duplicates import repeated_times, without_duplicates
 from halfmask.profiles.profile import Profile, bucket_of
 from halfmask.profiles.tally import Plan
+from halfmask.profiles.usable import Frame, placed, plain, usable
 
 BLOCK = 2**16
 """A block is the rows of the profile that start within a stretch of this number of readings. It has its own stream."""
@@ -104,10 +103,8 @@ def usable_frame(panel: Panel, profile: Profile) -> Frame:
     low, high = policies.get("low", -np.inf), policies.get("high", np.inf)
     plan = Plan(profile.step, period.chunk(profile.step), period.origin, low, high)
     if profile.about.get("duplicates"):
-        rows = placed(panel.frame, plan).filter(usable(plan))
-        several = rows.group_by("user", "time").agg(nw.len().alias("count")).filter(nw.col("count") > 1)
-        repeated = keep(panel.engine, several)
-        panel = build.without_duplicates(panel, plan, repeated, policies.get("duplicates", "first"))
+        repeated = repeated_times(panel, plan)
+        panel = without_duplicates(panel, plan, repeated, policies.get("duplicates", "first"))
     return placed(panel.frame, plan).filter(usable(plan)).select("user", "time", value=plain(nw.col("value")))
 
 

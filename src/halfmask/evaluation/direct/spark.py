@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.arrays import FloatArray, IntArray
-from halfmask.data.engines.spark import without_pandas
+from halfmask.data.engines.spark import lazy, without_pandas
 from halfmask.data.panel import Panel
 from halfmask.errors import SourceError
 from halfmask.evaluation.aggregates import PeriodSums, value_of
@@ -28,9 +28,9 @@ from halfmask.evaluation.direct.sample import Outcome, SampleQuestion, mask_bloc
 from halfmask.evaluation.direct.state import LocalState
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.profiles.engines import Frame, with_bucket
 from halfmask.profiles.periods import Period
 from halfmask.profiles.profile import Profile, bucket_label
+from halfmask.profiles.usable import Frame
 
 SETTINGS_A_JOB = 16
 Batches = Iterator[pa.RecordBatch]
@@ -216,7 +216,9 @@ def located(panel: Panel, profile: Profile) -> Frame:
     if profile.buckets:
         number = {bucket_label(bucket): bucket for bucket in range(profile.buckets)}
         labels = pa.array([number[label] for label in profile.labels.tolist()], pa.int64())
-        frame = with_bucket(panel.engine, frame, profile.buckets)
+        # As `bucket_of` has it.
+        label = f"CAST(conv(substr(md5(name), 1, 8), 16, 10) AS BIGINT) % {profile.buckets} AS label"
+        frame = lazy(frame.to_native().selectExpr("*", label))
     else:
         labels = pa.array(profile.labels.tolist(), pa.string())
         frame = frame.with_columns(label=nw.col("name"))

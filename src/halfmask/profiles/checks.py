@@ -7,16 +7,13 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 from halfmask.data.reading_interval import HEAD_ROWS, SOME_USERS, of_some_users, step_of
 from halfmask.data.registers import registers
 from halfmask.errors import ReadingError
-from halfmask.profiles.engines import Frame
-from halfmask.profiles.expressions import UsersThere
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.quality import typical_sizes
-from halfmask.profiles.tally import Tally
+from halfmask.profiles.usable import Frame
 
 MOST_DUPLICATES = 0.01
 FAR = 1000.0
@@ -33,7 +30,6 @@ TOTAL, VARIES = 1e-2, 2e-3
 FEWEST_OF_A_TOTAL = 4
 """Users from which on a total is spoken of."""
 ENOUGH_USERS = 24
-ENOUGH_PERIODS, SOME_PERIODS = 6, 60
 
 
 def check_register(panel: Panel, rows: pa.Table) -> None:
@@ -60,65 +56,39 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
     )
 
 
-def check_late_registers(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> None:
-    """Registers among users that the first rows do not show.
+def check_late_registers(panel: Panel, profile: Profile, rising: list[str]) -> None:
+    """Stop at registers of users that the first rows do not show.
 
-    A user whose mean rises from period to period over many of them is looked at in all its readings. Where an engine
-    has put users into buckets, it is asked who they are.
+    All readings of some of the ``rising`` users are searched: those whose mean rises from chunk to chunk of time.
     """
-    if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS:
+    if panel.register is not None or int(profile.rows["rows"].sum()) <= HEAD_ROWS or not rising:
         return
-    if profile.buckets and users is not None:
-        rising = users.changes.filter((nw.col("moved") >= ENOUGH_PERIODS) & (50 * nw.col("fell") <= nw.col("moved")))
-        names = [str(user) for user in panel.collect(rising.select("user").sort("user"))["user"].to_pylist()]
-    else:
-        everyone = tally.users if tally is not None else profile.labels.tolist()
-        names = [str(everyone[row]) for row in _rising(tally.cells if tally is not None else profile.cells)]
-    if not names:
-        return
-    some = np.linspace(0, len(names) - 1, min(SOME_USERS, len(names))).astype(np.int64)
-    found = registers(of_some_users(panel, _users(panel, [names[row] for row in some]), "value"))
+    some = np.linspace(0, len(rising) - 1, min(SOME_USERS, len(rising))).astype(np.int64)
+    found = registers(of_some_users(panel, named_users(panel, [rising[row] for row in some]), "value"))
     if found is not None:
-        whole = found.users if found.others else names
+        whole = found.users if found.others else rising
         raise _registers(panel, whole, len(whole) < profile.users)
 
 
-def _rising(cells: FloatArray) -> IntArray:
-    """The rows whose mean reading rises from each stretch of time to the next but for 1 in 50, over several of them."""
-    # What rises all the time rises over any choice of stretches.
-    some = np.unique(np.linspace(0, cells.shape[1] - 1, SOME_PERIODS).astype(np.int64))
-    if len(some) <= ENOUGH_PERIODS:
-        return np.zeros(0, np.int64)
-    count, total = cells[:, some, 0], cells[:, some, 1]
-    present = count > 0
-    # A stretch without a reading has the mean of the one before it, which is no change.
-    held = np.maximum.accumulate(np.where(present, np.arange(len(some)), 0), axis=1)
-    mean = np.divide(total, count, out=np.zeros_like(total), where=present)
-    change = np.diff(np.take_along_axis(mean, held, axis=1), axis=1)
-    change[~np.maximum.accumulate(present, axis=1)[:, :-1]] = 0.0
-    moved, fell = (change != 0).sum(axis=1), (change < 0).sum(axis=1)
-    return np.flatnonzero((moved >= ENOUGH_PERIODS) & (50 * fell <= moved))
-
-
-def _users(panel: Panel, labels: list[str]) -> pa.Array:
-    """Names of users in the type that the panel has them in."""
+def named_users(panel: Panel, names: Any) -> pa.Array:
+    """Names of users in the type that the panel has for them."""
     kind = panel.collect(panel.frame.head(0)).schema.field("user").type
-    return pa.array(labels, pa.string()).cast(kind)
+    return pa.array(names, pa.string()).cast(kind)
 
 
-def check_singles(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> None:
+def check_singles(panel: Panel, users: pa.Table) -> None:
     """Stop where each user has one reading at a time of its own, unless the caller named the column of users.
 
     Such a column is a number of each row in some form, and names nobody.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
-    names, readings, first, _ = _spans(panel, profile, tally, users)
-    if guess is None or guess.evidence == "`user`" or len(names) < ENOUGH_USERS or (readings > 1).any():
+    readings, first = (np.asarray(users[name]) for name in ("readings", "first"))
+    if guess is None or guess.evidence == "`user`" or len(users) < ENOUGH_USERS or (readings > 1).any():
         return
-    if 2 * len(np.unique(first[readings > 0])) > len(names):
+    if 2 * len(np.unique(first[readings > 0])) > len(users):
         name = guess.choice
         raise ReadingError(
-            f"{panel.source}: each of {len(names):,} users has one reading, at a time of its own, so that {name} names "
+            f"{panel.source}: each of {len(users):,} users has one reading, at a time of its own, so that {name} names "
             f"rows and not users; say {panel.queries.one()} where all readings are of one user, or `user={name!r}` "
             "where they are of as many"
         )
@@ -156,37 +126,22 @@ def _shared(rows: pa.Table) -> tuple[int, int]:
     return int((users > 1).sum()), len(users)
 
 
-def better_step(panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None) -> int | None:
+def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
     """Another sampling step than that of the first rows, where the readings of all users speak for it.
 
     A user's n readings over its span are (last - first) / (n - 1) apart on average, which gaps make longer. Where the
     middle user is more than a quarter below the step, or half above it, all times of some users tell the step.
     """
-    names, readings, first, last = _spans(panel, profile, tally, users)
+    readings, first, last = (np.asarray(users[name]) for name in ("readings", "first", "last"))
     several = np.flatnonzero(readings > 1)
     if not len(several):
         return None
     apart = (last[several] - first[several]) / (readings[several] - 1)
-    if profile.step and 0.75 <= float(np.median(apart)) / profile.step <= 1.5:
+    if step and 0.75 <= float(np.median(apart)) / step <= 1.5:
         return None
     some = several[np.linspace(0, len(several) - 1, min(SOME_USERS, len(several))).astype(np.int64)]
-    found = step_of(of_some_users(panel, _users(panel, [names[row] for row in some])))
-    return found if found and found != profile.step else None
-
-
-def _spans(
-    panel: Panel, profile: Profile, tally: Tally | None, users: UsersThere | None
-) -> tuple[list[str], IntArray, IntArray, IntArray]:
-    """Name, number of readings, first and last time of users: of all, or of 1,000 where an engine holds too many."""
-    if tally is not None:
-        counts = tally.user_counts
-        return tally.users, counts[:, 0] - counts[:, 3] - counts[:, 4], tally.first, tally.last
-    if users is not None and profile.buckets:
-        found = panel.collect(users.spans.filter(nw.col("n") > 0).sort("user").head(1000))
-        columns = [np.asarray(found[name].cast(pa.int64())) for name in ("n", "first", "last")]
-        return [str(user) for user in found["user"].to_pylist()], columns[0], columns[1], columns[2]
-    rows = profile.rows
-    return [str(label) for label in profile.labels], rows["readings"], rows["first"], rows["last"]
+    found = step_of(of_some_users(panel, named_users(panel, users["user"].take(pa.array(some)).to_pylist())))
+    return found if found and found != step else None
 
 
 def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: str) -> list[str]:

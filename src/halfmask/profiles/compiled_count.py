@@ -1,8 +1,7 @@
-"""The pass over the readings on one machine: a compiled loop over Arrow batches, one scan for everything.
+"""A compiled loop that counts readings in Arrow batches: one scan for everything, in memory for users x time.
 
-The same numbers as `expressions`, several times faster than a database's GROUP BY, as long as users x time fits
-in memory. Users are dealt to `SHARDS` threads; a user's readings are added in the order of the source by one
-thread, so that the sums come out the same to the last bit on every run and every machine.
+It is several times as fast as a database's GROUP BY. Users are divided among `SHARDS` threads. One thread adds all
+readings of a user in the order of the source, so that sums are the same to the last bit on every run and machine.
 """
 
 import mmap

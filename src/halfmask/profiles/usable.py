@@ -1,0 +1,32 @@
+"""The usable readings of a panel, as expressions that run on DuckDB and on Spark."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from halfmask.profiles.bins import SMALLEST
+from halfmask.profiles.tally import Plan
+
+Frame = nw.LazyFrame[Any]
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def usable(plan: Plan) -> nw.Expr:
+    """True if the value is finite and within the plan's bounds.
+
+    NaN counts as larger than every number on both engines, so the comparison with the largest number drops it too.
+    """
+    finite = nw.col("value").abs() <= LARGEST
+    return finite & (nw.col("value") >= max(plan.low, -LARGEST)) & (nw.col("value") <= min(plan.high, LARGEST))
+
+
+def plain(value: nw.Expr) -> nw.Expr:
+    """The value; 0 if it is smaller than `SMALLEST`."""
+    return nw.when(value.abs() < SMALLEST).then(nw.lit(0.0)).otherwise(value)
+
+
+def placed(frame: Frame, plan: Plan) -> Frame:
+    """The rows with a user and a time, with the number of the chunk of time that they are in."""
+    frame = frame.filter(~nw.col("user").is_null() & ~nw.col("time").is_null())
+    return frame.with_columns(chunk=((nw.col("time") - plan.origin) // plan.chunk).cast(nw.Int64))
