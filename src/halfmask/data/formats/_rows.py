@@ -17,6 +17,7 @@ from halfmask.data.raw import SAMPLE_ROWS
 from halfmask.errors import ReadingError, SourceError
 
 _FETCH = 50_000
+_UNFIT = (pa.ArrowException, UnicodeError, OverflowError)
 Row = tuple[Any, ...]
 
 
@@ -104,11 +105,13 @@ def _batch(rows: Sequence[Row], schema: pa.Schema, place: str, done: int) -> pa.
 def _array(cells: Sequence[Any], field: pa.Field, place: str, done: int) -> pa.Array:
     if pa.types.is_string(field.type):
         cells = [cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells]
-    elif any(isinstance(cell, Decimal) for cell in cells):
+    try:
+        return pa.array(cells, field.type)
+    except _UNFIT:  # Arrow does not read decimals as doubles
         cells = [float(cell) if isinstance(cell, Decimal) else cell for cell in cells]
     try:
         return pa.array(cells, field.type)
-    except (pa.ArrowException, UnicodeError, OverflowError):
+    except _UNFIT:
         at = next(i for i, cell in enumerate(cells) if not _fits(cell, field.type))
         wanted = "a whole number" if pa.types.is_integer(field.type) else "a number"
         where = f"{place}, row {done + at + 1}, column {field.name!r}"
@@ -125,6 +128,6 @@ def _text(cell: Any) -> str:
 def _fits(cell: Any, t: pa.DataType) -> bool:
     try:
         pa.array([cell], t)
-    except (pa.ArrowException, UnicodeError, OverflowError):
+    except _UNFIT:
         return False
     return True
