@@ -246,7 +246,8 @@ def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | N
         return None
     default = Constraint()
     return Constraint(
-        default.max_mean if max_mean is None else max_mean, default.max_std if max_std is None else max_std
+        float(default.max_mean if max_mean is None else max_mean),
+        float(default.max_std if max_std is None else max_std),
     )
 
 
