@@ -200,8 +200,14 @@ class Plot:
     def interactive(self, caption: str) -> Interactive:
         """Return its plotly specification; the first mark of a name is listed in the legend."""
         marks = [(number, mark) for number, each in enumerate(self.subplots) for mark in each.marks]
-        first = {mark.name: mark for _, mark in reversed(marks) if mark.name and mark.drawn}
-        traces = [trace for number, mark in marks for trace in mark.traces(number, listed=first.get(mark.name) is mark)]
+        first = {mark.name: (number, mark) for number, mark in reversed(marks) if mark.name and mark.drawn}
+        traces = [
+            trace
+            for number, mark in marks
+            for trace in mark.traces(
+                number, listed=first.get(mark.name, (-1, None))[0] == number and first[mark.name][1] is mark
+            )
+        ]
         levels = [
             {
                 "type": "line",
