@@ -9,10 +9,10 @@ import pytest
 
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
-from halfmask.errors import ReadingError
 from halfmask.profiles.build import Policies, build_profile
 from halfmask.profiles.first_look import ways_out
 from tests.commands.program import process
+from tests.refusals import refused
 
 
 def test_a_large_text_file_of_registers_is_read_to_its_end(tmp_path: Path) -> None:
@@ -55,9 +55,10 @@ def test_registers_among_readings_are_told_apart_by_user(
 ) -> None:
     source = tmp_path / "x.csv"
     source.write_text(shape(mixed(registers)))
-    with pytest.raises(ReadingError, match=rf"values of {len(registers)} of the users \(H{registers[0]}.*") as refused:
+    with refused("reading.register") as caught:
         build_profile(open_panel(source))
-    readings, states, *_ = ways_out(str(refused.value), ReadOptions())
+    assert caught.value.place.startswith(f"users H{registers[0]}")
+    readings, states, *_ = ways_out(str(caught.value), ReadOptions())
     kept, differences = (build_profile(open_panel(source, **way)) for way in (readings, states))
     assert (kept.users, kept.readings) == (20 - len(registers), (20 - len(registers)) * 240)
     assert (differences.users, differences.readings) == (len(registers), len(registers) * 239)

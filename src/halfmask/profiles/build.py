@@ -40,8 +40,8 @@ DEFAULT_BUCKETS = 10_000
 class Policies:
     """What becomes of readings that are not plainly usable.
 
-    ``duplicates`` auto keeps the first of each, and stops where they are more than 1 % of the readings. Values below
-    ``low`` or above ``high`` are dropped; where neither is given, values far outside stop the run.
+    ``duplicates`` auto keeps the first of each, and stops if they exceed 1 % of the readings. Values below
+    ``low`` or above ``high`` are dropped; if neither is given, values far outside stop the run.
     """
 
     duplicates: Duplicates = "auto"
@@ -133,10 +133,14 @@ def _check(profile: Profile, panel: Panel, policies: Policies) -> None:
         worst = profile.labels[int(np.argmax(profile.rows["nonfinite"]))]
         raise ReadingError(
             f"{panel.source}: {dropped} values are null, NaN or infinite (user {worst} has most): "
-            "mend them, or drop them with the policy drop"
+            "mend them, or drop them with the policy drop",
+            kind="nonfinite",
+            place=f"user {worst}",
         )
     if not profile.readings:
-        raise SourceError(f"{panel.source}: no usable reading among {int(profile.rows['rows'].sum())} rows")
+        raise SourceError(
+            f"{panel.source}: no usable reading among {int(profile.rows['rows'].sum())} rows", kind="unusable"
+        )
     check_unplaced(panel, profile)
     check_total(panel, profile)
     if policies.low is None and policies.high is None:

@@ -1,4 +1,4 @@
-"""What stops a run: readings that are hardly what they are taken for. Every stop names the way on."""
+"""Checks that stop a run if readings are probably not what they were taken for. Every error names a way out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,23 +17,23 @@ from halfmask.profiles.usable import Frame
 
 MOST_DUPLICATES = 0.01
 FAR = 1000.0
-"""How many times the 99 % quantile a reading may be before it is doubted."""
+"""A reading stops the run if it exceeds the 99 % quantile this many times."""
 DOUBTFUL, RARE, RARE_BELOW = 100.0, 0.01, 0.03
-"""How many times the 99 % quantile readings may be before a note counts them, and up to which share of all readings,
-on the upper and on the lower side."""
+"""A note counts the readings that exceed the 99 % quantile this many times, if their share of all readings is at most
+this on the upper and on the lower side."""
 CODES = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0, 65535.0, 2147483647.0, 4294967295.0)
-"""Sizes of numbers that loggers write where they have no reading."""
+"""Sizes of numbers that loggers write for a missing reading."""
 APART = 10.0
-"""How many times the next smaller reading a code is, at least."""
+"""A code exceeds the next smaller reading at least this many times."""
 TOTAL, VARIES = 1e-2, 2e-3
-"""How far, of a sum, a rounded total may be off it, and by how much a sum must vary before a total is spoken of."""
+"""How far a rounded total may be off the sum, and how much the sum must vary for the check, both relative to it."""
 FEWEST_OF_A_TOTAL = 4
-"""Users from which on a total is spoken of."""
+"""The fewest users for which the check for a total is made."""
 ENOUGH_USERS = 24
 
 
 def check_register(panel: Panel, rows: pa.Table) -> None:
-    """States of a counter are no readings: adding them up would be nonsense of the right size."""
+    """Stop if the first rows are the states of a counter, whose sum means nothing."""
     if panel.register is None and (found := registers(rows)):
         raise _registers(panel, found.users, bool(found.others))
 
@@ -44,7 +44,8 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
         return ReadingError(
             f"{panel.source}: values of a user hardly ever fall and are large beside their changes, as the states of a "
             "meter's register are; take their differences with `register`, or say `register=False` where they are "
-            "readings after all"
+            "readings after all",
+            kind="register",
         )
     named = ", ".join(users[:3]) + (", ..." if len(users) > 3 else "")
     apart = f"{panel.queries.without(users)} and {panel.queries.only(users)} with `register`"
@@ -52,7 +53,9 @@ def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError
         f"{panel.source}: values of {len(users):,} of the users ({named}) hardly ever fall and are large beside "
         "their changes, as the states of a meter's register are, and those of others are not; read the two kinds apart "
         + (f"({apart}), " if len(users) <= SOME_USERS else "with a query, `sql`, ")
-        + "and merge the profiles, or say `register=False` where all are readings after all"
+        + "and merge the profiles, or say `register=False` where all are readings after all",
+        kind="register",
+        place=f"users {named}",
     )
 
 
@@ -77,9 +80,9 @@ def named_users(panel: Panel, names: Any) -> pa.Array:
 
 
 def check_singles(panel: Panel, users: pa.Table) -> None:
-    """Stop where each user has one reading at a time of its own, unless the caller named the column of users.
+    """Stop if each user has a single reading and times differ, unless the caller named the column of users.
 
-    Such a column is a number of each row in some form, and names nobody.
+    Such a column numbers the rows and does not name users.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     readings, first = (np.asarray(users[name]) for name in ("readings", "first"))
@@ -90,15 +93,16 @@ def check_singles(panel: Panel, users: pa.Table) -> None:
         raise ReadingError(
             f"{panel.source}: each of {len(users):,} users has one reading, at a time of its own, so that {name} names "
             f"rows and not users; say {panel.queries.one()} where all readings are of one user, or `user={name!r}` "
-            "where they are of as many"
+            "where they are of as many",
+            kind="singles",
         )
 
 
 def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
-    """Stop where hardly any two users have readings at one time, and their column is none of users by its name.
+    """Stop if hardly any two users have readings at the same time, and the name of their column does not say "user".
 
-    Such a column says something of each reading: how good it is, its tariff, the day of the week. ``rows`` are the
-    first; all are asked where these do not show it.
+    Such a column describes each reading: its quality, its tariff, the day of the week. ``rows`` are the first
+    rows; all rows are searched if these do not settle it.
     """
     guess = next((guess for guess in panel.guesses if guess.what == "user"), None)
     if guess is None or guess.sure or profile.users < 2:
@@ -115,7 +119,8 @@ def check_user(panel: Panel, profile: Profile, rows: pa.Table) -> None:
         raise ReadingError(
             f"{panel.source}: no column looks like the user, and no two of the {profile.users:,} in {name!r} have "
             "readings at the same times, as where it says something of each reading of one user; say "
-            f"{panel.queries.one()} where all readings are of one, or `user={name!r}` where they are users"
+            f"{panel.queries.one()} where all readings are of one, or `user={name!r}` where they are users",
+            kind="not_users",
         )
 
 
@@ -127,10 +132,11 @@ def _shared(rows: pa.Table) -> tuple[int, int]:
 
 
 def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
-    """Another sampling step than that of the first rows, where the readings of all users speak for it.
+    """A better sampling step than that of the first rows, by the readings of all users; None if there is not one.
 
-    A user's n readings over its span are (last - first) / (n - 1) apart on average, which gaps make longer. Where the
-    middle user is more than a quarter below the step, or half above it, all times of some users tell the step.
+    A user's n readings over its span are (last - first) / (n - 1) apart on average; gaps make this longer. If the
+    median over users is more than a quarter below the step, or half above it, the step is determined from all times
+    of some users.
     """
     readings, first, last = (np.asarray(users[name]) for name in ("readings", "first", "last"))
     several = np.flatnonzero(readings > 1)
@@ -145,7 +151,7 @@ def better_step(panel: Panel, step: int | None, users: pa.Table) -> int | None:
 
 
 def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int, policy: str) -> list[str]:
-    """Stop where duplicates are an error, or so many that they are hardly a slip of the exporter; else notes."""
+    """Stop if duplicates are an error, or too many to be a slip of the exporter; otherwise return notes on them."""
     changed = _clock_change(panel, repeated, surplus)
     if policy != "error" and (policy != "auto" or surplus <= MOST_DUPLICATES * readings):
         return changed
@@ -154,7 +160,9 @@ def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int,
     raise ReadingError(
         f"{panel.source}: {surplus} duplicate readings ({surplus / max(readings, 1):.1%}), the first for user "
         f"{one['user']} at {moment(one['time'])}{why}: check user and time ('halfmask look' shows them), or keep one "
-        "of each with `duplicates=first`, `duplicates=last` or `duplicates=mean`"
+        "of each with `duplicates=first`, `duplicates=last` or `duplicates=mean`",
+        kind="duplicates",
+        place=f"user {one['user']} at {moment(one['time'])}",
     )
 
 
@@ -175,9 +183,9 @@ def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
 
 
 def check_total(panel: Panel, profile: Profile) -> None:
-    """Stop where one user is the sum of all others in every period: a total, which would be counted twice.
+    """Stop if one user is the sum of all others in every period: it is a total, and would be counted twice.
 
-    Numbers that never change, as those of a made-up example, may add up by chance, and so may those of very few.
+    Numbers that never change may add up by chance, and so may the numbers of very few users.
     """
     sums = profile.cells[..., 1]
     if profile.buckets or len(profile) < FEWEST_OF_A_TOTAL or len(profile.periods) < 3:
@@ -192,25 +200,28 @@ def check_total(panel: Panel, profile: Profile) -> None:
     name = profile.labels[largest]
     raise ReadingError(
         f"{panel.source}: user {name} is the sum of the {len(profile) - 1} others in every period, a total and no "
-        f"producer; leave it out, {panel.queries.without([str(name)])}"
+        f"producer; leave it out, {panel.queries.without([str(name)])}",
+        kind="total",
+        place=f"user {name}",
     )
 
 
 def check_unplaced(panel: Panel, profile: Profile) -> None:
-    """Stop where most rows have no user or no time."""
+    """Stop if most rows lack a user or a time."""
     unplaced = int(profile.about.get("unplaced", 0))
     rows = int(profile.rows["rows"].sum()) + unplaced
     if 2 * unplaced > rows:
         raise ReadingError(
             f"{panel.source}: {unplaced:,} of {rows:,} rows have no user or no time; check them ('halfmask look' shows "
-            f"the first){panel.queries.filled()}"
+            f"the first){panel.queries.filled()}",
+            kind="unplaced",
         )
 
 
 def check_far(profile: Profile, panel: Panel) -> None:
     """Stop at values above 1,000 times the 99 % quantile of all sizes: an overflow or another unit, not a reading.
 
-    So also at numbers such as -999 that loggers write for nothing, however many, where they stand apart.
+    Stop also at numbers such as -999, which loggers write for a missing reading, if they are far from all others.
     """
     sizes, counts = typical_sizes(profile), profile.bin_counts
     if not len(sizes):
@@ -229,14 +240,17 @@ def check_far(profile: Profile, panel: Panel) -> None:
     negative = int(profile.bin_negatives[far].sum())
     number = int(counts[far].sum())
     options = [f"`high={bound:g}`"] * (negative < number) + [f"`low={-bound:g}`"] * (negative > 0)
+    first = _first_above(panel, float(sizes[far].min()))
     raise ReadingError(
-        f"{panel.source}: {number:,} values are {what}, the first {_first_above(panel, float(sizes[far].min()))}: "
-        f"{' with '.join(options)} drops them, `high=inf` keeps them"
+        f"{panel.source}: {number:,} values are {what}, the first of {first}: "
+        f"{' with '.join(options)} drops them, `high=inf` keeps them",
+        kind="far",
+        place=first,
     )
 
 
 def far_sides(profile: Profile, low: float | None, high: float | None) -> list[str]:
-    """Notes on the few values far outside, on each side that has no bound; none if an infinite bound keeps all.
+    """Notes on the few values far outside, on each side without a bound; empty if an infinite bound keeps all.
 
     Far are 100 times the 99 % quantile of all sizes, on the lower side of the positive ones, so that many glitches do
     not hide themselves; with ``high``, all that is below its negative.
@@ -273,7 +287,7 @@ def _far(sizes: Any, counts: Any) -> float:
 
 
 def _codes(sizes: Any) -> Any:
-    """Which sizes are the largest of all, one of `CODES`, and far from the next."""
+    """Which sizes are the largest, one of `CODES`, and far from the next."""
     largest = np.isclose(sizes, sizes.max(), rtol=1e-12)
     rest = sizes[~largest]
     code = bool(np.isclose(sizes.max(), CODES, rtol=1e-9).any())
@@ -284,7 +298,7 @@ def _first_above(panel: Panel, size: float) -> str:
     """User and time of the first reading, by time, of this size or more, to within a bin."""
     large = panel.frame.filter(~nw.col("time").is_null() & (nw.col("value").abs() >= 0.98 * size))
     found = panel.collect(large.sort("time", "user").head(1)).to_pylist()
-    return f"of user {found[0]['user']} at {moment(found[0]['time'])}" if found else "of no user"
+    return f"user {found[0]['user']} at {moment(found[0]['time'])}" if found else "no user"
 
 
 def moment(time: int) -> str:

@@ -25,7 +25,7 @@ SHARDS = 3
 MOST_USERS = 2**15
 HUGE_PAGE = 2**21
 FEW = 1000
-"""Runs in a batch that are sooner looked up one by one than as a column."""
+"""Below this number of runs in a batch, looking up users one by one is faster than as a column."""
 NO_TIME = np.iinfo(np.int64).min
 LARGEST = np.finfo(np.float64).max
 
@@ -35,14 +35,14 @@ _EDGES = np.ceil((np.exp2((np.arange(BINS_PER_OCTAVE + 1) - GUARD) / BINS_PER_OC
 _FIRST_BIN = (np.searchsorted(_EDGES, np.arange(2**_MANTISSA_BITS) << (52 - _MANTISSA_BITS), side="right") - 1).astype(
     np.uint8
 )
-"""The bin in which the mantissas of each stretch begin: small, so that it stays in the nearest cache."""
+"""The bin in which the mantissas of each interval begin: a small table, so that it stays in the nearest cache."""
 
 
 Bits = npt.NDArray[np.uint8]
 
 
 class TooLargeError(Exception):
-    """The tally would not fit in the memory allowed: the caller takes the other way."""
+    """The tally would not fit in the memory allowed: the caller counts groups of users."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -56,13 +56,13 @@ def _bin(bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _known(valid, i):  # type: ignore[no-untyped-def]
-    """Whether value i is not null; ``valid`` has a bit for each, or is empty where none is null."""
+    """True if value i is not null; ``valid`` has a bit per value, or is empty if none is null."""
     return valid.size == 0 or (valid[i >> 3] >> (i & 7)) & 1 == 1
 
 
 @numba.njit(nogil=True, cache=True)
 def _ends(users, ends):  # type: ignore[no-untyped-def]
-    """Where runs of the same user end; how many there are."""
+    """Write the ends of runs of the same user to ``ends``; return the number of runs."""
     number = 0
     for i in range(1, users.size):
         if users[i] != users[i - 1]:
@@ -74,7 +74,7 @@ def _ends(users, ends):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
-    """Earliest and latest time, smallest and largest ``|s|`` but 0 (below `SMALLEST`); reversed where there is none."""
+    """Earliest and latest time, smallest and largest non-zero ``|s|``; the wrong way round if there are no readings."""
     earliest, latest = np.iinfo(np.int64).max, NO_TIME
     smallest, largest = np.inf, 0.0
     for i in range(values.size):
@@ -88,7 +88,7 @@ def _extent(times, values, valid, offset):  # type: ignore[no-untyped-def]
 
 @numba.njit(nogil=True, cache=True)
 def _within(times, values, earliest, latest, smallest, largest):  # type: ignore[no-untyped-def]
-    """Whether all times and sizes lie in these bounds, and so need no more room; without a branch, so it is quick."""
+    """True if all times and sizes are within these bounds. It has no branch, so it is fast."""
     outside = False
     for i in range(values.size):
         size = abs(values[i])
@@ -188,7 +188,7 @@ def _count(  # type: ignore[no-untyped-def]
 
 
 def _zeros(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Zeros that take memory when they are touched, in huge pages where the system has them: first touches are dear."""
+    """Zeros that take memory when first written; in huge pages if the system has them, since first writes are slow."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if size < HUGE_PAGE:
         return np.zeros(shape, kind)
@@ -233,7 +233,7 @@ class _Tables:
         self.bin_negatives = np.zeros((SHARDS, self.bins), np.int64)
 
     def runs(self, users: pa.Array) -> tuple[IntArray, IntArray]:
-        """Runs of rows with the same user: the user's number (-1 where the source names none) and the run's end."""
+        """Runs of rows with the same user: the user's number (-1 for a missing user) and the run's end."""
         if pa.types.is_integer(users.type) and not users.null_count:
             plain = np.asarray(users)
             if len(self.room) < len(plain):
@@ -255,7 +255,7 @@ class _Tables:
     def room_for(
         self, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The ranges of chunks and bins that hold what there is and a further batch."""
+        """The ranges of chunks and bins that hold the tables and one more batch."""
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
         if _within(times, values, *self.seen):
             return chunks, bins
@@ -275,7 +275,7 @@ class _Tables:
         return (chunks, bins) != now or len(self.numbers) > self.capacity
 
     def grow(self, chunks: tuple[int, int], bins: tuple[int, int]) -> None:
-        """Move what there is into tables over these ranges; `TooLargeError` where they exceed what is allowed."""
+        """Move the tables to larger ones over these ranges; `TooLargeError` if they would exceed the memory allowed."""
         users = len(self.numbers)
         old = dict(self.__dict__)
         self.capacity = min(MOST_USERS, self.allowed // max(chunks[1] * _CELL_BYTES + bins[1] * 4, 1))
@@ -310,7 +310,7 @@ class _Tables:
 
     @np.errstate(over="ignore", invalid="ignore")  # a sum beyond the largest double is infinite, and says so
     def tally(self) -> Tally:
-        """What was counted, users in the order of their names; who has no row with a time is no user."""
+        """What was counted, with users sorted by name. A user without any row with a time is left out."""
         placed = self.user_counts[:, 0] > 0
         named = sorted((str(user), number) for user, number in self.numbers.items() if placed[number])
         order = np.array([number for _, number in named], np.int64)
@@ -334,7 +334,7 @@ class _Tables:
 
 
 def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
-    """The numbers as they lie in memory, which ones are known (a bit each, empty: all), and where the bits begin.
+    """The numbers in memory, a bit per number that is not null (empty: all), and the position of the first bit.
 
     Filling nulls with NaN would copy every value, which costs more than counting them.
     """
@@ -345,12 +345,12 @@ def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
 
 
 def _times(column: pa.Array) -> IntArray:
-    """Times as plain numbers; a copy only where some are missing."""
+    """Times as plain numbers; copied only if some are missing."""
     return np.asarray(pc.fill_null(column, NO_TIME) if column.null_count else column)
 
 
 def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
-    """Start and size of a range that holds the old one and ``low..high``; twice as large where it has to grow."""
+    """Start and size of a range that holds the old one and ``low..high``; twice as large if it has to grow."""
     if size and start <= low and high < start + size:
         return start, size
     if not size:
@@ -363,7 +363,7 @@ def _widen(start: int, size: int, low: int, high: int) -> tuple[int, int]:
 def count(
     batches: Iterator[pa.RecordBatch], plan: Plan, allowed_bytes: int, advance: Callable[[int], None] | None = None
 ) -> Tally:
-    """Tally all batches (user, time, value); `TooLargeError` where the tables would exceed ``allowed_bytes``."""
+    """Tally all batches (user, time, value); `TooLargeError` if the tables would exceed ``allowed_bytes``."""
     tables = _Tables(plan, allowed_bytes)
     with _threads(tables.add) as (deal, settle):
         for batch in batches:

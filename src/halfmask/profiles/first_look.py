@@ -1,4 +1,4 @@
-"""A look at a source before anything is made of it: what was understood, why, and what would be dropped."""
+"""A first look at a source: what was understood, why, and which rows would be dropped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ WIDEST = 12
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a source holds, as far as it can be told.
+    """What a source contains, as far as it was understood.
 
     ``problem`` is why it cannot be read as it is, with ``ways_out``: options that settle it. ``accounts`` are the rows
     used and those not used, by reason; they add up to ``total``.
@@ -59,7 +59,7 @@ class FirstLook:
 def first_look(
     source: Any, options: ReadOptions, policies: Policies, *, period: str = "day", rows: int = 5
 ) -> FirstLook:
-    """Open a source, read all of it once, and say what came of it; a source that is in doubt is no error here."""
+    """Open a source, read all of it once, and say what came of it; a source in doubt does not raise an error here."""
     raw = open_table(source, options)
     shown = raw.sample.slice(0, rows)
     more = shown.num_columns > WIDEST
@@ -103,7 +103,7 @@ def _cell(value: Any) -> str:
 
 
 def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
-    """The options that a message offers, with their values, but for those that were said already.
+    """The options that a message offers, with their values, except those that are set already.
 
     Two that are joined by "with" are one way.
     """

@@ -45,13 +45,16 @@ class Period:
         if not found or int(found[1]) < 1:
             raise OptionError(
                 f"period '{text}' is not a length of time: use hour, day, week, month, year or a number with a unit "
-                "(30m, 15min, 6h, 2d)"
+                "(30m, 15min, 6h, 2d)",
+                field="period",
             )
         length = int(found[1]) * UNITS[found[2]]
         if length < DAY and DAY % length:
-            raise OptionError(f"period '{text}' does not divide a day: use one that does, such as 15m, 30m, 1h or 6h")
+            raise OptionError(
+                f"period '{text}' does not divide a day: use one that does, such as 15m, 30m, 1h or 6h", field="period"
+            )
         if length > 1000 * WEEK:
-            raise OptionError(f"period '{text}' is longer than 1000 weeks")
+            raise OptionError(f"period '{text}' is longer than 1000 weeks", field="period")
         return cls(plain, length, MONDAY if length % WEEK == 0 else 0)
 
     def chunk(self, step: int | None) -> int:

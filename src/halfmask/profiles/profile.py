@@ -148,7 +148,9 @@ class Profile(Result):
         place = {label: row for row, label in enumerate(self.labels)}
         unknown = [label for label in wanted if label not in place]
         if unknown:
-            raise OptionError(f"the profile has no user '{unknown[0]}' ({len(unknown)} unknown of {len(wanted)})")
+            raise OptionError(
+                f"the profile has no user '{unknown[0]}' ({len(unknown)} unknown of {len(wanted)})", kind="user"
+            )
         rows = np.array([place[label] for label in wanted], np.int64)
         held = np.flatnonzero(self.cells[rows, :, 0].any(axis=0))
         histogram = self.histogram.of(rows)
@@ -166,7 +168,9 @@ class Profile(Result):
     def bucketed(self, buckets: int) -> "Profile":
         """Users hashed into buckets: what a population of any size is kept as."""
         if self.buckets or not buckets:
-            raise OptionError("only a profile of users can be put in buckets, and at least one is needed")
+            raise OptionError(
+                "only a profile of users can be put in buckets, and at least one is needed", field="buckets"
+            )
         home = np.array([bucket_of(label, buckets) for label in self.labels], np.int64)
         used, row = np.unique(home, return_inverse=True)
         cells = np.zeros((len(used), *self.cells.shape[1:]))
@@ -182,7 +186,7 @@ class Profile(Result):
         )
 
     def with_users_derived(self) -> "Profile":
-        """The columns that follow from the others where a row is one user."""
+        """Add the columns that follow from the others if each row is one user."""
         rows = dict(self.rows)
         readings, sizes = rows["readings"], rows["sum_abs"]
         rows["members"] = np.ones(len(self), np.int64)
@@ -243,7 +247,7 @@ class Profile(Result):
         return None if found == MIXED else found
 
     def fingerprint(self) -> str:
-        """Tells one dataset from another: a hash of who has how many readings of what size, sign and when.
+        """A hash that differs between datasets: of the number, size, sign and time of each user's readings.
 
         Counts and signs alone: sums differ in their last bits with the order in which an engine adds.
         """
@@ -279,12 +283,18 @@ def _dtype(name: str) -> type:
 
 def _check_alike(a: Profile, b: Profile) -> None:
     if a.period != b.period:
-        raise OptionError(f"profiles of different periods do not add up: {a.period.text} and {b.period.text}")
+        raise OptionError(
+            f"profiles of different periods do not add up: {a.period.text} and {b.period.text}",
+            kind="unalike",
+            field="period",
+        )
     if a.buckets != b.buckets:
         kinds = " and ".join(f"{p.buckets} buckets" if p.buckets else "single users" for p in (a, b))
-        raise OptionError(f"profiles of {kinds} do not add up: make both alike")
+        raise OptionError(f"profiles of {kinds} do not add up: make both alike", kind="unalike", field="buckets")
     if a.unit and b.unit and a.unit != b.unit:
-        raise OptionError(f"profiles in {a.unit} and in {b.unit} do not add up: make both in one unit with `unit`")
+        raise OptionError(
+            f"profiles in {a.unit} and in {b.unit} do not add up: make both in one unit with `unit`", kind="unalike"
+        )
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
@@ -330,7 +340,7 @@ def _add_counts(a: Counts, a_rows: IntArray, b: Counts, b_rows: IntArray) -> Cou
 
 
 MIXED = "mixed"
-"""What a sum of profiles says of itself where its parts differ."""
+"""The value of an entry of ``about`` in a sum of profiles if the parts differ."""
 ABOUT_COUNTS = ("unplaced", "duplicates", "tiny")
 
 

@@ -53,7 +53,7 @@ def quality(profile: Profile) -> dict[str, Any]:
 
 
 def accounts(profile: Profile) -> list[tuple[str, int]]:
-    """What became of every row of the source: used, or the reason why not. The numbers add up to the rows read."""
+    """How many rows of the source were used, and how many not, by reason. The numbers add up to the rows read."""
     rows, about = profile.rows, profile.about
     losses = about.get("losses")
     found = [
@@ -68,7 +68,7 @@ def accounts(profile: Profile) -> list[tuple[str, int]]:
 
 
 def _mean(profile: Profile) -> float | None:
-    """Mean of the readings; None where there are none, or where their sum exceeds the largest double."""
+    """Mean of the readings; None if there are none, or if their sum exceeds the largest double."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(profile.cells[..., 1].sum()) / max(profile.readings, 1)
     return mean if profile.readings and np.isfinite(mean) else None

@@ -140,7 +140,7 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _kept(policies: dict[str, str] | str) -> str:
-    """Which duplicate was kept; parts of a sum that were made by different policies have no common answer."""
+    """Which duplicate was kept; a sum of profiles with different policies says so."""
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 
@@ -174,9 +174,9 @@ def print_profile(
 
 
 def bars(values: FloatArray, width: int, height: int) -> list[str]:
-    """Columns of block characters, the largest value as high as the picture; averaged where there are too many.
+    """Columns of block characters, the largest value as high as the picture; averaged if there are more than fit.
 
-    Negative values have no height.
+    Negative values are drawn as 0.
     """
     if len(values) > width:
         edges = np.linspace(0, len(values), width + 1).astype(int)

@@ -82,7 +82,7 @@ def _packed(table: pa.Table) -> pa.Buffer:
 
 
 def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryview:
-    """The bytes of a member where they stand in the file, whose digest has been checked: none is copied."""
+    """The bytes of a member within the file, whose digest has been checked; they are not copied."""
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError
@@ -97,7 +97,7 @@ def _unpacked(content: memoryview) -> pa.Table:
 
 
 def _seal(path: Path) -> None:
-    """Put the digest of all that stands before the comment in its place."""
+    """Replace the comment by the digest of all bytes before it."""
     with path.open("r+b") as file:
         left, running = path.stat().st_size - _DIGITS, hashlib.sha256()
         while left > 0:

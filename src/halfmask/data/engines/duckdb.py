@@ -24,18 +24,18 @@ from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, 
 
 BATCH_ROWS = 131_072
 STREAMED = "streamed"
-"""The name under which a connection knows what is streamed in."""
+"""The name of the streamed table on a connection."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError)
 """What a DuckDB query may raise; a failure inside a streamed result arrives as an ``OSError``."""
 
 
 _numbers = count()
 MISREAD = "Conversion Error|Could not parse|Could not convert|CSV conversion error|CSV parse error|overflow"
-"""In what DuckDB and Arrow say of a cell that they could not take."""
+"""Matches what DuckDB and Arrow say of a cell that they cannot convert."""
 
 
 def connect(threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection of its own for one panel: in UTC, spilling where nobody else can read, loading nothing from afar."""
+    """A new connection for one panel: in UTC, with private temporary files, and without downloading extensions."""
     connection = duckdb.connect()
     spill = os.path.join(_own_folder(), str(next(_numbers)))
     settings: dict[str, str | int | bool] = {
@@ -117,8 +117,8 @@ class DuckDBEngine(Engine):
 class DuckDBRaw(Raw):
     """A table in DuckDB's reach.
 
-    ``table`` writes the FROM clause for some files, or for all where the source is no set of files;
-    ``order`` is an expression that grows along the source without a global count, where the format has one.
+    ``table`` writes the FROM clause for some files, or for all if there are no files. ``order`` is an expression that
+    grows along the source; some formats have one that needs no count of all rows.
     """
 
     failures = FAILURES
@@ -188,7 +188,7 @@ class DuckDBRaw(Raw):
         return RawPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
-        """The file that the caller knows, where this is a copy of it."""
+        """The file that the caller knows, if this is a copy of it."""
         return None if file is None else self.originals.get(file, file)
 
     def fatal(self, error: Exception) -> RunError | None:
@@ -206,7 +206,7 @@ class DuckDBRaw(Raw):
         return self._broken_line(message) or self._broken_file() or SourceError(f"{self.source}: {headline(message)}")
 
     def _broken_line(self, message: str) -> HalfmaskError | None:
-        """DuckDB names the line that is no line of the table; what it quotes of it is left out."""
+        """The error for a line that does not fit the table; what DuckDB quotes of the line is left out."""
         line = re.search(r"CSV Error on Line: (\d+)", message)
         if line is None:
             return None

@@ -37,14 +37,14 @@ _SESSION = {
     "spark.sql.files.openCostInBytes": str(_OPEN_COST),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
 }
-"""Casts fail aloud; a zone-less time stays one; folder names stay text; no part of a file is below 4 MB."""
+"""Casts raise errors; times without a zone stay so; folder names stay text; parts of files have at least 4 MB."""
 
 _FILE, _BLOCK, _ROW, _INDEX = "halfmask file", "halfmask block", "halfmask row", "halfmask index"
 _ORDER, _PART = "halfmask order", "part"
 
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
-    """A Spark session with settings of its own, on the Spark that runs already or on a new one."""
+    """A Spark session with our settings, on the Spark that already runs or on a new one."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -255,7 +255,7 @@ class SparkRaw(Raw):
     def _ordered(self) -> Any:
         """The frame with a column `_ORDER`, which grows along the source, and, of files, `_FILE`.
 
-        Spark reads parts of files in an order of its own, but each part from its start: order is the file's
+        Spark reads parts of files in any order, but each part from its start: order is the file's
         number, the part's place in the file (parts are of 4 MB at least) and the row's place in the part,
         18 + 17 + 28 bits. Files are numbered in the order of their names.
         """
