@@ -41,6 +41,7 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "simulation.consumer": None,
     "simulation.producer": None,
     "simulation.mixed": None,
+    "testing.mechanism": None,
     "attack.averaging": (9, 0),
     "attack.intersection": (9, 1),
     "attack.smoothing": (9, 2),
@@ -50,7 +51,6 @@ NAMES: dict[str, tuple[int, ...] | None] = {
     "attack.guessable_seed": (9, 6),
     "attack.colour": (9, 7),
     "attack.colour.level": (9, 98),
-    "attack.colour.trials": (9, 99),
 }
 PLAIN: dict[str, tuple[int, ...]] = {
     "mechanisms.estimated": (),

@@ -269,7 +269,7 @@ def test_mixes_that_keep_a_utility() -> None:
         ({"step": 0.001}, "option"),
         ({"step": 1 / 31}, "option"),
         ({"repeats": 0}, "option.repeats"),
-        ({"shares": {"Z": 1.0}}, "option"),
+        ({"shares": {"Z": 1.0}}, "option.setting"),
         ({"shares": {"N": 0.5}}, "option.shares"),
         ({"shares": {"N": 1.5, "A": -0.5}}, "option.shares"),
         ({"shares": {"N": math.nan}}, "option.shares"),
@@ -283,7 +283,7 @@ def test_bad_options_are_refused(options: dict[str, object], code: str) -> None:
 
 def test_menus_that_cannot_be_mixed_are_refused() -> None:
     other = Menu(menu().settings, menu().normalisers, menu().weights, {}, (), {"fingerprint": "of others"})
-    with refused("option", "other_data"):
+    with refused("option.other", "other_data"):
         mix(homes().profile, other)
     assert len(mix(homes().profile, other, step=1, repeats=1, other_data=True).table) == len(menu().ids)
     of_max = Menu(menu().settings, menu().normalisers, menu().weights, {}, (), {"aggregate": "max"})

@@ -8,6 +8,7 @@ import numpy as np
 from halfmask.arrays import FloatArray
 from halfmask.mechanisms.estimated import integrate_moments
 from halfmask.mechanisms.setting import PrivacySetting
+from halfmask.streams import stream
 
 DRAWS = 2**16
 TESTS = 5
@@ -32,7 +33,7 @@ def check_mechanism(text: str, seed: int = 1, false_alarm: float = 1e-6) -> None
     _check_masking(setting, seed)
     if setting.kind == "direct":
         return
-    draws = setting.sample(DRAWS, np.random.default_rng(seed))
+    draws = setting.sample(DRAWS, stream(seed, "testing.mechanism"))
     _require(draws.shape == (DRAWS,), f"sample returns shape {draws.shape}, asked for {(DRAWS,)}")
     _require(bool(np.isfinite(draws).all()), "sample returns numbers that are not finite")
     slack = math.sqrt(math.log(2 * TESTS / false_alarm) / (2 * DRAWS))
@@ -50,12 +51,12 @@ def _require(holds: bool, message: str) -> None:
 
 def _check_masking(setting: PrivacySetting, seed: int) -> None:
     """Missing values stay missing, shapes stay, equal seeds give equal reports, and noise enters by its kind."""
-    masked, again = (setting.mask(VALUES, np.random.default_rng(seed)) for _ in range(2))
+    masked, again = (setting.mask(VALUES, stream(seed, "testing.mechanism")) for _ in range(2))
     _require(masked.shape == VALUES.shape, f"mask returns shape {masked.shape}, asked for {VALUES.shape}")
     _require(bool((np.isnan(masked) == np.isnan(VALUES)).all()), "mask makes values missing, or missing ones not")
     _require(np.array_equal(masked, again, equal_nan=True), "mask depends on more than values and the generator")
     if setting.kind != "direct" and setting.inner is None:
-        psi = setting.sample(VALUES.size, np.random.default_rng(seed)).reshape(VALUES.shape)
+        psi = setting.sample(VALUES.size, stream(seed, "testing.mechanism")).reshape(VALUES.shape)
         expected = VALUES * (1 + psi) if setting.kind == "relative" else VALUES + psi
         _require(np.allclose(masked, expected, equal_nan=True), f"mask is not {setting.kind} noise from sample")
 
@@ -82,10 +83,10 @@ def _check_law(setting: PrivacySetting, draws: FloatArray, slack: float) -> None
 def _check_sums(setting: PrivacySetting, seed: int, slack: float) -> None:
     """If `sample_sum` is stated, its sums of seven draws have the law of added draws."""
     n, size = 7, DRAWS // 4
-    exact = setting.law.sample_sum(np.array(setting.parameters), np.full(size, n), np.random.default_rng(seed))
+    exact = setting.law.sample_sum(np.array(setting.parameters), np.full(size, n), stream(seed, "testing.mechanism"))
     if exact is None:
         return
-    added = setting.sample(n * size, np.random.default_rng(seed + 1)).reshape(n, size).sum(axis=0)
+    added = setting.sample(n * size, stream(seed + 1, "testing.mechanism")).reshape(n, size).sum(axis=0)
     unit = 1e-9 * float(np.abs(added).max())  # sums in another order differ in their last bits
     one, other = (np.sort(np.round(np.abs(each) / unit)) for each in (exact, added))
     both = np.concatenate([one, other])
