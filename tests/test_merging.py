@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfmask.evaluation.direct.state import LocalState
+from halfmask.evaluation.direct.sample_state import LocalState
 from halfmask.merging import Mergeable, merged
 from halfmask.profiles.profile import Profile
 from halfmask.service.cells import plain, read

@@ -34,11 +34,8 @@ def test_a_name_that_stands_twice_would_be_noticed() -> None:
 SAME_MODULE = {
     "duckdb": "DuckDB as an engine, and as a format of files",
     "errors": "halfmask.errors passes on the tree of the device",
-    "kernel": "the inner loop of a pass over readings: of the profile, and of the direct method",
-    "periods": "periods of readings: of the profile, and of the direct method",
     "setting": "a privacy setting: of the study, and of the device, which imports nothing of it",
     "spark": "Spark as an engine, and for the direct method",
-    "store": "what a pass over readings keeps: of the profile, and of the direct method",
     "streams": "readings that an engine streams, and streams of random numbers",
 }
 """Names that two modules may have, and why. A command and its room's module may too, a mechanism and its sampler."""
@@ -84,8 +81,8 @@ SAME_FUNCTION = {
 """Public functions that may have one name, and why."""
 TWICE_TODAY = {
     "asked", "canonical", "changed", "check_user", "count", "from_plain", "instant", "interval", "keep",
-    "listed", "measure", "moment", "numbered", "parts", "plain", "population", "prepare", "reports_needed",
-    "scatter", "shape", "table", "too_large",
+    "listed", "moment", "numbered", "parts", "plain", "population", "prepare", "reports_needed",
+    "shape", "table", "too_large",
 }  # fmt: skip
 """Names that still mean two things. The list only becomes shorter."""
 

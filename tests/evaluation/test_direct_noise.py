@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfmask.arrays import FloatArray
-from halfmask.evaluation.direct.noise import PIECE, NoiseStream, masker
+from halfmask.evaluation.direct.noise import PIECE, NoiseStream, mask_piece
 from halfmask.mechanisms.setting import PrivacySetting
 from tests.statistics import fair_coin, ks_one_sample, share
 
@@ -15,10 +15,10 @@ TESTS = 2 * len(SETTINGS) + 2
 
 def draws(text: str, block: int = 0) -> FloatArray:
     """Noise of one stream, piece by piece as the direct method draws it."""
-    fill, stream = masker(PrivacySetting.parse(text)), NoiseStream(7, 1, 50, 0, block)
+    setting, stream = PrivacySetting.parse(text), NoiseStream(7, 1, 50, 0, block)
     out = np.empty(DRAWS)
     for start in range(0, DRAWS, PIECE):
-        fill(np.zeros(PIECE), stream, out[start : start + PIECE])
+        mask_piece(setting, np.zeros(PIECE), stream, out[start : start + PIECE])
     return out
 
 
@@ -61,13 +61,13 @@ def test_sizes_signs_and_neighbours_are_uncorrelated_and_streams_differ() -> Non
 
 
 def test_relative_noise_and_pieces() -> None:
-    fill, values = masker(PrivacySetting.parse("relative-laplace:0.5")), np.linspace(1, 3, 1000)
+    setting, values = PrivacySetting.parse("relative-laplace:0.5"), np.linspace(1, 3, 1000)
     whole, parts = np.empty(1000), np.empty(1000)
-    fill(values, NoiseStream(7, 1, 50, 0, 0), whole)
+    mask_piece(setting, values, NoiseStream(7, 1, 50, 0, 0), whole)
     stream = NoiseStream(7, 1, 50, 0, 0)
-    fill(values[:300], stream, parts[:300])
-    fill(values[300:], stream, parts[300:])
+    mask_piece(setting, values[:300], stream, parts[:300])
+    mask_piece(setting, values[300:], stream, parts[300:])
     np.testing.assert_array_equal(whole, parts)
     plain = np.empty(1000)
-    masker(PrivacySetting.parse("laplace:0.5"))(np.zeros(1000), NoiseStream(7, 1, 50, 0, 0), plain)
+    mask_piece(PrivacySetting.parse("laplace:0.5"), np.zeros(1000), NoiseStream(7, 1, 50, 0, 0), plain)
     np.testing.assert_allclose(whole, values * (1 + plain))

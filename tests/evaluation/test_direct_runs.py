@@ -18,8 +18,8 @@ from halfmask.data.open_panel import open_panel
 from halfmask.errors import FileFormatError, OptionError, SettingError, SourceError
 from halfmask.evaluation.aggregates import aggregate
 from halfmask.evaluation.direct import readings
-from halfmask.evaluation.direct import state as direct_state
 from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.direct.sample_state import LocalState
 from halfmask.evaluation.error_decay import decay_exponent
 from halfmask.evaluation.metrics import entropy
 from halfmask.evaluation.sampling import Subset, draw_subsets
@@ -144,22 +144,19 @@ def test_nothing_but_zeros_is_an_error_that_says_so() -> None:
         evaluate_direct(case.panel, case.profile, settings("laplace:1"), case.everybody(1))
 
 
-def test_errors_beyond_the_counted_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bins kept one by one, in memory or on disk, a share at a time, give the entropy of all errors."""
+def test_errors_beyond_the_counted_bins() -> None:
+    """Bins kept one by one give the entropy of all errors."""
     rng = np.random.default_rng(2)
     values = 10.0 ** rng.uniform(-9, 3, 5000)
     masked = values + rng.choice([0.5, 1.0, 2.0], 5000)
-    for held, at_once in ((direct_state.HELD, direct_state.AT_ONCE), (100, 300)):
-        monkeypatch.setattr(direct_state, "HELD", held)
-        monkeypatch.setattr(direct_state, "AT_ONCE", at_once)
-        first, second = direct_state.LocalState(), direct_state.LocalState()
-        first.add(masked[:2000], values[:2000], values[:2000])
-        second.add(masked[2000:], values[2000:], values[2000:])
-        first = first.merge(second)
-        errors = np.abs(masked - values) / values
-        assert first.summary().entropy == pytest.approx(entropy(errors), abs=1e-12)
-        assert first.summary().mean == pytest.approx(errors.mean(), rel=1e-12)
-        assert first.summary().std == pytest.approx(errors.std(), rel=1e-9)
+    first, second = LocalState(), LocalState()
+    first.add(masked[:2000], values[:2000], values[:2000])
+    second.add(masked[2000:], values[2000:], values[2000:])
+    first = first.merge(second)
+    errors = np.abs(masked - values) / values
+    assert first.summary().entropy == pytest.approx(entropy(errors), abs=1e-12)
+    assert first.summary().mean == pytest.approx(errors.mean(), rel=1e-12)
+    assert first.summary().std == pytest.approx(errors.std(), rel=1e-9)
 
 
 def test_decay_of_sum_and_maximum(large: Case) -> None:
@@ -309,6 +306,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from halfmask.evaluation.direct.run import evaluate_direct
+from halfmask.evaluation.direct.sample_state import LocalState
 from halfmask.evaluation.sampling import draw_subsets
 from tests.evaluation.direct_cases import household, settings
 case = household(users=20, days=60, step=1)

@@ -19,6 +19,8 @@ from halfmask.profiles.profile import Profile
 
 SECONDS = 1.0
 VERSION = 2
+SUBSET = "subset-{:06d}.npy"
+"""The file of a subset by its number."""
 
 
 def describe(
@@ -62,7 +64,7 @@ class Checkpoint:
             raise OptionError(f"{folder} holds the checkpoint of an earlier run: resume it, or name another folder")
         if about.exists():
             self._compare(about, run)
-            self._load()
+            self._load(folder)
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -82,14 +84,9 @@ class Checkpoint:
                 f"{self.folder} is the checkpoint of another run ({', '.join(differ)} differ): name another folder"
             )
 
-    def _file(self, subset: int) -> Path:
-        if self.folder is None:
-            raise OptionError("a checkpoint in memory has no files")
-        return self.folder / f"subset-{subset:06d}.npy"
-
-    def _load(self) -> None:
+    def _load(self, folder: Path) -> None:
         for subset in range(self.results.shape[1]):
-            file = self._file(subset)
+            file = folder / SUBSET.format(subset)
             if not file.exists():
                 continue
             try:
@@ -114,8 +111,9 @@ class Checkpoint:
 
     def write(self) -> None:
         """Bring what changed to disk."""
-        for subset in sorted(self._changed) if self.folder else ():
-            with whole_file(self._file(subset)) as path, path.open("wb") as file:
-                np.save(file, self.results[:, subset])
+        if self.folder is not None:
+            for subset in sorted(self._changed):
+                with whole_file(self.folder / SUBSET.format(subset)) as path, path.open("wb") as file:
+                    np.save(file, self.results[:, subset])
         self._changed.clear()
         self._written = time.monotonic()

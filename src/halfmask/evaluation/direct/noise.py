@@ -1,9 +1,5 @@
-"""Masking many readings, each mechanism in its fastest way.
+"""Masking many readings, each mechanism in its fastest way."""
 
-A masker draws from its stream piece by piece, so that the pieces' fixed length is part of what a seed means.
-"""
-
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +10,7 @@ from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.streams import generator, sequence
 
 PIECE = 2**14
+"""Readings masked at once. Pieces draw from their stream one by one, so this length is part of what a seed means."""
 
 
 class NoiseStream:
@@ -34,18 +31,9 @@ class NoiseStream:
         return generator(self._sequence)
 
 
-Masker = Callable[[FloatArray, NoiseStream, FloatArray], None]
-"""Fills the last argument with the masked values of the first."""
-
-
-def masker(setting: PrivacySetting) -> Masker:
-    """How a setting masks a piece of readings (of at most `PIECE`, or of one user if it asks for all of them)."""
-    parameters = np.array(setting.parameters)
-
-    def fill(values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:
-        if setting.inner is None:
-            setting.law.fill(parameters, values, stream, out)
-        else:
-            out[:] = setting.mask(values, stream.generator)
-
-    return fill
+def mask_piece(setting: PrivacySetting, values: FloatArray, stream: NoiseStream, out: FloatArray) -> None:
+    """Mask a piece of at most `PIECE` readings into ``out``, or all of one user if the setting asks for them."""
+    if setting.inner is None:
+        setting.law.fill(np.array(setting.parameters), values, stream, out)
+    else:
+        out[:] = setting.mask(values, stream.generator)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.data.panel import Panel
 from halfmask.errors import OptionError, SourceError
-from halfmask.evaluation.direct import kernel
-from halfmask.evaluation.direct.kernel import PeriodArray
-from halfmask.evaluation.direct.store import Room
+from halfmask.evaluation.direct import compiled_loops
+from halfmask.evaluation.direct.compiled_loops import PeriodArray
+from halfmask.evaluation.direct.disk_array import disk_array
 from halfmask.profiles.duplicates import repeated_times, without_duplicates
 from halfmask.profiles.profile import Profile, bucket_of
 from halfmask.profiles.tally import Plan
@@ -116,11 +116,10 @@ def gather(panel: Panel, profile: Profile, folder: str | None = None) -> Reading
         users, rows, counts = _users(counted, panel, profile)
         ends = np.cumsum(counts)
         starts = ends - counts
-        room = Room(folder)
         size = int(counts.sum())
-        times, values = room.array(size, np.int64), room.array(size, np.float64)
+        times, values = disk_array(size, np.int64, folder), disk_array(size, np.float64, folder)
         _deal(panel.engine.batches(frame), users, starts, ends, times, values)
-    periods = room.array(size, np.int32)
+    periods = disk_array(size, np.int32, folder)
     for first, last in _stretches(ends):
         span = slice(starts[first], ends[last])
         _sort(times[span], values[span], counts[first : last + 1])
@@ -162,7 +161,7 @@ def _deal(
         encoded = batch.column(0).dictionary_encode()
         numbers = np.array([users.get(user, -1) for user in encoded.dictionary.to_pylist()], np.int64)
         of_reading = numbers[np.asarray(encoded.indices)]
-        if (numbers < 0).any() or not kernel.deal(
+        if (numbers < 0).any() or not compiled_loops.deal(
             of_reading, np.asarray(batch.column(1)), np.asarray(batch.column(2)), place, ends, times, values
         ):
             raise SourceError("the source changed while it was read: start again when nobody writes to it")

@@ -9,10 +9,9 @@ import numpy as np
 
 from halfmask.arrays import FloatArray, IntArray
 from halfmask.evaluation.aggregates import Aggregate, value_of
-from halfmask.evaluation.direct.noise import PIECE, NoiseStream, masker
-from halfmask.evaluation.direct.periods import GatheredPeriods, Periods, RunningPeriods
+from halfmask.evaluation.direct.noise import PIECE, NoiseStream, mask_piece
 from halfmask.evaluation.direct.readings import Readings, ReadingsBlock
-from halfmask.evaluation.direct.state import LocalState
+from halfmask.evaluation.direct.sample_state import GatheredPeriods, LocalState, Periods, RunningPeriods
 from halfmask.evaluation.metrics import ErrorFunction, Summary
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
@@ -44,11 +43,10 @@ def mask_block(
 ) -> None:
     """Mask the readings of a block, and add what comes out to the states."""
     stream = NoiseStream(question.seed, _key(setting), subset.size, subset.repeat, block.number)
-    fill = masker(setting)
     for start, end in _pieces(setting, block):
         values = block.values[start:end]
         masked = np.empty(len(values))
-        fill(values, stream, masked)
+        mask_piece(setting, values, stream, masked)
         local.add(masked, values, block.divisor[start:end])
         periods.add(masked, block.periods[start:end])
 

@@ -21,11 +21,10 @@ from halfmask.data.engines.spark import lazy, without_pandas
 from halfmask.data.panel import Panel
 from halfmask.errors import SourceError
 from halfmask.evaluation.aggregates import PeriodSums, value_of
-from halfmask.evaluation.direct.kernel import PeriodArray
-from halfmask.evaluation.direct.periods import RunningPeriods
+from halfmask.evaluation.direct.compiled_loops import PeriodArray
 from halfmask.evaluation.direct.readings import ReadingsBlock, block_of_row, scales, usable_frame
 from halfmask.evaluation.direct.sample import Outcome, SampleQuestion, mask_block
-from halfmask.evaluation.direct.state import LocalState
+from halfmask.evaluation.direct.sample_state import LocalState, RunningPeriods
 from halfmask.evaluation.sampling import Subset
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.profiles.periods import Period
@@ -145,7 +144,7 @@ def unpack(state: bytes) -> tuple[LocalState, PeriodSums]:
         local.n = int(n)
         local.counts[held["bins"]] = held["counts"]
         local.top = int(held["bins"].max(initial=-1)) + 1
-        local.beyond.add(held["beyond"])
+        local.beyond.append(held["beyond"])
         sums = PeriodSums(*(held[name] for name in ("n", "total", "squares", "least", "largest")))
     return local, sums
 

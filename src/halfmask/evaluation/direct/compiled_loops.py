@@ -11,15 +11,14 @@ PeriodArray = NDArray[np.int32]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def measure(
-    masked: FloatArray, values: FloatArray, divisor: FloatArray, per_bin: float,
-    errors: FloatArray, counts: IntArray, beyond: FloatArray,
-) -> tuple[int, float, float, float, int]:  # fmt: skip
+def measure_errors(
+    masked: FloatArray, values: FloatArray, divisor: FloatArray, per_bin: float, counts: IntArray
+) -> tuple[int, float, float, float, FloatArray]:
     """Errors |m - s| / |divisor| for divisors other than 0: how many, mean, sum of squares about it, and the largest.
 
-    Each is counted in its bin; the numbers of bins past the end of ``counts`` go to ``beyond``, and how many they are
-    is returned last. ``errors`` and ``beyond`` are room as long as ``values``.
+    Each is counted in its bin; the numbers of bins past the end of ``counts`` are returned last, one for each error.
     """
+    errors = np.empty(values.size)
     n, total, largest = 0, 0.0, 0.0
     for i in range(values.size):
         size = abs(divisor[i])
@@ -30,6 +29,7 @@ def measure(
             largest = max(largest, error)
             n += 1
     mean = total / max(n, 1)
+    beyond = np.empty(n if largest * per_bin + GUARD >= counts.size else 0)
     squares, far = 0.0, 0
     for i in range(n):
         distance = errors[i] - mean
@@ -40,7 +40,7 @@ def measure(
         else:
             beyond[far] = np.floor(place)
             far += 1
-    return n, mean, squares, largest, far
+    return n, mean, squares, largest, beyond[:far]
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
@@ -88,7 +88,7 @@ def add_extremes(masked: FloatArray, periods: PeriodArray, n: IntArray, least: F
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def scatter(masked: FloatArray, periods: PeriodArray, place: IntArray, out: FloatArray) -> None:
+def scatter_by_period(masked: FloatArray, periods: PeriodArray, place: IntArray, out: FloatArray) -> None:
     """Put each value at its period's next place."""
     for i in range(masked.size):
         out[place[periods[i]]] = masked[i]
