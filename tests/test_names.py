@@ -80,9 +80,8 @@ SAME_FUNCTION = {
 }
 """Public functions that may have one name, and why."""
 TWICE_TODAY = {
-    "asked", "canonical", "changed", "check_user", "count", "from_plain", "instant", "interval", "keep",
-    "listed", "moment", "numbered", "parts", "plain", "population", "prepare", "reports_needed",
-    "shape", "table", "too_large",
+    "changed", "count", "from_plain", "interval", "keep", "moment", "parts", "plain", "population", "prepare",
+    "reports_needed", "too_large",
 }  # fmt: skip
 """Names that still mean two things. The list only becomes shorter."""
 

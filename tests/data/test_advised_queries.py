@@ -10,7 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from halfmask.data.advised_queries import advised, asked
+from halfmask.data.advised_queries import advised, typed_query
 from halfmask.data.open_panel import open_panel
 from halfmask.data.options import ReadOptions
 from halfmask.errors import SourceError
@@ -83,7 +83,7 @@ def test_a_query_keeps_files_apart_where_it_keeps_all_columns(tmp_path: Path) ->
 @pytest.mark.parametrize("query", ["select 1", "select \"a $b\" from r where x = 'it''s \\ 7'"])
 def test_what_is_advised_is_what_is_asked(query: str) -> None:
     typed = advised(query).removeprefix("`sql=").removesuffix("`")
-    assert asked(typed) == query
+    assert typed_query(typed) == query
 
 
 WORDS = ("n/e", "M", "Estimated", "#VALUE!", "Not available")

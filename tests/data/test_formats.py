@@ -89,7 +89,7 @@ NEW = '''
 """Readings as sentences: "a used 1.5 at 2026-01-01 00:00:00." """
 import re
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.engines.sql import file_list
 from halfmask.data.formats import Format, OpenRequest
 
@@ -103,14 +103,14 @@ class Prose(Format):
     def sniff(self, file: str, head: bytes) -> bool:
         return b" used " in head
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         def read(files):
             line = "unnest(regexp_split_to_array(rtrim(content, chr(10)), chr(10)))"
             lines = f"(SELECT filename, {line} AS line FROM read_text({file_list(files)}))"
             cells = "regexp_extract(line, '(.*) used (.*) at (.*)[.]', ['user', 'value', 'time'])"
             return f"(SELECT unnest({cells}), filename FROM {lines})"
 
-        return DuckDBRaw(asked.connection, asked.found.source, read, asked.found.files)
+        return DuckDBTable(asked.connection, asked.found.source, read, asked.found.files)
 '''
 SENTENCES = (
     "a used 1.5 at 2026-01-01 00:00:00.\nb used - at 2026-01-01 00:30:00.\na used -2 at 2026-01-01 01:00:00.25.\n"

@@ -18,7 +18,7 @@ def advised(sql: str) -> str:
     return f"`sql={shlex.quote(sql)}`" if set("$!") & set(sql) else f'`sql="{escaped}"`'
 
 
-def asked(typed: str) -> str:
+def typed_query(typed: str) -> str:
     """The query that was advised."""
     return shlex.split(typed)[0]
 
@@ -28,7 +28,7 @@ def text_of(column: str) -> str:
     return f"trim(cast({quote(column)} as varchar))"
 
 
-def listed(texts: Sequence[str]) -> str:
+def in_list(texts: Sequence[str]) -> str:
     """Texts behind IN."""
     return f"({', '.join(map(literal, texts))})"
 
@@ -72,12 +72,12 @@ class Queries:
 
     def without(self, users: Sequence[str]) -> str:
         """All users but some."""
-        return self.where(f"{self._named()} not in {listed(users)}") if self.user else self.exclude(users)
+        return self.where(f"{self._named()} not in {in_list(users)}") if self.user else self.exclude(users)
 
     def only(self, users: Sequence[str]) -> str:
         """Some users alone."""
         if self.user:
-            return self.where(f"{self._named()} in {listed(users)}")
+            return self.where(f"{self._named()} in {in_list(users)}")
         return advised(f"select {', '.join(map(quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
 
     def _named(self) -> str:

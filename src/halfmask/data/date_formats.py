@@ -71,7 +71,7 @@ def start_of(text: str) -> str:
 
 def is_local_date(text: str) -> bool:
     """Whether a text looks like a date, with or without a clock, in one of the forms of this module."""
-    return bool(shape(text) or _COMPACT_SPLIT.fullmatch(text))
+    return bool(date_shape(text) or _COMPACT_SPLIT.fullmatch(text))
 
 
 def has_clock(text: str) -> bool:
@@ -98,7 +98,7 @@ def _match(text: str) -> re.Match[str] | None:
     return next((found for form in forms if (found := form.fullmatch(text))), None)
 
 
-def shape(text: str) -> str:
+def date_shape(text: str) -> str:
     """The strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
     if hour := _HOUR.fullmatch(text):
         return f"%Y-%m-%d{hour['mark']}%H"
@@ -150,7 +150,7 @@ def date_format(
         return DateFormat(tuple(form for form, _ in forms.most_common()), f"{texts[0]} is a date without signs")
     if unusual := _unusual(name, texts):
         return unusual
-    shapes = Counter(filter(None, map(shape, texts)))
+    shapes = Counter(filter(None, map(date_shape, texts)))
     split = sum(bool(_COMPACT_SPLIT.fullmatch(text)) for text in texts)
     if split > len(texts) / 2:
         first = next(text for text in texts if _COMPACT_SPLIT.fullmatch(text))
@@ -167,7 +167,7 @@ def date_format(
 
 
 def _example(texts: Sequence[str], form: str) -> str:
-    return next(text for text in texts if shape(text) == form)
+    return next(text for text in texts if date_shape(text) == form)
 
 
 def _placed(form: str, order: str) -> str:
@@ -195,7 +195,7 @@ def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[]
     """Day first (``dm``), month first (``md``), or a year of two digits first (``ym``)."""
     if "%1." in usual[0]:
         return "dm", "points stand between day, month and year"
-    if _year_first(name, [text for text in texts if shape(text)], usual[0]):
+    if _year_first(name, [text for text in texts if date_shape(text)], usual[0]):
         return "ym", "only so the days follow each other"
     pairs = [tuple(map(int, found.groups())) for text in texts if (found := re.match(ORDER, text))]
     first, second = sum(a > 12 for a, _ in pairs), sum(b > 12 for _, b in pairs)
@@ -228,7 +228,7 @@ def _days(texts: Sequence[str], order: str) -> set[date]:
     """Return the days of texts in an order of day, month and year; none if any text is not a valid date in it."""
     numbers = {found[0] for text in texts if (found := re.match(_THREE, text))}
     try:
-        return {datetime.strptime(text, _placed(shape(text), order)).date() for text in numbers}
+        return {datetime.strptime(text, _placed(date_shape(text), order)).date() for text in numbers}
     except ValueError:
         return set()
 

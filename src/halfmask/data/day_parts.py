@@ -43,7 +43,7 @@ def slots(names: Sequence[str]) -> Slots | None:
     return _by_clock(names) or _by_number(names)
 
 
-def numbered(name: str) -> bool:
+def is_part_number(name: str) -> bool:
     """Whether a name is the number of a part of a day, or could be: ``h25``, ``49``."""
     match = _NUMBERED.fullmatch(name.strip())
     return match is not None and re.sub(r"[^a-z]", "", match[1].lower()) in _PREFIXES

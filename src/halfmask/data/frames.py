@@ -8,10 +8,10 @@ import narwhals as nw
 import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
-from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import BATCH_ROWS, FAILURES, STREAMED, DuckDBTable, StreamedTable, headline
 from halfmask.data.engines.sql import quote
 from halfmask.data.engines.streams import Stream
-from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import ColumnError, ReadingError, SourceError
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
@@ -34,7 +34,7 @@ def as_frame(source: object) -> Frame:
         ) from error
 
 
-def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBRaw:
+def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTable:
     """A frame as it is in memory, or, for a lazy one, streamed again for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
@@ -46,7 +46,7 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBRaw
         sample = native.head(SAMPLE_ROWS).collect().to_arrow()
         return _stream(connection, source, sample, lambda kept: _polars(native, kept, sample.schema))
     connection.register(STREAMED, arrow(frame))
-    return DuckDBRaw(connection, source, lambda _: STREAMED)
+    return DuckDBTable(connection, source, lambda _: STREAMED)
 
 
 def arrow(frame: Frame) -> pa.Table:
@@ -60,11 +60,11 @@ def arrow(frame: Frame) -> pa.Table:
         ) from error
 
 
-def _stream(connection: duckdb.DuckDBPyConnection, source: str, sample: pa.Table, batches: Any) -> StreamRaw:
+def _stream(connection: duckdb.DuckDBPyConnection, source: str, sample: pa.Table, batches: Any) -> StreamedTable:
     def open_stream(kept: Sequence[str]) -> Stream:
         return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
 
-    return StreamRaw(connection, source, open_stream, sample)
+    return StreamedTable(connection, source, open_stream, sample)
 
 
 def _relation(relation: duckdb.DuckDBPyRelation, kept: Sequence[str]) -> Iterator[pa.RecordBatch]:

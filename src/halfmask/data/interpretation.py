@@ -13,7 +13,7 @@ from halfmask.data.clean import Rule
 from halfmask.data.column_types import ColumnType
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Guess, Panel, Quick
-from halfmask.data.raw import Raw, RowTimes
+from halfmask.data.source_table import RowTimes, SourceTable
 from halfmask.data.unreadable_cells import guard
 
 ROLES = ("user", "time", "value")
@@ -23,7 +23,7 @@ ROLES = ("user", "time", "value")
 class Interpretation:
     """A table, the kinds of its columns and the caller's options. Notes and guesses collect what is concluded."""
 
-    raw: Raw
+    raw: SourceTable
     kinds: Mapping[str, ColumnType]
     options: ReadOptions
     notes: list[str] = field(default_factory=list)

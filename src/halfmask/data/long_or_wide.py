@@ -23,11 +23,11 @@ from halfmask.data.columns import (
 )
 from halfmask.data.date_formats import date_format
 from halfmask.data.engines.sql import literal, quote
-from halfmask.data.offsets import clock_of, instant
+from halfmask.data.offsets import clock_of, stretch_of
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import beside_time
 from halfmask.data.panel import Guess
-from halfmask.data.raw import Raw
+from halfmask.data.source_table import SourceTable
 from halfmask.data.times import counts_from_1970
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.data.user_column import FROM_FILE, FROM_FOLDER, has_user, of_files, user_of
@@ -73,7 +73,7 @@ class Wide:
         return list(self.offsets) if self.user is None else []
 
 
-def recognise(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
+def recognise(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long | Wide:
     """Return the shape of a table, by the names and types of its columns and by the options."""
     if options.wide:
         return wide(raw, found, options)
@@ -81,7 +81,7 @@ def recognise(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -
     return found_here or _long(raw, found, options)
 
 
-def _moments(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
+def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """One row per user: most columns are named by times, and hold values."""
     named = [name for name in found if is_time(name)]
     if len(named) < 3 or 2 * len(named) <= len(found) or options.time or options.value or options.date:
@@ -106,7 +106,7 @@ def _local(text: str, formats: Sequence[str]) -> int:
 
 def _own_clock(names: Sequence[str]) -> str:
     """The clock that the offsets in names of columns show; UTC if they have none."""
-    return clock_of("a name", [instant(name) for name in names if is_zoned(name)])
+    return clock_of("a name", [stretch_of(name) for name in names if is_zoned(name)])
 
 
 def _instant(text: str, tz: str) -> int:
@@ -118,7 +118,7 @@ def _instant(text: str, tz: str) -> int:
     return (local - datetime(1970, 1, 1)) // timedelta(microseconds=1) + moment.fold * day_parts.SECOND
 
 
-def wide(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
+def wide(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide:
     """One column per sensor, as the caller said: every numeric column except the time is a user of that name."""
     if options.user is not None or options.value is not None:
         raise OptionError("`wide` takes every numeric column as a user; leave `user` and `value` out", kind="wide")
@@ -143,7 +143,7 @@ def _wide_time(found: Mapping[str, ColumnType], time: str | None) -> str:
     return likely[0]
 
 
-def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
+def _days(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """One row per day: one column of days, and columns that make up a day by their names."""
     if options.value is not None:
         return None
@@ -165,7 +165,7 @@ def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wi
             "the zone whose clock it is with `tz`, such as Europe/Dublin",
             kind="zone",
         )
-    odd = _filled(raw, [name for name in rest if day_parts.numbered(name) and name != user])
+    odd = _filled(raw, [name for name in rest if day_parts.is_part_number(name) and name != user])
     if odd:
         raise ColumnError(
             f"{parts.evidence}; {', '.join(map(repr, odd))} hold values too, and are no part of it: leave these "
@@ -179,7 +179,7 @@ def _days(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wi
     return Wide(parts.offsets, user, days[0], note, (guess, shape), running)
 
 
-def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
+def _filled(raw: SourceTable, names: Sequence[str]) -> list[str]:
     """Return the columns among these that are not empty."""
     texts = [f"CAST({quote(name)} AS VARCHAR)" for name in names]
     absent = ", ".join(map(literal, ABSENT))
@@ -187,7 +187,7 @@ def _filled(raw: Raw, names: Sequence[str]) -> list[str]:
     return [name for name, count in zip(names, counts, strict=True) if count]
 
 
-def _sensors(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
+def _sensors(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Wide | None:
     """One column per sensor: one time, no column named as a user or as a value, and two or more of numbers."""
     if list(found) == [str(i) for i in range(len(found))]:  # no header, so no names that could be sensors'
         return None
@@ -231,7 +231,7 @@ def _one_of_three(found: Mapping[str, ColumnType]) -> bool:
     return len(found) == 3 and len(whole) == 1
 
 
-def _long(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
+def _long(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> Long:
     """One reading per row; the clock may have a separate column, and the user's id may be in the file's name."""
     pair = split_time(found, options.date, options.time)
     kinds = dict(found)
@@ -269,7 +269,9 @@ def _kind(kind: ColumnType) -> str:
     return kind.name.lower().replace("_", " of ").replace("text of", "text that holds a")
 
 
-def _time_and_value(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> tuple[str, str]:
+def _time_and_value(
+    raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None
+) -> tuple[str, str]:
     """Time and value of a table without users."""
     times = [time] if time else candidates("time", kinds, {}) or [n for n, kind in kinds.items() if kind in TIMES]
     times = times or [name for name in kinds if counts_from_1970(raw.sample.column(name))]

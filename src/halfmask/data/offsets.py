@@ -15,7 +15,7 @@ import narwhals as nw
 
 from halfmask.data.column_types import ZONE, ZONE_GROUP, ZONED_TIME
 from halfmask.data.engines.sql import extract
-from halfmask.data.raw import Raw
+from halfmask.data.source_table import SourceTable
 from halfmask.data.zones import ahead_of_utc
 from halfmask.errors import ReadingError
 
@@ -40,7 +40,7 @@ class Stretch:
     rows: int
 
 
-def own_clock(raw: Raw, name: str, text: str, sample: Sequence[str]) -> str:
+def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> str:
     """The zone, or the fixed offset, whose wall clock the times of a column are written in.
 
     ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is asked; it is an error if
@@ -76,7 +76,7 @@ def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ())
     )
 
 
-def instant(text: str) -> Stretch:
+def stretch_of(text: str) -> Stretch:
     """A text with an offset as a stretch of one time."""
     found = re.fullmatch(ZONED_TIME, text.strip())
     if found is None:
@@ -95,7 +95,7 @@ def fixed(ahead: int) -> str:
     return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
 
 
-def _stretches(raw: Raw, text: str) -> Iterator[Stretch]:
+def _stretches(raw: SourceTable, text: str) -> Iterator[Stretch]:
     """The offsets of a whole column, by the days that are written with them."""
     behind = extract(text, _BEHIND, 1)
     columns = {"offset": behind, "day": f"substr({text}, 1, 10)", "text": f"replace({text}, 'T', ' ')"}
@@ -103,7 +103,7 @@ def _stretches(raw: Raw, text: str) -> Iterator[Stretch]:
     ends = texts.agg(nw.col("text").min().alias("first"), nw.col("text").max().alias("last"), nw.len().alias("rows"))
     for each in raw.engine.collect(ends).to_pylist():
         if all(re.fullmatch(ZONED_TIME, each[end].strip()) for end in ("first", "last")):
-            first, last = instant(each["first"]), instant(each["last"])
+            first, last = stretch_of(each["first"]), stretch_of(each["last"])
             yield Stretch(first.ahead, first.first, last.last, int(each["rows"]))
 
 

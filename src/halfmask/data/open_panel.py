@@ -22,9 +22,9 @@ from halfmask.data.long_or_wide import Long, Wide, recognise
 from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Panel
-from halfmask.data.raw import Raw, RowTimes
 from halfmask.data.reading_interval import head, step_of
 from halfmask.data.registers import differences
+from halfmask.data.source_table import RowTimes, SourceTable
 from halfmask.data.time_columns import time_rules
 from halfmask.data.units import Wanted
 from halfmask.data.value_columns import unit_column, value_rules
@@ -57,7 +57,7 @@ def open_panel(source: Any, options: ReadOptions | None = None, **said: Any) -> 
     return differences(panel, step_of(head(panel))) if chosen.register else replace(panel, register=chosen.register)
 
 
-def _fixed(raw: Raw, options: ReadOptions) -> Panel:
+def _fixed(raw: SourceTable, options: ReadOptions) -> Panel:
     """Read a table of a format that fixes the columns."""
     for name in ("wide", "user", "time", "value", "date"):
         if getattr(options, name):
@@ -79,7 +79,7 @@ def _long(table: Interpretation, shape: Long) -> Panel:
     if columns.user.startswith("@"):
         table.notes.append(f"user = {guess.choice}: {guess.evidence}")
     if not guess.sure:
-        other_columns.check_user(table.raw, columns.user)
+        other_columns.check_user_column(table.raw, columns.user)
     if table.options.value is None:
         other_columns.check_sorts(table.raw, kinds, user.sql, columns.value, frozenset(named))
     table.raw.keep(named)

@@ -8,12 +8,12 @@ from halfmask.data.engines.duckdb import connect
 from halfmask.data.formats import Format, OpenRequest, by_address
 from halfmask.data.locate import SourceFiles, locate
 from halfmask.data.options import ReadOptions
-from halfmask.data.raw import Raw
 from halfmask.data.sniff import sniff
+from halfmask.data.source_table import SourceTable
 from halfmask.errors import OptionError
 
 
-def open_table(source: Any, options: ReadOptions) -> Raw:
+def open_table(source: Any, options: ReadOptions) -> SourceTable:
     """Return a path, glob, folder, address, database or frame as a table."""
     frame = None if isinstance(source, str | os.PathLike) else frames.as_frame(source)
     on_spark = options.engine == "spark" or (frame is not None and frame.implementation in frames.SPARK)
@@ -30,17 +30,17 @@ def open_table(source: Any, options: ReadOptions) -> Raw:
     return raw
 
 
-def _on_spark(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+def _on_spark(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
     from halfmask.data.engines.spark import open_spark_files
 
     return open_spark_files(found, form, options)
 
 
-def _on_duckdb(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+def _on_duckdb(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
     return form.table(OpenRequest(connect(options.threads, options.memory_limit), found, options))
 
 
-def _of_frame(frame: frames.Frame, options: ReadOptions, on_spark: bool) -> Raw:
+def _of_frame(frame: frames.Frame, options: ReadOptions, on_spark: bool) -> SourceTable:
     if on_spark:
         from halfmask.data.engines.spark import open_spark_frame
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from halfmask.data.advised_queries import Queries, listed, text_of
+from halfmask.data.advised_queries import Queries, in_list, text_of
 from halfmask.data.column_types import CLOCKS, NUMBERS, TIMES, ColumnType, is_integer, texts
 from halfmask.data.columns import HOURS, role_of, words
 from halfmask.data.engines.sql import literal, quote
-from halfmask.data.raw import Raw
+from halfmask.data.source_table import SourceTable
 from halfmask.data.times import counts_from_1970
 from halfmask.errors import ColumnError
 
@@ -85,7 +85,9 @@ def flagged(sample: pa.Table, found: Mapping[str, ColumnType], used: frozenset[s
     ]
 
 
-def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]) -> None:
+def check_sorts(
+    raw: SourceTable, found: Mapping[str, ColumnType], user: str, value: str | None, used: frozenset[str]
+) -> None:
     """Raise an error if a user has readings of several kinds, by a column that is not used.
 
     ``user`` is an expression. A column that is the same for all readings of a user, as a tariff, is none of these.
@@ -114,7 +116,7 @@ def check_sorts(raw: Raw, found: Mapping[str, ColumnType], user: str, value: str
             )
 
 
-def check_user(raw: Raw, name: str) -> None:
+def check_user_column(raw: SourceTable, name: str) -> None:
     """Raise an error if the column that is left for the user is named as one of kinds of readings."""
     kinds = [kind for kind in raw.distinct(quote(name)) if kind] if _is_sort(name) else []
     if len(kinds) > 1:
@@ -130,6 +132,6 @@ def _is_sort(name: str) -> bool:
     return bool(words(name)) and words(name)[-1] in _SORTS
 
 
-def _each(raw: Raw, name: str, kinds: Sequence[str]) -> str:
+def _each(raw: SourceTable, name: str, kinds: Sequence[str]) -> str:
     """The queries that read one kind of readings each."""
-    return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {listed([kind])}") for kind in kinds[:4])
+    return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {in_list([kind])}") for kind in kinds[:4])

@@ -13,7 +13,7 @@ from pathlib import Path
 from halfmask.data.column_types import ABSENT, is_clock, is_number, is_time
 from halfmask.data.encodings import HEAD_BYTES, compression, unpacked
 from halfmask.data.locate import SourceFiles
-from halfmask.data.units import canonical, is_unit
+from halfmask.data.units import is_unit, usual_unit
 from halfmask.errors import SourceError
 
 _HEAD_LINES = 200
@@ -112,7 +112,7 @@ def look(file: str, skip: int | None = None) -> Layout:
     rows = [(at, [*row, ""] if at == short else row) for at, row in rows if len(row) == width or at == short]
     header, units, first = _header(rows)
     names = _distinct(file, header[1]) if header else tuple(map(str, range(width)))
-    named_units = tuple((n, canonical(u)) for n, u in zip(names, units[1], strict=True) if is_unit(u)) if units else ()
+    named_units = tuple((n, usual_unit(u)) for n, u in zip(names, units[1], strict=True) if is_unit(u)) if units else ()
     padded = header is not None and header[0] == short
     first = header[0] + 1 if header is not None and padded else first
     start = first if units or padded or header is None else header[0]

@@ -66,7 +66,7 @@ class Wanted:
             raise OptionError(f"`unit` {text!r} names no unit: write kWh, or Wh:kWh for from and into")
         if colon and factor(source, kept) is None:
             raise OptionError(f"`unit` {text!r}: {source} does not convert into {kept} by a factor")
-        return cls(canonical(source), canonical(kept) if colon else None)
+        return cls(usual_unit(source), usual_unit(kept) if colon else None)
 
 
 def _known(unit: str) -> tuple[str, str]:
@@ -78,7 +78,7 @@ def _known(unit: str) -> tuple[str, str]:
     return _EXACT.get(plain) or _KNOWN.get(plain.lower()) or ("", plain)
 
 
-def canonical(unit: str) -> str:
+def usual_unit(unit: str) -> str:
     """Return the usual spelling of a unit; the text itself if the unit is unknown."""
     return _known(unit)[1]
 
@@ -100,22 +100,22 @@ def unit_in_name(name: str) -> str | None:
 
     Money and another unit make a price, of which none is known: ``price_eur_mwh``.
     """
-    units = {canonical(word) for word in re.split(r"[^A-Za-z0-9³°]+", name) if is_unit(word)}
+    units = {usual_unit(word) for word in re.split(r"[^A-Za-z0-9³°]+", name) if is_unit(word)}
     if units & MONEY and len(units) > 1:
         return None
     for inner in re.findall(r"[\[(]([^\])]+)[\])]", name):
         for part in (inner, inner.split()[0] if inner.split() else ""):
             if is_unit(part):
-                return canonical(part)
+                return usual_unit(part)
     plain = re.sub(r"[\[(][^\])]*[\])]", " ", name).strip()
     last = re.split(r"[^A-Za-z0-9³°/]+", plain)[-1]
     glued = _GLUED.search(last)
     if is_unit(last):
         # A single letter may be anything.
-        return canonical(last) if len(last) > 1 or last == "W" else None
+        return usual_unit(last) if len(last) > 1 or last == "W" else None
     if glued:
-        return canonical(glued[0])
-    named = {canonical(word) for word in re.split(r"[^A-Za-z0-9³°/]+", plain) if len(word) > 1 and is_unit(word)}
+        return usual_unit(glued[0])
+    named = {usual_unit(word) for word in re.split(r"[^A-Za-z0-9³°/]+", plain) if len(word) > 1 and is_unit(word)}
     return named.pop() if len(named) == 1 else None
 
 
@@ -153,7 +153,7 @@ def kept_unit(
     if kept is None:
         energy = {unit: n for unit, n in named.items() if _known(unit)[0] == "energy"}
         among = energy or named
-        kept = canonical(max(among, key=lambda unit: (among[unit], unit.lower() == "kwh")))
+        kept = usual_unit(max(among, key=lambda unit: (among[unit], unit.lower() == "kwh")))
     odd = [unit for unit in named if factor(unit, kept, step) is None]
     if odd:
         raise ReadingError(

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from halfmask.data.advised_queries import Queries, advised, listed, text_of
+from halfmask.data.advised_queries import Queries, advised, in_list, text_of
 from halfmask.data.clean import Rule
 from halfmask.data.column_types import NAIVE_TIME, ZONED_TIME
 from halfmask.data.engines.sql import literal, matches, quote
 from halfmask.data.number_formats import NumberFormat, proof, undecided, unit_behind
-from halfmask.data.raw import Raw
+from halfmask.data.source_table import SourceTable
 from halfmask.errors import HalfmaskError, ReadingError
 
 FEW_WORDS = 8
@@ -18,7 +18,7 @@ _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
 """A number with whatever decimal sign."""
 
 
-def guard(raw: Raw, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
+def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
     """A context for queries: what the engine raises in it becomes one of our errors.
 
     Only then is the source searched for the first reading that cannot be read; a query that succeeds pays nothing.
@@ -34,7 +34,7 @@ def guard(raw: Raw, rules: Sequence[Rule]) -> Callable[[], AbstractContextManage
     return watch
 
 
-def diagnose(raw: Raw, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
+def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
     """The first reading at fault, or else what the engine's own failure means."""
     if fatal := raw.fatal(error):
         return fatal
@@ -46,7 +46,7 @@ def diagnose(raw: Raw, rules: Sequence[Rule], error: Exception) -> HalfmaskError
     return found or raw.explain(error)
 
 
-def unreadable(raw: Raw, rules: Sequence[Rule]) -> ReadingError | None:
+def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
     """The error for the first reading that cannot be read, or None if all can."""
     for rule in rules:
         if rule.bad is None:
@@ -66,20 +66,20 @@ def unreadable(raw: Raw, rules: Sequence[Rule]) -> ReadingError | None:
     return None
 
 
-def _unread(raw: Raw, rule: Rule) -> tuple[str, list[str]]:
+def _unread(raw: SourceTable, rule: Rule) -> tuple[str, list[str]]:
     """The text of a column, as an expression, and those of its cells that cannot be read."""
     text = f"trim(CAST({quote(rule.column)} AS VARCHAR))"
     return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
 
 
-def _of_times(raw: Raw, rule: Rule) -> str:
+def _of_times(raw: SourceTable, rule: Rule) -> str:
     """The query that leaves out rows with a few texts in place of a time: footers, and days that there are not."""
     _, cells = _unread(raw, rule)
-    left = Queries(raw.origin).where(f"coalesce({text_of(rule.column)}, '') not in {listed(cells)}")
+    left = Queries(raw.origin).where(f"coalesce({text_of(rule.column)}, '') not in {in_list(cells)}")
     return f"; leave such rows out, {left}" if len(cells) <= FEW_WORDS else ""
 
 
-def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
+def _of_values(raw: SourceTable, rule: Rule, rules: Sequence[Rule]) -> str:
     """Advise how to read a column in which some cells are not numbers, by what these are."""
     queries, (text, cells) = Queries(raw.origin), _unread(raw, rule)
     if advice := _of_signs(raw, rule.column, text, cells):
@@ -94,13 +94,13 @@ def _of_values(raw: Raw, rule: Rule, rules: Sequence[Rule]) -> str:
     if len([each for each in rules if each.role == "value"]) > 1:
         every = "select case when trim(cast(columns(*) as varchar)) not in"
         return (
-            f"; take such cells for empty, {advised(f'{every} {listed(cells)} then columns(*) end from {raw.origin}')}"
+            f"; take such cells for empty, {advised(f'{every} {in_list(cells)} then columns(*) end from {raw.origin}')}"
         )
-    kept = f"case when {text_of(rule.column)} not in {listed(cells)} then {quote(rule.column)} end"
+    kept = f"case when {text_of(rule.column)} not in {in_list(cells)} then {quote(rule.column)} end"
     return f"; take such cells for empty, {queries.replace({rule.column: kept})}"
 
 
-def _of_signs(raw: Raw, column: str, text: str, cells: Sequence[str]) -> str:
+def _of_signs(raw: SourceTable, column: str, text: str, cells: Sequence[str]) -> str:
     """Advise how to read numbers with another decimal sign, or with several; empty if signs are not the fault."""
     if not _all(r"[+-]?\d[\d.,]*([eE][+-]?\d+)?", cells):
         return ""
@@ -123,7 +123,7 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
     return all(re.fullmatch(pattern, cell) for cell in cells)
 
 
-def mixed_zones(raw: Raw, column: str) -> ReadingError | None:
+def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
     """The error for a column in which some times have a zone and some have none."""
     text = f"trim({quote(column)})"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])

@@ -12,7 +12,7 @@ from halfmask.data.engines.sql import KIND_OF_FILE, file_part, literal, quote
 from halfmask.data.options import ReadOptions
 from halfmask.data.other_columns import is_flag
 from halfmask.data.panel import Guess
-from halfmask.data.raw import SAMPLE_ROWS, Raw
+from halfmask.data.source_table import SAMPLE_ROWS, SourceTable
 from halfmask.data.units import NAMES as UNIT_NAMES
 from halfmask.errors import ColumnError
 
@@ -21,7 +21,7 @@ _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
 """A month or a day in a file's name. Both DuckDB and Python read it alike."""
 
 
-def user_of(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
+def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
     """The column of the user, or the name of the file."""
     if options.user in (FROM_FILE, FROM_FOLDER):
         return options.user, Guess("user", options.user, "`user`", "`user`")
@@ -42,7 +42,7 @@ def user_of(raw: Raw, found: Mapping[str, ColumnType], options: ReadOptions) -> 
     return of_files(raw, found)
 
 
-def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
+def of_files(raw: SourceTable, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
     """Return whether the names of files, or of their folders, identify users, if no column does."""
     if not raw.files:
         raise ColumnError(f"no column looks like the user; name one with `user` ({listing(found)})", kind="missing")
@@ -64,7 +64,7 @@ def of_files(raw: Raw, found: Mapping[str, ColumnType]) -> tuple[str, Guess]:
     return FROM_FILE, Guess("user", "the file's name", evidence, "`user`")
 
 
-def _check_months(raw: Raw, stems: list[str]) -> None:
+def _check_months(raw: SourceTable, stems: list[str]) -> None:
     """Raise an error if several files are of one meter and differ in the month, so that each would count as a user."""
     meters = {re.sub(_MONTH, "", stem) for stem in stems}
     if len(meters) == len(stems):
@@ -84,7 +84,7 @@ def _spread(stem: str) -> str:
     return f"{plain}-01" if len(plain) == 7 and plain[4] == "-" else plain
 
 
-def has_user(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
+def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
     """Whether some column could be the user: by its name, or because it remains after time and value."""
     if candidates("user", kinds, {}):
         return True
@@ -97,7 +97,7 @@ def has_user(raw: Raw, kinds: Mapping[str, ColumnType], time: str | None, value:
     return bool(left) or not values
 
 
-def _telling(raw: Raw, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
+def _telling(raw: SourceTable, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
     """Return the columns without those that cannot identify users: fractions, clocks, flags, and constant texts.
 
     A column that is named as a user, a time or a value stays; so do all columns if the source has no files.
@@ -114,7 +114,7 @@ def _telling(raw: Raw, kinds: Mapping[str, ColumnType]) -> dict[str, ColumnType]
     return {name: kind for name, kind in left.items() if name not in constant}
 
 
-def _constant(raw: Raw, name: str) -> bool:
+def _constant(raw: SourceTable, name: str) -> bool:
     """Whether a text is the same in every row, including those after the sample."""
     if name not in raw.sample.column_names:
         return False

@@ -15,7 +15,7 @@ from halfmask.data.number_formats import NumberFormat, number_format, unit_behin
 from halfmask.data.panel import Guess
 from halfmask.data.reading_interval import head, step_of
 from halfmask.data.units import NAMES as UNIT_NAMES
-from halfmask.data.units import Wanted, canonical, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name
+from halfmask.data.units import Wanted, conversion, factor, is_unit, kept_unit, needs_step, unit_in_name, usual_unit
 from halfmask.errors import ColumnError, ReadingError
 
 NOTHING = "no cell"
@@ -91,7 +91,7 @@ def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str
             f"{table.raw.source}, column {name!r}: its cells are in {listed}; give a table of a reading a row",
             kind="units",
         )
-    return canonical(behind.pop()) if behind else None
+    return usual_unit(behind.pop()) if behind else None
 
 
 def unit_column(table: Interpretation) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from halfmask.data.advised_queries import asked
+from halfmask.data.advised_queries import typed_query
 from halfmask.data.open_panel import open_panel
 from halfmask.data.open_table import open_table
 from halfmask.data.options import ReadOptions
@@ -127,5 +127,5 @@ def _value(name: str, text: str | None) -> Any:
     if name in _FLAGS:
         return text != "False"
     if name == "sql":
-        return asked(text or "")
+        return typed_query(text or "")
     return float(text or "") if name in ("high", "low") else (text or "").strip("'")

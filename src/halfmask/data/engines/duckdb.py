@@ -19,7 +19,7 @@ from halfmask.data.advised_queries import READINGS
 from halfmask.data.engines.sql import literal
 from halfmask.data.engines.streams import Stream
 from halfmask.data.panel import Engine, T
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
+from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
 from halfmask.errors import HalfmaskError, OptionError, ReadingError, RunError, SourceError
 
 BATCH_ROWS = 131_072
@@ -114,7 +114,7 @@ class DuckDBEngine(Engine):
             self.connection.abort()
 
 
-class DuckDBRaw(Raw):
+class DuckDBTable(SourceTable):
     """A table in DuckDB's reach.
 
     ``table`` writes the FROM clause for some files, or for all if there are no files. ``order`` is an expression that
@@ -159,7 +159,7 @@ class DuckDBRaw(Raw):
 
         self._table, self._order, self._asked = within, "row_number() OVER ()", True
         self.by_blocks, self.origin = None, f"({query})"
-        self.sample = DuckDBRaw._look(self)
+        self.sample = DuckDBTable._look(self)
         names = self.sample.column_names
         self.files = self.files if "filename" in names else ()
         self.sample = self.sample.select([name for name in names if name != "filename" or name in known])
@@ -175,7 +175,7 @@ class DuckDBRaw(Raw):
     def of_parts(self, columns: str, rest: str = "") -> pa.Table:
         return self._query(columns, rest).to_arrow_table()
 
-    def first(self, condition: str, shown: str) -> RawPlace | None:
+    def first(self, condition: str, shown: str) -> CellPlace | None:
         file = None
         if self.files:
             found = self._query("filename", f"WHERE {condition} LIMIT 1").fetchall()
@@ -185,7 +185,7 @@ class DuckDBRaw(Raw):
         within = None if file is None else [file]
         rows = self._query(f"row_number() OVER () AS n, CAST({shown} AS VARCHAR) AS t, {condition} AS b", files=within)
         found = rows.filter("b").limit(1).fetchall()
-        return RawPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
+        return CellPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
         """The file that the caller knows, if this is a copy of it."""
@@ -232,7 +232,7 @@ class DuckDBRaw(Raw):
         return None
 
 
-class StreamRaw(DuckDBRaw):
+class StreamedTable(DuckDBTable):
     """A table that is streamed in again for every query; ``open_stream`` makes one of some columns."""
 
     def __init__(

@@ -25,7 +25,7 @@ from halfmask.data.formats.parquet import Parquet, check
 from halfmask.data.locate import SourceFiles
 from halfmask.data.options import ReadOptions
 from halfmask.data.panel import Engine, T
-from halfmask.data.raw import SAMPLE_ROWS, Raw, RawPlace
+from halfmask.data.source_table import SAMPLE_ROWS, CellPlace, SourceTable
 from halfmask.errors import HalfmaskError, OptionError, RunError, SourceError
 
 _OPEN_COST = 4 << 20
@@ -186,7 +186,7 @@ class _Query:
             yield from connection.sql(self.sql).to_arrow_reader(BATCH_ROWS)
 
 
-def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> Raw:
+def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> SourceTable:
     """CSV, Parquet or CER files, read by Spark under the layout of the first file."""
     layout = None
     if isinstance(form, Csv):
@@ -211,24 +211,26 @@ def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> 
     reader = spark.read.option("basePath", found.root) if found.partitions else spark.read
     paths = [re.sub(r"([*?\[\]{}\\])", r"\\\1", file) for file in found.files]
     if layout is None:
-        return SparkRaw(spark, found.source, lambda: reader.parquet(*paths), found)
+        return SparkTable(spark, found.source, lambda: reader.parquet(*paths), found)
     said = {"sep": layout.delimiter, "quote": '"', "escape": '"', "header": str(layout.header)}
     schema = ", ".join(f"{_name(name)} STRING" for name in layout.names)
-    return SparkRaw(spark, found.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **said), found)
+    return SparkTable(spark, found.source, lambda: reader.csv(paths, schema=schema, mode="FAILFAST", **said), found)
 
 
-def open_spark_frame(frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None) -> Raw:
+def open_spark_frame(
+    frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None
+) -> SourceTable:
     """A PySpark frame in its own session, or another frame brought to Spark."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if frame.implementation not in frames.SPARK:
         spark = session(master, threads, memory_limit)
-        return SparkRaw(spark, source, lambda: spark.createDataFrame(frames.arrow(frame)), None)
+        return SparkTable(spark, source, lambda: spark.createDataFrame(frames.arrow(frame)), None)
     spark = native.sparkSession
-    return SparkRaw(spark, source, lambda: native, None)
+    return SparkTable(spark, source, lambda: native, None)
 
 
-class SparkRaw(Raw):
+class SparkTable(SourceTable):
     """A Spark frame, and the files it comes from if it comes from files.
 
     The readers' expressions are DuckDB's SQL here too: Spark's workers run them on one partition after another.
@@ -296,7 +298,7 @@ class SparkRaw(Raw):
     def of_parts(self, columns: str, rest: str = "") -> pa.Table:
         return self._query(f"SELECT {columns} FROM {_PART} {rest}", self._frame).toArrow()
 
-    def first(self, condition: str, shown: str) -> RawPlace | None:
+    def first(self, condition: str, shown: str) -> CellPlace | None:
         frame = self._ordered()
         file = quote(_FILE) if self._place else "NULL"
         columns = f'CAST({file} AS VARCHAR) AS file, {quote(_ORDER)} AS "order", CAST({shown} AS VARCHAR) AS text'
@@ -307,7 +309,7 @@ class SparkRaw(Raw):
         before = frame.where(frame[_ORDER] <= rows[0]["order"])
         if self._place:
             before = before.where(before[_FILE] == rows[0]["file"])
-        return RawPlace(_path(rows[0]["file"]), before.count(), rows[0]["text"])
+        return CellPlace(_path(rows[0]["file"]), before.count(), rows[0]["text"])
 
     def fatal(self, error: Exception) -> RunError | None:
         message = str(error)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from halfmask.data.clean import Rule
-    from halfmask.data.engines.duckdb import DuckDBRaw
+    from halfmask.data.engines.duckdb import DuckDBTable
     from halfmask.data.locate import SourceFiles
     from halfmask.data.options import ReadOptions
 
@@ -66,14 +66,14 @@ class Format(ABC):
         return False
 
     @abstractmethod
-    def open(self, asked: OpenRequest) -> "DuckDBRaw":
+    def open(self, asked: OpenRequest) -> "DuckDBTable":
         """Return the files as a table of the connection, with any columns."""
 
     def rules(self, sample: "pa.Table") -> "list[Rule]":  # noqa: ARG002 (for subclasses)
         """Return how the columns are read, if the format fixes it."""
         return []
 
-    def table(self, asked: OpenRequest) -> "DuckDBRaw":
+    def table(self, asked: OpenRequest) -> "DuckDBTable":
         """Return the table that is asked for. Raise an error if an option is for other formats."""
         self._check(asked.options)
         raw = self.open(asked)

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import StreamRaw
+from halfmask.data.engines.duckdb import StreamedTable
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats import OpenRequest
-from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import SourceError
 
 ReadFile = Callable[[str], Iterator[pa.RecordBatch]]
 
 
-def open_batches(asked: OpenRequest, read: ReadFile) -> StreamRaw:
+def open_batches(asked: OpenRequest, read: ReadFile) -> StreamedTable:
     """Return the batches of all files as one table; its column ``filename`` is for ids that are in names of files."""
     found = asked.found
     first = next(read(found.files[0]), None)
@@ -36,4 +36,4 @@ def open_batches(asked: OpenRequest, read: ReadFile) -> StreamRaw:
         schema = pa.schema([*(sample.schema.field(name) for name in kept), pa.field("filename", pa.string())])
         return Stream(schema, lambda: batches(schema))
 
-    return StreamRaw(asked.connection, found.source, open_stream, sample)
+    return StreamedTable(asked.connection, found.source, open_stream, sample)

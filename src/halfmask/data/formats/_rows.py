@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats import OpenRequest
 from halfmask.data.formats._tables import Tables
-from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import ReadingError, SourceError
 
 _FETCH = 50_000
@@ -47,7 +47,7 @@ class RowDatabase(Tables):
         names = (row[0] for _, rows in self._fetched(asked.found.source, self.names) for row in rows)
         return {name: self.quote(name) for name in names}
 
-    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
         source = asked.found.source
         names, rows = next(self._fetched(source, f"SELECT * FROM {origin} AS asked LIMIT {SAMPLE_ROWS}"))
         cells = zip(*rows, strict=True) if rows else ((),) * len(names)
@@ -65,7 +65,7 @@ class RowDatabase(Tables):
             return Stream(schema, lambda: batches(schema))
 
         sample = pa.Table.from_batches([_batch(rows, pa.schema(list(types.items())), place, 0)])
-        return StreamRaw(asked.connection, place, open_stream, sample)
+        return StreamedTable(asked.connection, place, open_stream, sample)
 
     def _fetched(self, source: str, query: str) -> Iterator[tuple[list[str], list[Row]]]:
         """Yield the names of the columns with some rows at a time, once at least."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.errors import OptionError, SourceError
 
@@ -25,10 +25,10 @@ class Tables(Format):
         """Return the tables by name, and how a query names each."""
 
     @abstractmethod
-    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
         """Return what a query has after FROM as a table of the connection; ``place`` is its name for messages."""
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         shown = self.shown(asked.found.source)
         notes: tuple[str, ...] = ()
         if asked.options.sql is not None:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from halfmask.data import arrow_blocks
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.engines.sql import file_list, literal, quote
 from halfmask.data.formats import OpenRequest
 from halfmask.data.locate import SourceFiles, Workplace
@@ -43,7 +43,7 @@ class Copies:
         return message
 
 
-def open_text(asked: OpenRequest, copies: Copies, find_layouts: FindLayouts) -> DuckDBRaw:
+def open_text(asked: OpenRequest, copies: Copies, find_layouts: FindLayouts) -> DuckDBTable:
     """Return text files as one table, every cell as text."""
     found = asked.found
     read = replace(found, files=tuple(copies.of.values()))
@@ -53,7 +53,7 @@ def open_text(asked: OpenRequest, copies: Copies, find_layouts: FindLayouts) -> 
         kind, place = error.code.partition(".")[2], copies.original(error.place)
         raise SourceError(copies.original(str(error)), kind=kind, place=place) from error
     kept = [file for file in read.files if file not in left_out]
-    raw = DuckDBRaw(asked.connection, found.source, lambda files: table(layouts, read, files), kept)
+    raw = DuckDBTable(asked.connection, found.source, lambda files: from_clause(layouts, read, files), kept)
     raw.originals = {copy: file for file, copy in copies.of.items() if copy != file}
     raw.workplace = copies.workplace
     if all(arrow_blocks.suits(layout) for layout, _ in layouts):
@@ -75,7 +75,7 @@ def open_text(asked: OpenRequest, copies: Copies, find_layouts: FindLayouts) -> 
     return raw
 
 
-def table(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> str:
+def from_clause(layouts: Layouts, found: SourceFiles, files: Sequence[str]) -> str:
     """Return the FROM clause that reads files of these layouts."""
     parts = [(layout, [file for file in mine if file in set(files)]) for layout, mine in layouts]
     parts = [(layout, mine) for layout, mine in parts if mine]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.formats._batches import open_batches
 from halfmask.errors import SourceError
@@ -19,7 +19,7 @@ class ArrowFile(Format):
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
         return head.startswith(b"ARROW1")
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         return open_batches(asked, _batches)
 
 

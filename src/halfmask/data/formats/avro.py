@@ -5,7 +5,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.formats._batches import open_batches
 from halfmask.errors import SourceError
@@ -22,7 +22,7 @@ class Avro(Format):
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
         return head.startswith(b"Obj\x01")
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         return open_batches(asked, _batches)
 
 

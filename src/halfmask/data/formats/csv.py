@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from halfmask.data import encodings
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.formats._text import Copies, open_text
 from halfmask.data.locate import SourceFiles
@@ -18,7 +18,7 @@ class Csv(Format):
     extensions = (".csv", ".tsv", ".txt")
     options = frozenset({"encoding", "skip"})
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         copies = _in_utf8(asked.found, asked.options.encoding)
         return open_text(asked, copies, lambda read: self.layouts(read, asked.options.skip))
 

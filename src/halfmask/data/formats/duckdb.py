@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import duckdb
 
-from halfmask.data.engines.duckdb import DuckDBRaw, headline
+from halfmask.data.engines.duckdb import DuckDBTable, headline
 from halfmask.data.engines.sql import literal, quote
 from halfmask.data.formats import OpenRequest
 from halfmask.data.formats._tables import Tables
@@ -25,7 +25,7 @@ class DuckDBFile(Tables):
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
         return head[8:12] == b"DUCK"
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         for file in asked.found.files:
             try:
                 asked.connection.execute(f"ATTACH {literal(file)} AS attached (READ_ONLY); USE attached")
@@ -44,5 +44,5 @@ class DuckDBFile(Tables):
             for schema, name in names
         }
 
-    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
-        return DuckDBRaw(asked.connection, place, lambda _: origin)
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
+        return DuckDBTable(asked.connection, place, lambda _: origin)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from halfmask.data.column_types import is_time
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.engines.sql import file_list, quote
 from halfmask.data.formats import Format, OpenRequest, by_extension
 from halfmask.data.times import counts_from_1970
@@ -27,14 +27,14 @@ class Json(Format):
     def sniff(self, file: str, head: bytes) -> bool:
         return head.lstrip()[:1] in (b"{", b"[") and by_extension(file) is None
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         found = asked.found
         never = "timestampformat = 'time %Y', dateformat = 'date %Y'"
 
         def read(files: Sequence[str]) -> str:
             return f"read_json({file_list(files)}, union_by_name = true, {never}, maximum_object_size = 1073741824)"
 
-        raw = DuckDBRaw(asked.connection, found.source, read, found.files)
+        raw = DuckDBTable(asked.connection, found.source, read, found.files)
         table: From = read
         notes: tuple[str, ...] = ()
         while inner := _inner(raw):
@@ -42,7 +42,7 @@ class Json(Format):
             # The first table has the file's name only if it is asked for; later ones hold it.
             held = table is not read and selected.startswith("*")
             table = _within(selected if held else f"{selected}, filename", table)
-            raw = DuckDBRaw(asked.connection, found.source, table, found.files)
+            raw = DuckDBTable(asked.connection, found.source, table, found.files)
             raw.sample = raw.sample.drop_columns(["filename"])
             notes += (note,) if note else ()
         raw.notes = notes
@@ -53,7 +53,7 @@ def _within(selected: str, table: From) -> From:
     return lambda files: f"(SELECT {selected} FROM {table(files)})"
 
 
-def _inner(raw: DuckDBRaw) -> tuple[str, str] | None:
+def _inner(raw: DuckDBTable) -> tuple[str, str] | None:
     """Return what to select to unpack one more object or list, with a note; None if all is unpacked.
 
     Objects give their fields. The only list of objects, or of lists, gives a row for each; other fields, such as a

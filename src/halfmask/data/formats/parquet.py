@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from halfmask.data.arrow_blocks import ArrowCells, panel_batch, side_by_side
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.engines.sql import file_list
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.locate import SourceFiles
@@ -33,7 +33,7 @@ class Parquet(Format):
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002
         return head.startswith(b"PAR1")
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         found = asked.found
         footers = check(found)
         hive = f"hive_partitioning = {bool(found.partitions)}, hive_types_autocast = false"
@@ -41,7 +41,7 @@ class Parquet(Format):
         def read(files: Sequence[str]) -> str:
             return f"read_parquet({file_list(files)}, {hive}, union_by_name = {footers.differ})"
 
-        raw = DuckDBRaw(asked.connection, found.source, read, found.files, _ORDER)
+        raw = DuckDBTable(asked.connection, found.source, read, found.files, _ORDER)
         raw.by_blocks = partial(by_groups, found.files, footers, asked.options.threads)
         return raw
 

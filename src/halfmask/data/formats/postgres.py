@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from halfmask.data.engines.duckdb import DuckDBRaw, StreamRaw, headline
+from halfmask.data.engines.duckdb import DuckDBTable, StreamedTable, headline
 from halfmask.data.engines.sql import quote
 from halfmask.data.engines.streams import Stream
 from halfmask.data.formats import OpenRequest
 from halfmask.data.formats._tables import Tables
-from halfmask.data.raw import SAMPLE_ROWS
+from halfmask.data.source_table import SAMPLE_ROWS
 from halfmask.errors import SourceError
 
 _TABLES = """SELECT table_schema, table_name FROM information_schema.tables
@@ -36,7 +36,7 @@ class Postgres(Tables):
             for schema, name in names
         }
 
-    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBRaw:
+    def read(self, asked: OpenRequest, origin: str, place: str) -> DuckDBTable:
         with self._result(asked, f"SELECT * FROM {origin} AS asked LIMIT 0") as result:
             columns = {field.name: _column(field) for field in result.schema}
 
@@ -53,7 +53,7 @@ class Postgres(Tables):
         def open_stream(kept: Sequence[str]) -> Stream:
             return Stream(pa.schema([sample.schema.field(name) for name in kept]), lambda: batches(kept))
 
-        return StreamRaw(asked.connection, place, open_stream, sample)
+        return StreamedTable(asked.connection, place, open_stream, sample)
 
     @contextmanager
     def _result(self, asked: OpenRequest, query: str) -> Iterator[pa.RecordBatchReader]:

@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import Format, OpenRequest
 from halfmask.data.formats._text import Copies, open_text
 from halfmask.data.text_layout import layouts
@@ -33,7 +33,7 @@ class Sheet(Format):
             return file.lower().endswith(self.extensions)
         return "[Content_Types].xml" in names or {"mimetype", "content.xml"} <= set(names)
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         copies = Copies()
         for file in asked.found.files:
             copies.notes += copy_as_csv(file, asked.options.sheet, copies.target(file))

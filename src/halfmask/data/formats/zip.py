@@ -5,7 +5,7 @@ import tarfile
 import zipfile
 from dataclasses import replace
 
-from halfmask.data.engines.duckdb import DuckDBRaw
+from halfmask.data.engines.duckdb import DuckDBTable
 from halfmask.data.formats import AUTO, Format, OpenRequest
 from halfmask.data.locate import Workplace, locate
 from halfmask.data.sniff import sniff
@@ -23,7 +23,7 @@ class Zip(Format):
         # A workbook is a zip too: the format `sheet` is asked before this one.
         return head.startswith(b"PK\x03\x04")
 
-    def open(self, asked: OpenRequest) -> DuckDBRaw:
+    def open(self, asked: OpenRequest) -> DuckDBTable:
         found, workplace = asked.found, Workplace()
         for number, file in enumerate(found.files):
             _unpack(file, str(workplace.path / (str(number) if len(found.files) > 1 else "")))

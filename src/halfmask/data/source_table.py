@@ -24,7 +24,7 @@ MOST_TEXTS = 1_000
 
 
 @dataclass(frozen=True)
-class RawPlace:
+class CellPlace:
     """Where in the source a reading stands, and what stands there: the file if there is one, the data row from 1."""
 
     file: str | None
@@ -49,7 +49,7 @@ class RowTimes:
         return wall_clock(moment, self.zone) if self.zone else moment
 
 
-class Raw(ABC):
+class SourceTable(ABC):
     """A table of an engine, a sample of it, and the way from a query's failure back to the row at fault.
 
     ``partitions`` are the columns that come from folder names (``day=2026-01-31``), not from the files; ``units`` those
@@ -111,7 +111,7 @@ class Raw(ABC):
         return [sum(column.to_pylist()) for column in self.of_parts(counts).columns]
 
     @abstractmethod
-    def first(self, condition: str, shown: str) -> RawPlace | None:
+    def first(self, condition: str, shown: str) -> CellPlace | None:
         """The first row where a condition holds, and the text of ``shown`` there."""
 
     @abstractmethod
