@@ -49,7 +49,7 @@ def about_table(format: str, version: int, about: dict[str, Any]) -> dict[bytes,
 
 
 def read_table(path: str | Path, format: str, version: int, maker: str) -> "tuple[pa.Table, dict[str, Any]]":
-    """A table of ours and what it is about; ``maker`` is the command that makes one, for the error's way out.
+    """Return a table of ours and what it is about; ``maker`` is the command that makes one, for the error's way out.
 
     A missing, foreign, damaged or newer file is a FileFormatError that says which.
     """
@@ -76,7 +76,7 @@ def read_table(path: str | Path, format: str, version: int, maker: str) -> "tupl
 
 
 def read_page(path: str | Path, format: str, version: int, maker: str) -> dict[str, Any]:
-    """A JSON object of ours; ``maker`` is the command that makes one, for the error's way out.
+    """Return a JSON object of ours; ``maker`` is the command that makes one, for the error's way out.
 
     A missing, foreign, damaged or other version's file is a FileFormatError that says which.
     """

@@ -63,7 +63,7 @@ ATTACK = "attack."
 
 
 def sequence(seed: int, name: str, *parts: int) -> np.random.SeedSequence:
-    """The seed sequence of a stream and its part."""
+    """Return the seed sequence of a stream and its part."""
     if name not in NAMES and not name.startswith(ATTACK):
         raise KeyError(f"stream {name!r} is not in halfmask.streams.NAMES: add it there")
     known = NAMES.get(name)

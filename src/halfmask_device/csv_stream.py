@@ -114,7 +114,7 @@ class Lines(Iterator[str]):
 
     @property
     def drained(self) -> bool:
-        """Whether the next row has to be waited for: no complete line is buffered, except blank ones."""
+        """Return whether the next row has to be waited for: no complete line is buffered, except blank ones."""
         return not any(map(bytes.strip, self._whole))
 
     def __next__(self) -> str:

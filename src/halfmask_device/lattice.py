@@ -66,7 +66,7 @@ class Lattice:
 
     @property
     def unit(self) -> Fraction:
-        """The step as an exact fraction."""
+        """Return the step as an exact fraction."""
         return self._unit
 
     @property

@@ -60,7 +60,7 @@ class Channel:
 
     @cached_property
     def name(self) -> str:
-        """The name under which the ledger counts reports."""
+        """Return the name under which the ledger counts reports."""
         return f"{self.setting.text}@{self.lattice.step},{self.lattice.low},{self.lattice.high}"
 
     @cached_property

@@ -84,7 +84,7 @@ class Cell(NamedTuple):
 
     @property
     def possible(self) -> bool:
-        """Whether some integers have these totals.
+        """Return whether some integers have these totals.
 
         It needs sum^2 <= reports * squares (Cauchy-Schwarz), |sum| <= squares (since |x| <= x^2), and a sum and squares
         of equal parity (as x and x^2 have). There may be reports without a producer, but never more producers than

@@ -108,17 +108,17 @@ class DeviceSetting(Setting):
 
     @property
     def known(self) -> DeviceMechanism:
-        """The device's definition of the mechanism."""
+        """Return the device's definition of the mechanism."""
         return MECHANISMS[self.mechanism]
 
     @cached_property
     def text(self) -> str:
-        """The setting as it is written."""
+        """Return the setting as it is written."""
         return str(self)
 
     @cached_property
     def exact(self) -> tuple[Fraction, ...]:
-        """The parameters, as the decimals that print as these floats."""
+        """Return the parameters, as the decimals that print as these floats."""
         return tuple(Fraction(number_text(each)) for each in self.parameters)
 
 

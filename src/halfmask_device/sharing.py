@@ -56,7 +56,7 @@ class Sharer:
 
     @cached_property
     def state(self) -> State:
-        """The device's memory."""
+        """Return the device's memory."""
         state = State(self._folder, create=self._create)
         state.durable()
         return state

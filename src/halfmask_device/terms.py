@@ -48,12 +48,12 @@ class Terms:
 
     @property
     def published(self) -> bool:
-        """Whether the range was chosen: both ends lie within half of the default, +-`WIDEST`."""
+        """Return whether the range was chosen: both ends lie within half of the default, +-`WIDEST`."""
         return max(abs(float(self.lattice.low)), abs(float(self.lattice.high))) < WIDEST / 2
 
     @property
     def setting_text(self) -> str:
-        """The setting itself, also if ``setting`` is an id of the menu."""
+        """Return the setting itself, also if ``setting`` is an id of the menu."""
         return self.menu.get(self.setting, self.setting)
 
 

@@ -9,7 +9,7 @@ from halfmask_device.reading_times import moment
 
 
 def aligned(when: int, zone: str, minutes: int) -> bool:
-    """Whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
+    """Return whether an instant is a whole multiple of ``minutes`` after the hour, in the campaign's time zone."""
     try:
         local = at(when).astimezone(ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError):

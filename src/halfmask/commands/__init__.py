@@ -23,5 +23,5 @@ from pkgutil import iter_modules
 
 
 def names() -> list[str]:
-    """The commands, by the modules of this folder."""
+    """Return the commands, by the modules of this folder."""
     return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))

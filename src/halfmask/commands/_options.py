@@ -209,7 +209,7 @@ class Options:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a value is the default; an array or a frame never is."""
+    """Return whether a value is the default; an array or a frame never is."""
     return value is default or (isinstance(value, str | int | float | tuple | Path) and bool(value == default))
 
 
@@ -226,7 +226,7 @@ def _option(parameter: Parameter, name: str) -> str:
 
 
 def _several(value: Any, types: tuple[Any, ...]) -> bool:
-    """Whether a value is spelled by giving the option several times."""
+    """Return whether a value is spelled by giving the option several times."""
     return (
         get_origin(types[0]) in (tuple, list)
         and isinstance(value, Iterable)

@@ -256,7 +256,7 @@ class ReadingsOptions(Options):
 
     @property
     def readings(self) -> Any:
-        """The source, by either name."""
+        """Return the source, by either name."""
         return self.db if self.source is None else self.source
 
     def read_options(self) -> "ReadOptions":

@@ -57,7 +57,7 @@ class Demo(Options):
             raise RunError(f"cannot write to the folder {at}: it is not yours to write in; name another")
 
     def steps(self) -> list[Options]:
-        """The commands, in their order."""
+        """Return the commands, in their order."""
         at = Path(self.folder)
         panel, made, study, menu, offer = (
             at / name for name in ("panel.parquet", "panel.profile", "study.parquet", "menu.json", "offer.json")

@@ -75,7 +75,7 @@ class Mask(Tells):
 
     @property
     def of_array(self) -> bool:
-        """Whether an array is masked, and not a file or a stream."""
+        """Return whether an array is masked, and not a file or a stream."""
         return self.source is not None and not isinstance(self.source, str | Path) and not hasattr(self.source, "read")
 
     def check(self) -> None:

@@ -97,7 +97,7 @@ def share(text: str | float) -> float:
 
 
 def read_model(model: "AnyModel") -> "ChoiceModel":
-    """The model in hand or in a file."""
+    """Return the model in hand or in a file."""
     from halfmask.files import read_page
     from halfmask.rewards.choice_model import FORMAT, VERSION, ChoiceModel
 

@@ -11,7 +11,7 @@ READINGS = "readings"
 
 
 def advised(sql: str) -> str:
-    """A query as an option in a message, in quotes as a shell takes them."""
+    """Return a query as an option in a message, in quotes as a shell takes them."""
     if "`" in sql:  # it would end the option
         return f"a query, `sql`: {sql}"
     escaped = sql.replace("\\", "\\\\").replace('"', '\\"')
@@ -19,12 +19,12 @@ def advised(sql: str) -> str:
 
 
 def typed_query(typed: str) -> str:
-    """The query that was advised."""
+    """Return the query that was advised."""
     return shlex.split(typed)[0]
 
 
 def text_of(column: str) -> str:
-    """An expression of a column's cells as text, without the blanks around them."""
+    """Return an expression of a column's cells as text, without the blanks around them."""
     return f"trim(cast({quote(column)} as varchar))"
 
 
@@ -51,7 +51,7 @@ class Queries:
         return "`user=@file`" if self.files else advised(f"select 'one' as \"user\", * from {self.origin}")
 
     def where(self, condition: str) -> str:
-        """The rows of which a condition holds."""
+        """Return the rows of which a condition holds."""
         return advised(f"select * from {self.origin} where {condition}")
 
     def exclude(self, columns: Sequence[str]) -> str:
@@ -81,5 +81,5 @@ class Queries:
         return advised(f"select {', '.join(map(quote, [*self.others, *users]))} from {self.origin}") + " with `wide`"
 
     def _named(self) -> str:
-        """An expression of a user's name, without the blanks around it."""
+        """Return an expression of a user's name, without the blanks around it."""
         return file_part(self.user[1:]) if self.user.startswith("@") else text_of(self.user)

@@ -31,12 +31,12 @@ class ArrowCells:
     finish: Callable[[pa.Array], pa.Array] | None = None
 
     def read(self, column: pa.Array) -> pa.Array:
-        """The column of the panel."""
+        """Return the column of the panel."""
         return self.finish(column) if self.finish else column
 
 
 def suits(layout: Layout) -> bool:
-    """Whether a file is nothing but lines of cells, after a number of lines that are left out."""
+    """Return whether a file is nothing but lines of cells, after a number of lines that are left out."""
     return layout.compression == "none" and layout.delimiter != " " and not (layout.comment or layout.footer)
 
 

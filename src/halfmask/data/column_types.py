@@ -96,7 +96,7 @@ def column_type(column: pa.ChunkedArray) -> ColumnType:
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Whether a type is one of Arrow's three string types."""
+    """Return whether a type is one of Arrow's three string types."""
     return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
 
 
@@ -124,38 +124,38 @@ def text_type(found: list[str]) -> ColumnType:
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is a date with or without a clock, in ISO form or another that `date_formats` knows."""
+    """Return whether a text is a date with or without a clock, in ISO form or another that `date_formats` knows."""
     first = start_of(text)
     return is_iso(first) or is_local_date(first)
 
 
 def is_iso(text: str) -> bool:
-    """Whether a text is an ISO time, with or without a zone."""
+    """Return whether a text is an ISO time, with or without a zone."""
     return bool(re.fullmatch(NAIVE_TIME, text) or re.fullmatch(ZONED_TIME, text))
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day without a clock."""
+    """Return whether a text is a day without a clock."""
     return bool(re.fullmatch(DAY, text)) or (is_local_date(text) and not has_clock(text))
 
 
 def is_zoned(text: str) -> bool:
-    """Whether a text is an ISO time with a zone."""
+    """Return whether a text is an ISO time with a zone."""
     return bool(re.fullmatch(ZONED_TIME, text))
 
 
 def is_clock(text: str) -> bool:
-    """Whether a text is a time of day without a date, or from one to another."""
+    """Return whether a text is a time of day without a date, or from one to another."""
     return any(re.fullmatch(form, text) for form in (CLOCK, LOCAL_CLOCK, CLOCK_SPAN))
 
 
 def is_integer(text: str) -> bool:
-    """Whether a text is a whole number without point or exponent."""
+    """Return whether a text is a whole number without point or exponent."""
     return bool(re.fullmatch(r"[+-]?\d+", text))
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, NaN and infinities included, with a decimal point or a decimal comma."""
+    """Return whether a text is a number, NaN and infinities included, with a decimal point or a decimal comma."""
     try:
         float(text)
     except ValueError:

@@ -55,7 +55,7 @@ class Columns:
     date: str | None = None
 
     def note(self) -> str:
-        """The choice as one line for the reader."""
+        """Return the choice as one line for the reader."""
         time = f"{self.date} and {self.time}" if self.date else self.time
         return f"user = {self.user}, time = {time}, value = {self.value}"
 
@@ -112,7 +112,7 @@ def choose_columns(
 
 
 def several(role: str, found: Sequence[str], also: str = "") -> ColumnError:
-    """The error for a role that several columns could have, with what to say for each."""
+    """Return the error for a role that several columns could have, with what to say for each."""
     listed = ", ".join(map(repr, found))
     ways = ", ".join(f"`{role}={name!r}`" for name in found[:6])
     return ColumnError(
@@ -155,7 +155,7 @@ def split_time(kinds: Mapping[str, ColumnType], date: str | None, time: str | No
 
 
 def present(kinds: Mapping[str, ColumnType], name: str, role: str) -> str:
-    """The column that is meant by a name: the exact one, or the only one that differs in case alone."""
+    """Return the column that is meant by a name: the exact one, or the only one that differs in case alone."""
     if name in kinds:
         return name
     alike = [column for column in kinds if column.casefold() == name.casefold()]
@@ -172,7 +172,7 @@ def listing(kinds: Mapping[str, ColumnType]) -> str:
 
 
 def candidates(role: str, kinds: Mapping[str, ColumnType], taken: Mapping[str, str]) -> list[str]:
-    """The columns that could be of a role by name and type, in the order of the table."""
+    """Return the columns that could be of a role by name and type, in the order of the table."""
     free = [name for name in kinds if name not in taken.values()]
     possible = [name for name in free if role == role_of(name, kinds[name])]
     typical = [name for name in possible if kinds[name] in _TYPICAL[role]]
@@ -185,7 +185,7 @@ def first_ends(names: Sequence[str]) -> list[str]:
 
 
 def role_of(name: str, kind: ColumnType) -> str | None:
-    """The role of the last word in a name that is a role's word and whose role the type allows."""
+    """Return the role of the last word in a name that is a role's word and whose role the type allows."""
     if (STARTS | ENDS) & set(words(name)) and kind in TIMES | CLOCKS:
         return "time"
     if re.search(OBIS, name) and kind in NUMBERS:

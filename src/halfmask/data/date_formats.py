@@ -70,19 +70,19 @@ def start_of(text: str) -> str:
 
 
 def is_local_date(text: str) -> bool:
-    """Whether a text looks like a date, with or without a clock, in one of the forms of this module."""
+    """Return whether a text looks like a date, with or without a clock, in one of the forms of this module."""
     return bool(date_shape(text) or _COMPACT_SPLIT.fullmatch(text))
 
 
 def has_clock(text: str) -> bool:
-    """Whether a date of these forms comes with a time of day."""
+    """Return whether a date of these forms comes with a time of day."""
     found = _match(text)
     digits = text.isdigit() and len(text) > 8
     return bool((found and found["clock"]) or _COMPACT_SPLIT.fullmatch(text) or _HOUR.fullmatch(text)) or digits
 
 
 def is_compact(text: str) -> bool:
-    """Whether digits alone are a date of this or the last century: 20121231, 201212312330."""
+    """Return whether digits alone are a date of this or the last century: 20121231, 201212312330."""
     form = COMPACT.get(len(text))
     if form is None or not text.isdigit() or not "1950" <= text[:4] <= "2100":
         return False
@@ -99,7 +99,7 @@ def _match(text: str) -> re.Match[str] | None:
 
 
 def date_shape(text: str) -> str:
-    """The strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
+    """Return the strptime format of a text, with ``%1`` and ``%2`` where day and month may be either; empty if none."""
     if hour := _HOUR.fullmatch(text):
         return f"%Y-%m-%d{hour['mark']}%H"
     found = _match(text)
@@ -139,7 +139,7 @@ def _clock_shape(clock: str, half: str | None, fraction: str | None) -> str:
 def date_format(
     name: str, texts: Sequence[str], asked: str | None, whole: Callable[[], tuple[int, int]]
 ) -> DateFormat | None:
-    """The formats of a column of texts, or None where most of it is none of these.
+    """Return the formats of a column of texts, or None where most of it is none of these.
 
     ``whole`` counts, over all of the column, first numbers above 12 and second numbers above 12.
     """
@@ -171,14 +171,14 @@ def _example(texts: Sequence[str], form: str) -> str:
 
 
 def _placed(form: str, order: str) -> str:
-    """A format with day and month in their places; ``ym`` puts the year first."""
+    """Return a format with day and month in their places; ``ym`` puts the year first."""
     if order == "ym":
         return form.replace("%y", "%d").replace("%1", "%y").replace("%2", "%m")
     return form.replace("%1", f"%{order[0]}").replace("%2", f"%{order[1]}")
 
 
 def _with_kin(usual: list[str]) -> tuple[str, ...]:
-    """The formats that were seen, and the same day with seconds, without, and without a clock (midnight)."""
+    """Return the formats that were seen, and the same day with seconds, without, and without a clock (midnight)."""
     kin = list(usual)
     for form in usual:
         if ":%S" in form and "%f" not in form:
@@ -210,7 +210,7 @@ def _order(name: str, texts: Sequence[str], usual: list[str], whole: Callable[[]
 
 
 def _year_first(name: str, texts: Sequence[str], usual: str) -> bool:
-    """Whether dates begin with a year of two digits. Raise an error if another order is as plausible."""
+    """Return whether dates begin with a year of two digits. Raise an error if another order is as plausible."""
     if "%y" not in usual:
         return False
     days = {order: _days(texts, order) for order in ("dm", "md", "ym")}

@@ -34,17 +34,17 @@ class Slots:
     beyond: tuple[str, ...] = ()
 
     def without_beyond(self) -> "Slots":
-        """The parts of a usual day alone."""
+        """Return the parts of a usual day alone."""
         return Slots({n: offset for n, offset in self.offsets.items() if n not in self.beyond}, self.evidence)
 
 
 def slots(names: Sequence[str]) -> Slots | None:
-    """The columns among these that are parts of a day, if they make up one; None otherwise."""
+    """Return the columns among these that are parts of a day, if they make up one; None otherwise."""
     return _by_clock(names) or _by_number(names)
 
 
 def is_part_number(name: str) -> bool:
-    """Whether a name is the number of a part of a day, or could be: ``h25``, ``49``."""
+    """Return whether a name is the number of a part of a day, or could be: ``h25``, ``49``."""
     match = _NUMBERED.fullmatch(name.strip())
     return match is not None and re.sub(r"[^a-z]", "", match[1].lower()) in _PREFIXES
 

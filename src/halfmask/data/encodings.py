@@ -21,7 +21,7 @@ _PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz"), (b"\x2
 
 
 def compression(file: str) -> str:
-    """How a text file is compressed, by its first bytes; "none" if it is not."""
+    """Return how a text file is compressed, by its first bytes; "none" if it is not."""
     with open(file, "rb") as opened:
         head = opened.read(6)
     return next((name for magic, name in _PACKED if head.startswith(magic)), "none")
@@ -40,7 +40,7 @@ def opened(file: str) -> Iterator[Any]:
 
 
 def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
-    """The first bytes of a file (all where ``size`` is None), decompressed."""
+    """Return the first bytes of a file (all where ``size`` is None), decompressed."""
     try:
         with opened(file) as stream:
             return bytes(stream.read(size) if size is not None else stream.read())
@@ -52,7 +52,10 @@ def unpacked(file: str, size: int | None = HEAD_BYTES) -> bytes:
 
 
 def encoding_of(file: str) -> tuple[str, str]:
-    """The encoding of a text file by its first megabyte, and the evidence. ``utf-8`` is what engines read as it is."""
+    """Return the encoding of a text file by its first megabyte, and the evidence.
+
+    ``utf-8`` is what engines read as it is.
+    """
     data = unpacked(file)
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -75,7 +78,7 @@ def encoding_of(file: str) -> tuple[str, str]:
 
 
 def ends_differ(file: str) -> bool:
-    """Whether some lines end as on Windows and some as elsewhere, as in files that were put together."""
+    """Return whether some lines end as on Windows and some as elsewhere, as in files that were put together."""
     data = unpacked(file)
     windows = data.count(b"\r\n")
     return 0 < windows < data.count(b"\n")

@@ -35,7 +35,7 @@ def as_frame(source: object) -> Frame:
 
 
 def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTable:
-    """A frame as it is in memory, or, for a lazy one, streamed again for every query."""
+    """Return a frame as it is in memory, or, for a lazy one, streamed again for every query."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if isinstance(native, duckdb.DuckDBPyRelation):
@@ -50,7 +50,7 @@ def open_frame(connection: duckdb.DuckDBPyConnection, frame: Frame) -> DuckDBTab
 
 
 def arrow(frame: Frame) -> pa.Table:
-    """A whole frame as an Arrow table."""
+    """Return a whole frame as an Arrow table."""
     try:
         eager = frame.collect("pyarrow") if isinstance(frame, nw.LazyFrame) else frame
         return eager.to_arrow()

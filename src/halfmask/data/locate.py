@@ -49,13 +49,13 @@ class SourceFiles:
 
     @property
     def partitions(self) -> frozenset[str]:
-        """The columns in the folders' names, such as ``day=2026-01-31``."""
+        """Return the columns in the folders' names, such as ``day=2026-01-31``."""
         parts = (part for file in self.files[:1] for part in Path(file).parts[:-1])
         return frozenset(part.partition("=")[0] for part in parts if "=" in part)
 
     @property
     def root(self) -> str:
-        """The folder above all folders that are named ``key=value``."""
+        """Return the folder above all folders that are named ``key=value``."""
         parts = Path(self.files[0]).parts[:-1]
         depth = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
         return str(Path(*parts[:depth])) if depth else "."
@@ -102,7 +102,7 @@ def _visible(file: Path, folder: Path) -> bool:
 
 
 def _shown(source: str) -> str:
-    """An address without the name, password and query that it may contain."""
+    """Return an address without the name, password and query that it may contain."""
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
 

@@ -46,7 +46,7 @@ class Long:
 
     @property
     def measured(self) -> Sequence[str]:
-        """The columns whose names may say what the readings are of."""
+        """Return the columns whose names may say what the readings are of."""
         return [self.columns.value]
 
 
@@ -69,7 +69,7 @@ class Wide:
 
     @property
     def measured(self) -> Sequence[str]:
-        """The columns whose names may say what the readings are of."""
+        """Return the columns whose names may say what the readings are of."""
         return list(self.offsets) if self.user is None else []
 
 
@@ -97,7 +97,7 @@ def _moments(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOpt
 
 
 def _local(text: str, formats: Sequence[str]) -> int:
-    """Microseconds of the wall clock of a time in the first of some formats that fits."""
+    """Return microseconds of the wall clock of a time in the first of some formats that fits."""
     for form in formats:
         with suppress(ValueError):
             return (datetime.strptime(text, form) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
@@ -105,12 +105,12 @@ def _local(text: str, formats: Sequence[str]) -> int:
 
 
 def _own_clock(names: Sequence[str]) -> str:
-    """The clock that the offsets in names of columns show; UTC if they have none."""
+    """Return the clock that the offsets in names of columns show; UTC if they have none."""
     return clock_of("a name", [stretch_of(name) for name in names if is_zoned(name)])
 
 
 def _instant(text: str, tz: str) -> int:
-    """Microseconds of the wall clock of an ISO time; of the clock of ``tz`` if it names an instant."""
+    """Return microseconds of the wall clock of an ISO time; of the clock of ``tz`` if it names an instant."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         moment = moment.astimezone(zone_of(tz))

@@ -88,11 +88,11 @@ class NumberFormat:
 
     @property
     def plain(self) -> bool:
-        """Whether an engine reads these numbers as they are."""
+        """Return whether an engine reads these numbers as they are."""
         return self.decimal == "." and not self.grouped and not self.dressed
 
     def pattern(self) -> str:
-        """The regular expression of a number of this format."""
+        """Return the regular expression of a number of this format."""
         groups = ("." if self.decimal == "," else ",") + _GROUPS
         return rf"{_SIGN}(\d+|[1-9]\d{{0,2}}([{groups}]\d{{3}})+)?({re.escape(self.decimal)}\d*)?([eE][+-]?\d+)?"
 
@@ -109,14 +109,14 @@ class NumberFormat:
         return extract(f"replace(trim({text}), {literal(MINUS)}, '-')", f"^{DRESSED}$", 3)
 
     def cleaned(self, text: str) -> str:
-        """The text as an engine reads it."""
+        """Return the text as an engine reads it."""
         for sign in ("." if self.decimal == "," else ",") + _GROUPS:
             text = f"replace({text}, {literal(sign)}, '')"
         return text if self.decimal == "." else f"replace({text}, ',', '.')"
 
 
 def is_local_number(text: str) -> bool:
-    """Whether a text is a number in one of the two ways of writing, also with a unit."""
+    """Return whether a text is a number in one of the two ways of writing, also with a unit."""
     bare = undressed(text) or ""
     return bool(re.fullmatch(NUMBER, bare)) and any(letter.isdigit() for letter in bare)
 

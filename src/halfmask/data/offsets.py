@@ -41,7 +41,7 @@ class Stretch:
 
 
 def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> str:
-    """The zone, or the fixed offset, whose wall clock the times of a column are written in.
+    """Return the zone, or the fixed offset, whose wall clock the times of a column are written in.
 
     ``text`` is an expression of the texts, ``sample`` the first of them. The whole column is asked; it is an error if
     no clock shows all of its offsets.
@@ -57,7 +57,7 @@ def own_clock(raw: SourceTable, name: str, text: str, sample: Sequence[str]) -> 
 
 
 def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ()) -> str:
-    """The clock that has each offset at its times; ``named`` are zones that the texts themselves name."""
+    """Return the clock that has each offset at its times; ``named`` are zones that the texts themselves name."""
     offsets: Counter[int] = Counter()
     for each in stretches:
         offsets[each.ahead] += each.rows
@@ -77,7 +77,7 @@ def clock_of(name: str, stretches: Sequence[Stretch], named: Sequence[str] = ())
 
 
 def stretch_of(text: str) -> Stretch:
-    """A text with an offset as a stretch of one time."""
+    """Return a text with an offset as a stretch of one time."""
     found = re.fullmatch(ZONED_TIME, text.strip())
     if found is None:
         raise ReadingError(f"{text!r} is not an ISO time with an offset", kind="cell")
@@ -90,7 +90,7 @@ def stretch_of(text: str) -> Stretch:
 
 
 def fixed(ahead: int) -> str:
-    """A fixed offset as it is written; UTC for none."""
+    """Return a fixed offset as it is written; UTC for none."""
     minutes = abs(ahead) // 60
     return f"{'-' if ahead < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if ahead else "UTC"
 
@@ -108,7 +108,7 @@ def _stretches(raw: SourceTable, text: str) -> Iterator[Stretch]:
 
 
 def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
-    """The first zone that has every offset at the times written with it."""
+    """Return the first zone that has every offset at the times written with it."""
     zones = available_timezones()
     for zone in dict.fromkeys((*named, *USUAL, *sorted(zones))):
         if zone in zones and all(
@@ -119,13 +119,13 @@ def _fitting(stretches: Sequence[Stretch], named: Sequence[str]) -> str | None:
 
 
 def _offset(text: str) -> str:
-    """The offset of a time; Z for all spellings of UTC, empty for none."""
+    """Return the offset of a time; Z for all spellings of UTC, empty for none."""
     found = re.fullmatch(ZONED_TIME, text)
     return "" if found is None else "Z" if found[ZONE_GROUP][0] not in "+-" else found[ZONE_GROUP]
 
 
 def _ahead(offset: str) -> int:
-    """Seconds ahead of UTC: of +02:00, +0200, +02 or Z."""
+    """Return seconds ahead of UTC: of +02:00, +0200, +02 or Z."""
     if offset[0] not in "+-":
         return 0
     digits = f"{offset[1:].replace(':', '')}00"

@@ -70,7 +70,7 @@ _BAD = frozenset(("bad", "invalid", "error", "fault", "faulty", "questionable", 
 
 
 def is_flag(name: str) -> bool:
-    """Whether a column is named as one that says how good a reading is."""
+    """Return whether a column is named as one that says how good a reading is."""
     return bool(_FLAGS & set(words(name)))
 
 
@@ -133,5 +133,5 @@ def _is_sort(name: str) -> bool:
 
 
 def _each(raw: SourceTable, name: str, kinds: Sequence[str]) -> str:
-    """The queries that read one kind of readings each."""
+    """Return the queries that read one kind of readings each."""
     return " or ".join(Queries(raw.origin).where(f"{text_of(name)} in {in_list([kind])}") for kind in kinds[:4])

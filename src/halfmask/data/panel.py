@@ -45,7 +45,7 @@ class Engine(ABC):
 
     @abstractmethod
     def misread(self, error: Exception) -> bool:
-        """Whether a query failed on a reading that it could not take, and on nothing else."""
+        """Return whether a query failed on a reading that it could not take, and on nothing else."""
 
     @abstractmethod
     def keep(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

@@ -15,7 +15,7 @@ SOME_USERS = 64
 
 
 def head(panel: Panel) -> pa.Table:
-    """The first rows that have a user and a time."""
+    """Return the first rows that have a user and a time."""
     if panel.quick is not None:
         try:
             return _first(panel.quick())
@@ -28,7 +28,7 @@ def head(panel: Panel) -> pa.Table:
 
 
 def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
-    """The first rows of a stream that is then closed."""
+    """Return the first rows of a stream that is then closed."""
     found, rows = [], 0
     with closing(batches):
         for batch in batches:
@@ -41,7 +41,7 @@ def _first(batches: Generator[pa.RecordBatch]) -> pa.Table:
 
 
 def step_of(rows: pa.Table) -> int | None:
-    """The most common positive distance in time between two successive readings of a user."""
+    """Return the most common positive distance in time between two successive readings of a user."""
     codes = np.asarray(rows["user"].combine_chunks().dictionary_encode().indices)
     times = np.asarray(rows["time"])
     order = np.lexsort((times, codes))

@@ -65,7 +65,7 @@ def registers(rows: pa.Table) -> Rising | None:
 
 
 def _rises(values: FloatArray, change: FloatArray) -> bool:
-    """Whether values never fall, except at a rare reset, and are large compared with their changes.
+    """Return whether values never fall, except at a rare reset, and are large compared with their changes.
 
     At most 1 in 50 changes goes down, and the middle value is above 20 times the middle change.
     """
@@ -76,10 +76,10 @@ def _rises(values: FloatArray, change: FloatArray) -> bool:
 
 
 def differences(panel: Panel, step: int | None) -> Panel:
-    """The panel of what was used between two states, each on the time of the earlier one.
+    """Return the panel of what was used between two states, each on the time of the earlier one.
 
-    ``losses`` counts the states that give no reading: the first of each user (it closes no interval), those after a
-    gap (the difference is of several steps), after a reset (the counter went back to nought; one that rolled over at a
+    ``losses`` counts the states that give no reading: the first of each user (it closes no interval), those after a gap
+    (the difference is of several steps), after a reset (the counter went back to nought; one that rolled over at a
     power of ten is carried on instead), at the time of another, and without a value. Rows without user or time stay.
     """
     told = _told(panel.frame, step)

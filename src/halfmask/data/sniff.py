@@ -40,7 +40,7 @@ def sniff(found: SourceFiles, asked: str) -> tuple[Format, SourceFiles]:
 
 
 def _of_folder(files: tuple[str, ...], asked: str) -> list[str]:
-    """The files of a folder that may hold readings of the format, by their names."""
+    """Return the files of a folder that may hold readings of the format, by their names."""
     if asked == AUTO:
         wanted = [file for file in files if (named := by_extension(file)) and not named.database]
     else:

@@ -44,7 +44,7 @@ class RowTimes:
     zone: str | None = None
 
     def of(self, base: str, offset: str) -> str:
-        """The time from the columns that hold the two."""
+        """Return the time from the columns that hold the two."""
         moment = f"({base} + {offset})" if self.offsets else base
         return wall_clock(moment, self.zone) if self.zone else moment
 
@@ -81,7 +81,7 @@ class SourceTable(ABC):
         """``SELECT columns FROM the table rest``, run on each part of the table by itself; the rows of all parts."""
 
     def select(self, expressions: Mapping[str, str], *, ordered: bool) -> nw.LazyFrame[Any]:
-        """The named expressions of every row, with ``order`` if asked for."""
+        """Return the named expressions of every row, with ``order`` if asked for."""
         return self.frame(", ".join(f"{sql} AS {quote(name)}" for name, sql in expressions.items()), ordered=ordered)
 
     def unpivot(
@@ -112,11 +112,11 @@ class SourceTable(ABC):
 
     @abstractmethod
     def first(self, condition: str, shown: str) -> CellPlace | None:
-        """The first row where a condition holds, and the text of ``shown`` there."""
+        """Return the first row where a condition holds, and the text of ``shown`` there."""
 
     @abstractmethod
     def fatal(self, error: Exception) -> RunError | None:
-        """The error for a failure of the machine, not of the source: out of memory, interrupted, engine gone."""
+        """Return the error for a failure of the machine, not of the source: out of memory, interrupted, engine gone."""
 
     @abstractmethod
     def explain(self, error: Exception) -> HalfmaskError:

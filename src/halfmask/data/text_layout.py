@@ -50,7 +50,7 @@ class Layout:
 
     @property
     def plain(self) -> bool:
-        """Whether the file holds only the table and its header."""
+        """Return whether the file holds only the table and its header."""
         return not (self.skip or self.comment or self.footer or self.units)
 
     def notes(self) -> list[str]:
@@ -91,7 +91,7 @@ def layouts(found: SourceFiles, skip: int | None = None) -> tuple[Layouts, tuple
 
 
 def look(file: str, skip: int | None = None) -> Layout:
-    """The layout of one file, from its first and last lines."""
+    """Return the layout of one file, from its first and last lines."""
     lines = _head(file)
     _check_no_records(file, lines)
     comments = [line.startswith("#") for line in lines]
@@ -150,7 +150,7 @@ def _rows(kept: Sequence[tuple[int, str]], delimiter: str) -> tuple[Lines, bool]
 
 
 def _trailing(rows: Lines, width: int) -> int | None:
-    """The line of a header that lacks the delimiter that ends every other line."""
+    """Return the line of a header that lacks the delimiter that ends every other line."""
     if width < 3 or any(row[-1].strip() for _, row in rows if len(row) == width):
         return None
     before = [(at, row) for at, row in rows if len(row) == width - 1]
@@ -158,7 +158,7 @@ def _trailing(rows: Lines, width: int) -> int | None:
 
 
 def _head(file: str) -> list[str]:
-    """The first whole lines of a file, unpacked and decoded."""
+    """Return the first whole lines of a file, unpacked and decoded."""
     data = unpacked(file)
     text = data.decode("utf-8-sig", errors="replace")
     if "\0" in text:
@@ -172,7 +172,7 @@ def _head(file: str) -> list[str]:
 
 
 def _footer(file: str, delimiter: str, width: int) -> int:
-    """How many lines at the end have fewer cells than the table."""
+    """Return how many lines at the end have fewer cells than the table."""
     size = Path(file).stat().st_size
     if compression(file) != "none":
         data = unpacked(file, None)[-_TAIL_BYTES:] if size < _UNPACK_BELOW else b""
@@ -214,7 +214,7 @@ def _is_empty(cell: str) -> bool:
 
 
 def _typed_columns(rows: Lines) -> list[int]:
-    """The columns in which at least half of the cells are times or numbers."""
+    """Return the columns in which at least half of the cells are times or numbers."""
     cells = [row for _, row in rows]
     shares = [sum(_is_typed(row[i]) or _is_empty(row[i]) for row in cells) for i in range(len(cells[0]))]
     some = [any(_is_typed(row[i]) for row in cells) for i in range(len(cells[0]))]
@@ -222,7 +222,7 @@ def _typed_columns(rows: Lines) -> list[int]:
 
 
 def _header(rows: Lines) -> tuple[tuple[int, list[str]] | None, tuple[int, list[str]] | None, int]:
-    """The row of names, the row of units and the line of the first reading.
+    """Return the row of names, the row of units and the line of the first reading.
 
     The first reading is the first row whose typed columns all hold times or numbers. Of the rows before it, the last
     with the fewest times and numbers names the columns: ``time,1001,1002`` does, and ``1392 19503 0.14`` does not.
@@ -282,7 +282,7 @@ def _check_no_records(file: str, lines: Sequence[str]) -> None:
 
 
 def _are_units(row: Sequence[str]) -> bool:
-    """Whether a row under the header holds units: one is known, and the rest are empty, in brackets or words."""
+    """Return whether a row under the header holds units: one is known, and the rest are empty, in brackets or words."""
     return any(is_unit(cell) for cell in row) and not any(_is_typed(cell) for cell in row)
 
 

@@ -58,7 +58,9 @@ class TimeRule:
     spans: bool = False
 
     def sql(self, column: str, cast: str = "CAST") -> str:
-        """Microseconds of local wall-clock time. If a cell cannot be read, ``CAST`` fails and ``TRY_CAST`` gives null.
+        """Return microseconds of local wall-clock time.
+
+        If a cell cannot be read, ``CAST`` fails and ``TRY_CAST`` gives null.
 
         A header that occurs again in the middle of a file is null.
         """
@@ -83,16 +85,18 @@ class TimeRule:
 
     @property
     def has_offsets(self) -> bool:
-        """Whether the times are texts that name their zone, which may be an offset from UTC."""
+        """Return whether the times are texts that name their zone, which may be an offset from UTC."""
         return self.zoned and self.kind in TEXTS and self.unit is None
 
     def text(self, column: str) -> str:
-        """The text of one time: stripped, null for the header, and the first of two."""
+        """Return the text of one time: stripped, null for the header, and the first of two."""
         text = f"nullif(trim({column}), {literal(self.name)})"
         return f"coalesce(nullif({extract(text, SPAN, 1)}, ''), {text})" if self.spans else text
 
     def quick(self, column: str, found: Sequence[str]) -> str:
-        """The same for texts that are all written like the first; it fails on any other. Empty if there is no such way.
+        """Return the same for texts that are all written like the first; it fails on any other.
+
+        Empty if there is no such way.
 
         The engines' own parser of a fixed format is several times as quick as finding out what a text is.
         """
@@ -108,7 +112,7 @@ class TimeRule:
         return wall_clock(micros, self.tz) if self.zoned and self.tz != "UTC" else micros
 
     def cells(self, found: Sequence[str]) -> ArrowCells | None:
-        """The same for Arrow's reader of text; None if it does not read all of the first texts.
+        """Return the same for Arrow's reader of text; None if it does not read all of the first texts.
 
         Arrow fails on a text with a zone if the others have none, on one without if they have one, and on nanoseconds.
         """
@@ -123,14 +127,14 @@ class TimeRule:
         return ArrowCells(kind, self._finished)
 
     def stored(self) -> ArrowCells | None:
-        """The same for Arrow's reader of columns of times or whole numbers; None for other columns."""
+        """Return the same for Arrow's reader of columns of times or whole numbers; None for other columns."""
         if self.kind in {ColumnType.TIMESTAMP, ColumnType.ZONED}:
             return ArrowCells(pa.timestamp("us", "UTC" if self.kind is ColumnType.ZONED else None), self._finished)
         whole = self.kind is ColumnType.INTEGER and self.unit in _PER_SECOND and self.unit != "ns"
         return ArrowCells(pa.int64(), self._finished) if whole and not self.formats else None
 
     def _finished(self, column: pa.Array) -> pa.Array:
-        """Microseconds of the wall clock from what Arrow read."""
+        """Return microseconds of the wall clock from what Arrow read."""
         micros = column.cast(pa.int64())
         if self.unit is not None:
             if pc.any(pc.greater_equal(pc.abs(micros), LATEST * _PER_SECOND[self.unit])).as_py():
@@ -241,7 +245,7 @@ def _instant_of_text(column: str, cast: str) -> str:
 def time_rule(
     name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str | None, written: DateFormat | None = None
 ) -> tuple[TimeRule, list[str]]:
-    """How to read a column as times, judged by its kind and a sample, and what the reader should know of it.
+    """Return how to read a column as times, judged by its kind and a sample, and what the reader should know of it.
 
     ``written`` is how its dates are written if they are not ISO.
     """
@@ -289,7 +293,7 @@ def counts_from_1970(column: pa.ChunkedArray) -> bool:
 
 
 def epoch_rule(name: str, kind: ColumnType, column: pa.ChunkedArray, tz: str) -> TimeRule:
-    """The unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
+    """Return the unit of numbers that count from 1970, by their size: it is right for any time from 1973 to 2200.
 
     Smaller numbers count as seconds. `date_formats` recognises dates without signs (20260131).
     """

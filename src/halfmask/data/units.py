@@ -96,7 +96,7 @@ def factor(source: str, kept: str, step: int | None = None) -> float | None:
 
 
 def unit_in_name(name: str) -> str | None:
-    """The unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``.
+    """Return the unit that a name ends with, has in brackets, or has as its only one: ``energy_wh``, ``kWh/hh``.
 
     Money and another unit make a price, of which none is known: ``price_eur_mwh``.
     """
@@ -120,19 +120,19 @@ def unit_in_name(name: str) -> str | None:
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a known unit."""
+    """Return whether a text is a known unit."""
     return bool(_known(text)[0])
 
 
 def needs_step(found: Mapping[str, int], wanted: Wanted) -> bool:
-    """Whether both power and energy are in a column of units, so that the sampling step is needed."""
+    """Return whether both power and energy are in a column of units, so that the sampling step is needed."""
     return {"power", "energy"} <= {_known(unit)[0] for unit in (*found, wanted.source or "")}
 
 
 def kept_unit(
     place: str, found: Mapping[str, int], wanted: Wanted, step: int | None, apart: Callable[[str], str]
 ) -> str:
-    """The unit that all rows of a column of units are brought to: the one asked for, or the most frequent.
+    """Return the unit that all rows of a column of units are brought to: the one asked for, or the most frequent.
 
     Where power and energy are mixed, energy, which every step has. ``apart`` is the query that reads one unit alone.
     """

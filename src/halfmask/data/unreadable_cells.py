@@ -19,7 +19,7 @@ _LEADING = "[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?"
 
 
 def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractContextManager[None]]:
-    """A context for queries: what the engine raises in it becomes one of our errors.
+    """Return a context for queries: what the engine raises in it becomes one of our errors.
 
     Only then is the source searched for the first reading that cannot be read; a query that succeeds pays nothing.
     """
@@ -35,7 +35,7 @@ def guard(raw: SourceTable, rules: Sequence[Rule]) -> Callable[[], AbstractConte
 
 
 def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> HalfmaskError:
-    """The first reading at fault, or else what the engine's own failure means."""
+    """Return the first reading at fault, or else what the engine's own failure means."""
     if fatal := raw.fatal(error):
         return fatal
     try:
@@ -47,7 +47,7 @@ def diagnose(raw: SourceTable, rules: Sequence[Rule], error: Exception) -> Halfm
 
 
 def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
-    """The error for the first reading that cannot be read, or None if all can."""
+    """Return the error for the first reading that cannot be read, or None if all can."""
     for rule in rules:
         if rule.bad is None:
             continue
@@ -67,7 +67,7 @@ def unreadable(raw: SourceTable, rules: Sequence[Rule]) -> ReadingError | None:
 
 
 def _unread(raw: SourceTable, rule: Rule) -> tuple[str, list[str]]:
-    """The text of a column, as an expression, and those of its cells that cannot be read."""
+    """Return the text of a column, as an expression, and those of its cells that cannot be read."""
     text = f"trim(CAST({quote(rule.column)} AS VARCHAR))"
     return text, [cell for cell in raw.distinct(f"CASE WHEN {rule.bad} THEN {text} END") if cell]
 
@@ -124,7 +124,7 @@ def _all(pattern: str, cells: Sequence[str]) -> bool:
 
 
 def mixed_zones(raw: SourceTable, column: str) -> ReadingError | None:
-    """The error for a column in which some times have a zone and some have none."""
+    """Return the error for a column in which some times have a zone and some have none."""
     text = f"trim({quote(column)})"
     zoned, naive = raw.count([matches(text, pattern) for pattern in (ZONED_TIME, NAIVE_TIME)])
     if not (zoned and naive):

@@ -22,7 +22,7 @@ _MONTH = r"[-_ .]*(?:19|20)[0-9]{2}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?"
 
 
 def user_of(raw: SourceTable, found: Mapping[str, ColumnType], options: ReadOptions) -> tuple[str, Guess]:
-    """The column of the user, or the name of the file."""
+    """Return the column of the user, or the name of the file."""
     if options.user in (FROM_FILE, FROM_FOLDER):
         return options.user, Guess("user", options.user, "`user`", "`user`")
     if options.user is not None:
@@ -85,7 +85,7 @@ def _spread(stem: str) -> str:
 
 
 def has_user(raw: SourceTable, kinds: Mapping[str, ColumnType], time: str | None, value: str | None) -> bool:
-    """Whether some column could be the user: by its name, or because it remains after time and value."""
+    """Return whether some column could be the user: by its name, or because it remains after time and value."""
     if candidates("user", kinds, {}):
         return True
     rest = [name for name in kinds if name not in (time, value)]
@@ -115,7 +115,7 @@ def _telling(raw: SourceTable, kinds: Mapping[str, ColumnType]) -> dict[str, Col
 
 
 def _constant(raw: SourceTable, name: str) -> bool:
-    """Whether a text is the same in every row, including those after the sample."""
+    """Return whether a text is the same in every row, including those after the sample."""
     if name not in raw.sample.column_names:
         return False
     first, *others = dict.fromkeys(raw.sample.column(name).to_pylist()) or [None]

@@ -79,7 +79,7 @@ def _units_of_columns(
 
 
 def _unit_of(table: Interpretation, name: str, form: NumberFormat | None) -> str | None:
-    """The unit of a column: of a row under the header, of its name, or of its cells, which must agree."""
+    """Return the unit of a column: of a row under the header, of its name, or of its cells, which must agree."""
     if found := table.raw.units.get(name) or unit_in_name(name):
         return found
     if form is None or not form.dressed:
@@ -103,7 +103,7 @@ def unit_column(table: Interpretation) -> str | None:
 
 
 def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat | None:
-    """How numbers are written in columns of text, all of them alike; None where numbers are numbers."""
+    """Return how numbers are written in columns of text, all of them alike; None where numbers are numbers."""
     written = [name for name in names if table.kinds[name] in TEXTS]
     if not written:
         return None
@@ -125,7 +125,7 @@ def _number_format(table: Interpretation, names: Sequence[str]) -> NumberFormat 
 def _unit_of_rows(
     table: Interpretation, value: str, column: str | None, text: str, wanted: Wanted, keys: Sequence[Rule]
 ) -> tuple[str, str]:
-    """A unit a row: all brought to one, power by the sampling step where energy is among them.
+    """Return a unit a row: all brought to one, power by the sampling step where energy is among them.
 
     ``text`` is an expression of the unit: that in a column, or behind each value.
     """

@@ -48,7 +48,7 @@ def running_on(midnight: str, offset: str, tz: str) -> str:
 
 
 def wall_clocks(instants: IntArray, tz: str) -> IntArray:
-    """The same over an array; `pa.ArrowInvalid` for instants before 1970 or after 2099."""
+    """Return the same over an array; `pa.ArrowInvalid` for instants before 1970 or after 2099."""
     if (always := _fixed(tz)) is not None:
         return instants + always
     edges, ahead = _stretches(tz)
@@ -59,13 +59,13 @@ def wall_clocks(instants: IntArray, tz: str) -> IntArray:
 
 
 def zone_of(tz: str) -> tzinfo:
-    """A zone by its name, or a fixed offset (+05:30)."""
+    """Return a zone by its name, or a fixed offset (+05:30)."""
     ahead = _fixed(tz)
     return ZoneInfo(tz) if ahead is None else timezone(timedelta(microseconds=ahead))
 
 
 def _fixed(tz: str) -> int | None:
-    """The microseconds by which a fixed offset is ahead of UTC; None for the name of a zone."""
+    """Return the microseconds by which a fixed offset is ahead of UTC; None for the name of a zone."""
     if tz[0] not in "+-":
         return None
     return int(f"{tz[0]}1") * (60 * int(tz[1:3]) + int(tz[4:6])) * 60_000_000
@@ -73,7 +73,7 @@ def _fixed(tz: str) -> int | None:
 
 @cache
 def second_passings(tz: str) -> tuple[int, ...]:
-    """The hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100."""
+    """Return the hours since 1970, of UTC, that a zone's clock shows for the second time, up to 2100."""
     back = (after for after, before in _changes(tz) if ahead_of_utc(tz, after) < before)
     return tuple(after // 3600 for after in back)
 
@@ -89,7 +89,7 @@ def _stretches(tz: str) -> tuple[IntArray, IntArray]:
 
 @cache
 def _changes(tz: str) -> tuple[tuple[int, int], ...]:
-    """The seconds since 1970 at which a zone's clock is changed, and how far ahead of UTC it was before."""
+    """Return the seconds since 1970 at which a zone's clock is changed, and how far ahead of UTC it was before."""
     found = []
     for begin in range(0, _YEARS * 365 * 86_400, _LOOKS):
         low, high = begin, begin + _LOOKS
@@ -104,6 +104,6 @@ def _changes(tz: str) -> tuple[tuple[int, int], ...]:
 
 
 def ahead_of_utc(tz: str, second: int) -> int:
-    """Seconds that a zone's clock is ahead of UTC."""
+    """Return seconds that a zone's clock is ahead of UTC."""
     offset = datetime.fromtimestamp(second, UTC).astimezone(ZoneInfo(tz)).utcoffset()
     return round((offset or timedelta(0)).total_seconds())

@@ -99,14 +99,14 @@ def algorithm_data(samples: Samples, menu: Menu, a_bin: int = ELLIPSES_A_BIN) ->
 
 
 def bin_edges(menu: Menu) -> FloatArray:
-    """The edges of the equal bins that the menu was chosen in."""
+    """Return the edges of the equal bins that the menu was chosen in."""
     bins = [*(each.bin for each in menu.settings), *(each.bin for each in menu.empty_bins)]
     widths = [high - low for low, high in bins if high > low]
     return np.linspace(0, 1, round(1 / widths[0]) + 1 if widths else 2)
 
 
 def menu_omega(menu: Menu) -> float:
-    """The bound on the dispersion of privacy that the menu was chosen with; half a bin if it does not say."""
+    """Return the bound on the dispersion of privacy that the menu was chosen with; half a bin if it does not say."""
     said = menu.constraints.get("omega", menu.provenance.get("omega"))
     return float(np.diff(bin_edges(menu))[0] / 2) if said is None else float(said)
 
@@ -273,7 +273,7 @@ def _winner_points(data: Algorithm) -> Spec:
 
 
 def _side(data: Algorithm, place: int, before: int | None) -> str:
-    """The side on which a name has room: below if the one before it is as high, and not beyond the edge."""
+    """Return the side on which a name has room: below if the one before it is as high, and not beyond the edge."""
     level = before is not None and abs(data.utility[place] - data.utility[before]) < NEAR
     return f"{'bottom' if level else 'top'} {'right' if data.privacy[place] < NEAR_EDGE else 'center'}"
 

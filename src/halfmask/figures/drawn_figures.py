@@ -43,7 +43,7 @@ class DrawnFigure:
 
 
 def drawn(drawing: Drawing, files: Files = NO_FILES) -> DrawnFigure:
-    """A figure, drawn once for page and files."""
+    """Return a figure, drawn once for page and files."""
     figure = drawing.draw()
     for kind in files.formats:
         save(figure, files.folder / f"{drawing.name}.{kind}")

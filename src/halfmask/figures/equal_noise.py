@@ -70,7 +70,7 @@ def mean_noise(name: str, parameters: list[list[float]]) -> FloatArray:
 
 
 def gap_at_equal_noise(curves: dict[str, NoiseCurve]) -> Difference | None:
-    """The first two mechanisms compared at equal noise; None if they share no range."""
+    """Return the first two mechanisms compared at equal noise; None if they share no range."""
     names = sorted(curves)[:2]
     if len(names) < 2:
         return None
@@ -108,7 +108,7 @@ def noise_caption(data: dict[str, NoiseCurve]) -> str:
 
 
 def _points(gap: float) -> str:
-    """A difference of scores in hundredths, in words."""
+    """Return a difference of scores in hundredths, in words."""
     return f"{abs(gap) * 100:.1f} points {'more' if gap >= 0 else 'less'}"
 
 

@@ -25,7 +25,7 @@ class EqualUtility:
 
 
 def equal_data(schedule: "Schedule") -> EqualUtility | None:
-    """The schedule's lines over its masked settings; None with fewer than two of these."""
+    """Return the schedule's lines over its masked settings; None with fewer than two of these."""
     ids = sorted((id for id, noise in schedule.noise.items() if noise > 0), key=lambda id: schedule.noise[id])
     if len(ids) < 2 or not schedule.equal:
         return None
@@ -40,7 +40,7 @@ def equal_data(schedule: "Schedule") -> EqualUtility | None:
 
 
 def equal_caption(data: EqualUtility) -> str:
-    """How many producers the noisiest setting needs, compared with the quietest."""
+    """Return how many producers the noisiest setting needs, compared with the quietest."""
     noise, people, utility = data.own
     line = data.producers[min(data.producers, key=lambda each: abs(each - utility))]
     return (

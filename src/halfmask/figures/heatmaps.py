@@ -194,12 +194,12 @@ def _numbers(number: int, data: HeatMaps, name: str) -> Spec:
 
 
 def _shade(place: float, colours: Sequence[str]) -> str:
-    """The colour at a place from 0 to 1 of a scale, as plotly mixes it."""
+    """Return the colour at a place from 0 to 1 of a scale, as plotly mixes it."""
     at = np.linspace(0, 1, len(colours))
     parts = ([int(each[k : k + 2], 16) for each in colours] for k in (1, 3, 5))
     return "#" + "".join(f"{round(float(np.interp(place, at, part))):02x}" for part in parts)
 
 
 def _words(value: float, beyond: bool) -> str:
-    """The text of a cell; empty if no mix falls in it."""
+    """Return the text of a cell; empty if no mix falls in it."""
     return SHORT_OUTSIDE if beyond else f"{value:.2f}" if np.isfinite(value) else ""

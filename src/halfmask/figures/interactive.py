@@ -103,7 +103,7 @@ def axis_suffix(number: int) -> str:
 
 
 def axes(number: int) -> Spec:
-    """The axes of a subplot, as a trace names them."""
+    """Return the axes of a subplot, as a trace names them."""
     return {"xaxis": f"x{axis_suffix(number)}", "yaxis": f"y{axis_suffix(number)}"}
 
 
@@ -115,12 +115,12 @@ def _title(text: str, left: float, top: float) -> Spec:
 
 
 def axis(title: str, **more: Any) -> Spec:
-    """An axis with its label."""
+    """Return an axis with its label."""
     return {"title": {"text": title}, **more}
 
 
 def score_axis(title: str) -> Spec:
-    """An axis of a score from 0 to 1."""
+    """Return an axis of a score from 0 to 1."""
     return axis(title, range=[-0.02, 1.02])
 
 
@@ -130,13 +130,13 @@ def plain_numbers(values: npt.NDArray[Any] | Sequence[float]) -> list[float | No
 
 
 def faint(colour: str, strength: float) -> str:
-    """A colour of the palette, see-through."""
+    """Return a colour of the palette, see-through."""
     red, green, blue = (int(colour[axis_suffix : axis_suffix + 2], 16) for axis_suffix in (1, 3, 5))
     return f"rgba({red},{green},{blue},{strength:g})"
 
 
 def stroke(look: Spec) -> Spec:
-    """A look of `figures.style` as plotly writes it. Ink becomes grey, which light and dark pages both show."""
+    """Return a look of `figures.style` as plotly writes it. Ink becomes grey, which light and dark pages both show."""
     colour, width = look["color"], WIDTH * look.get("linewidth", LINE) / LINE
     return {"color": QUIET if colour == INK else colour, "width": width, "dash": dashes(look.get("linestyle", "-"))}
 
@@ -149,7 +149,7 @@ def dashes(linestyle: str | tuple[int, tuple[float, ...]]) -> str:
 def line_trace(
     subplot: int, name: str, x: Iterable[Any], y: Iterable[Any], look: Spec, hover: str, **more: Any
 ) -> Spec:
-    """A line; lines of one name are one entry of the legend and are switched together."""
+    """Return a line; lines of one name are one entry of the legend and are switched together."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": list(x), "y": list(y),
         "line": stroke(look), "hovertemplate": f"{hover}<extra></extra>", **axes(subplot), **more,

@@ -27,7 +27,7 @@ class LastingPromises:
     marks: dict[float, str]
 
     def longest(self, level: str) -> Promise | None:
-        """The last of the promises that keep an epsilon worth the name; None if already the first does not."""
+        """Return the last of the promises that keep an epsilon worth the name; None if already the first does not."""
         kept = [each for each in self.promises[level] if each.epsilon is not None and each.epsilon <= LARGE_EPSILON]
         return kept[-1] if kept else None
 

@@ -46,7 +46,7 @@ class LimitFigure:
 
 
 def limit_data(card: ReportCard, menu: Menu, samples: Samples | None, unit: str = "") -> LimitFigure | None:
-    """The figure's data; None if the card lacks the limit. Without a study, its trajectories are left out."""
+    """Return the figure's data; None if the card lacks the limit. Without a study, its trajectories are left out."""
     if card.noise is None:
         return None
     near = {
@@ -121,14 +121,14 @@ def _curves(of: dict[str, FloatArray], at: FloatArray) -> list[Mark]:
 
 
 def _menu(places: dict[str, tuple[float, float]], texts: list[str], sides: list[str]) -> Mark:
-    """The menu's settings as points with their names."""
+    """Return the menu's settings as points with their names."""
     x, y = ([place[axis] for place in places.values()] for axis in (0, 1))
     hover = "<b>%{customdata}</b><br>%{x:.3g}, %{y:.3g}"
     return Mark("menu", x, y, MENU_LOOK, hover, list(places), shape="points", texts=texts, sides=sides, label="")
 
 
 def _look(name: str) -> dict[str, Any]:
-    """The limit in ink; the paper's mechanisms as everywhere, the others without the menu's colour."""
+    """Return the limit in ink; the paper's mechanisms as everywhere, the others without the menu's colour."""
     if name == LIMIT:
         return {"color": INK, "linestyle": "-", "linewidth": 2.4}
     order = [*FAMILIES[:2], "menu", *FAMILIES[2:]]

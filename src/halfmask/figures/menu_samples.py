@@ -33,7 +33,7 @@ class MenuSamples:
 
 
 def menu_samples(samples: Samples, menu: Menu, profile: Profile | None = None) -> MenuSamples:
-    """The samples of each menu setting, from the study if it holds the setting.
+    """Return the samples of each menu setting, from the study if it holds the setting.
 
     A setting that the study does not hold (a refined one) is evaluated now, on the same subsets of users, if the
     profile is at hand and the analytic method made the study. Sharing unmasked has errors of 0.
@@ -76,7 +76,7 @@ def table_1(menu: Menu) -> list[tuple[str, str, str, float, float]]:
 
 
 def _parameters(setting: PrivacySetting) -> str:
-    """The parameters, or how many points a long table has: menu.json has them all."""
+    """Return the parameters, or how many points a long table has: menu.json has them all."""
     short = brief(setting)
     if short != str(setting):
         return short.partition(", ")[2]

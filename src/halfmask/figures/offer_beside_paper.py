@@ -102,7 +102,7 @@ def draw_offer(data: Offered) -> "Figure":
 
 
 def offer_figure(data: Offered, caption: str) -> Interactive:
-    """The same two subplots."""
+    """Return the same two subplots."""
     traces, made = [], []
     for number, (name, levels) in enumerate(data.menus.items()):
         colours = [QUIET if each.window is None else PALETTE[0] for each in levels]

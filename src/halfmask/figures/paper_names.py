@@ -17,12 +17,12 @@ def paper_name(id: str) -> str:
 
 
 def paper_menu(menu: Menu) -> Menu:
-    """The menu with the names of its settings."""
+    """Return the menu with the names of its settings."""
     return replace(menu, settings=tuple(replace(each, id=paper_name(each.id)) for each in menu.settings))
 
 
 def paper_card(card: ReportCard) -> ReportCard:
-    """The card of that menu."""
+    """Return the card of that menu."""
     cards = tuple(replace(each, id=paper_name(each.id)) for each in card.cards)
     return replace(card, cards=cards, best=replace(card.best, like=paper_name(card.best.like)) if card.best else None)
 

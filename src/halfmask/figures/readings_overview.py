@@ -37,19 +37,19 @@ def draw_readings(data: ProfilePicture) -> "Figure":
 
 
 def over_time(data: ProfilePicture) -> str:
-    """The words of the axis of totals or means."""
+    """Return the words of the axis of totals or means."""
     mean = in_unit("mean of all readings", data.unit)
     return mean if data.mean else summed("sum of all readings", data.unit)
 
 
 def _dates(periods: IntArray) -> tuple[IntArray, list[str]]:
-    """A few periods, evenly spaced, and their days: any span of time does, from minutes to centuries."""
+    """Return a few periods, evenly spaced, and their days: any span of time does, from minutes to centuries."""
     shown = periods[np.unique(np.linspace(0, len(periods) - 1, DATES).round().astype(int))]
     return shown, [str(moment) for moment in shown.astype("datetime64[us]").astype("datetime64[D]")]
 
 
 def readings_caption(data: ProfilePicture) -> str:
-    """The readings."""
+    """Return the readings."""
     if data.mean:
         return "What readings are, from the 0.1 % to the 99.9 % quantile, and the mean of each period over time."
     return (

@@ -36,7 +36,7 @@ Speller = Callable[["ResultsFolder", str], str]
 
 
 def by_name(_: "ResultsFolder", part: str) -> str:
-    """The command of a part without its options, for who knows no better."""
+    """Return the command of a part without its options, for who knows no better."""
     return f"halfmask {PARTS.get(part, part)}"
 
 
@@ -77,7 +77,7 @@ class ResultsFolder:
 
     @property
     def unit(self) -> str:
-        """The unit of a reading, as the profile or a menu has it; empty if nobody named one."""
+        """Return the unit of a reading, as the profile or a menu has it; empty if nobody named one."""
         if self.profile and self.profile.unit:
             return self.profile.unit
         asked = [menu.question.unit for menu in (self.offer, self.menu) if menu and menu.question]
@@ -85,12 +85,12 @@ class ResultsFolder:
 
     @property
     def aggregate(self) -> str:
-        """The aggregate whose error is measured, as the menu has it."""
+        """Return the aggregate whose error is measured, as the menu has it."""
         return str(self.menu.provenance.get("aggregate", "sum")) if self.menu else "sum"
 
     @property
     def paid(self) -> Menu | None:
-        """The menu that the schedule pays for, which names it by the settings' noise; None if it is not here."""
+        """Return the menu that the schedule pays for, which names it by the settings' noise; None if it is not here."""
         noise = self.schedule.noise if self.schedule else {}
         for menu in (self.offer, self.menu):
             if menu and noise == {each.id.removeprefix(PAPER): each.noise_std or 0.0 for each in menu.settings}:
@@ -103,15 +103,15 @@ class ResultsFolder:
         return list(dict.fromkeys(told))
 
     def command(self, part: str) -> str:
-        """The command that makes a part."""
+        """Return the command that makes a part."""
         return self.spell(self, part)
 
     def beside_offer(self, menu: Menu) -> Menu:
-        """A menu chosen from the study, with names that are not those of the offer's levels."""
+        """Return a menu chosen from the study, with names that are not those of the offer's levels."""
         return paper_menu(menu) if self.offer else menu
 
     def holds(self, part: str) -> bool:
-        """Whether the part is there."""
+        """Return whether the part is there."""
         return getattr(self, "samples" if part == "study" else part) is not None
 
 
@@ -124,7 +124,7 @@ def read_inputs(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
 
 
 def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
-    """The same but for the study, which `ResultsFolder.whole` has."""
+    """Return the same but for the study, which `ResultsFolder.whole` has."""
     folder = Path(folder)
     if not folder.is_dir():
         raise SourceError(
@@ -143,7 +143,7 @@ def read_parts(folder: str | Path, spell: Speller = by_name) -> ResultsFolder:
 
 
 def _told_apart(found: ResultsFolder) -> ResultsFolder:
-    """The settings of the paper's menu by other names than those of the offer."""
+    """Return the settings of the paper's menu by other names than those of the offer."""
     menu, card, mix = found.menu, found.card, found.mix
     return replace(
         found,
@@ -201,7 +201,7 @@ def _check_same(of: ResultsFolder) -> None:
 
 
 def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | None:
-    """The fingerprint of the data that a result was made from, as it says itself."""
+    """Return the fingerprint of the data that a result was made from, as it says itself."""
     if isinstance(of, ReportCard):
         return of.about.fingerprint
     return (of.provenance if isinstance(of, Menu) else of.about).get("fingerprint")

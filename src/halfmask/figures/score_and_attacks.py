@@ -37,7 +37,7 @@ def protection_data(card: ReportCard) -> ProtectionMeasures:
 
 
 def left_of_baseline(found: Finding | None) -> float | None:
-    """A finding over its baseline, at most 1; None if the attack does not apply."""
+    """Return a finding over its baseline, at most 1; None if the attack does not apply."""
     if found is None or found.value is None or not found.baseline:
         return None
     return min(found.value / found.baseline, 1.0)

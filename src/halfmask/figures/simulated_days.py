@@ -33,7 +33,7 @@ class SimulatedDays:
 
     @property
     def off(self) -> dict[str, list[float]]:
-        """How far the published total and the two ends of its interval are from the truth, in percent of it."""
+        """Return how far the published total and the two ends of its interval are from the truth, in percent of it."""
         truth = [each or float("nan") for each in self.totals["truth"]]
         return {
             name: [100 * (each / of - 1) for each, of in zip(self.totals[name], truth, strict=True)]
@@ -42,7 +42,7 @@ class SimulatedDays:
 
 
 def simulated_data(rows: Sequence[Mapping[str, Any]]) -> SimulatedDays:
-    """The days of `halfmask simulate`, as it wrote them."""
+    """Return the days of `halfmask simulate`, as it wrote them."""
     inside = [str(row["inside"]) for row in rows if row["inside"] not in ("", None)]
     day, utility, privacy, cost = (
         [_number(row[name]) for row in rows] for name in ("day", "utility", "privacy", "cost")

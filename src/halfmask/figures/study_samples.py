@@ -51,15 +51,15 @@ class Samples:
 
     @property
     def sized(self) -> bool:
-        """Whether samples of different sizes can be distinguished."""
+        """Return whether samples of different sizes can be distinguished."""
         return bool((self.users > 0).any())
 
     def names(self) -> list[str]:
-        """The mechanisms in order of the alphabet."""
+        """Return the mechanisms in order of the alphabet."""
         return [str(name) for name in np.unique(self.mechanisms)]
 
     def large(self) -> tuple[npt.NDArray[np.bool_], str]:
-        """Which samples have more than 1,000 users, and that in words.
+        """Return which samples have more than 1,000 users, and that in words.
 
         If none has, those with at least half as many users as the largest.
         """
@@ -75,7 +75,7 @@ def read_samples(path: str | Path, menu: Menu | None = None) -> Samples:
 
 
 def samples_of(study: Study, menu: Menu | None = None) -> Samples:
-    """The samples of a study by users and repeat, scored likewise."""
+    """Return the samples of a study by users and repeat, scored likewise."""
     summary = study.scores is not None
     order = np.lexsort((study.repeat, study.users))
     metrics = study.metrics[:, order].astype(float)

@@ -114,7 +114,7 @@ def subplots(count: int, height: float = PANEL[1], share: str = "") -> "Iterator
 
 
 def _cells(figure: "Figure") -> "list[Bbox]":
-    """The cell of each subplot, margins included, in inches."""
+    """Return the cell of each subplot, margins included, in inches."""
     from matplotlib.transforms import Bbox
 
     count = len(figure.axes)

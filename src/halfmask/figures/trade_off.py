@@ -33,7 +33,7 @@ class TradeOff:
 
 
 def trade_off_data(card: ReportCard, unit: str = "") -> TradeOff | None:
-    """The curves that the card's bounds on delta prove; None if no setting of it adds noise."""
+    """Return the curves that the card's bounds on delta prove; None if no setting of it adds noise."""
     shown, day = card.masking(), card.day
     if not shown:
         return None

@@ -156,7 +156,7 @@ def trajectory_caption(data: Trajectories) -> str:
 
 
 def _reach(bands: dict[str, Band]) -> float:
-    """The highest privacy that any of the bands comes to."""
+    """Return the highest privacy that any of the bands comes to."""
     return max((float(band.at[-1]) for band in bands.values()), default=1.0)
 
 
@@ -202,14 +202,14 @@ def _mechanism_marks(bands: dict[str, Band], clouds: dict[str, Cloud]) -> list[M
 
 
 def _band_mark(name: str, found: Band, look: Spec, words: str) -> Mark:
-    """A median line in the band around it."""
+    """Return a median line in the band around it."""
     hover = f"{words} at privacy %{{x:.2f}}<br>median utility %{{y:.3f}}<br>from %{{customdata[0]:.3f}} to "
     told, ends = list(zip(plain_numbers(found.low), plain_numbers(found.high), strict=True)), (found.low, found.high)
     return Mark(name, found.at, found.median, look, hover + "%{customdata[1]:.3f}", told, around=ends)
 
 
 def _menu_marks(found: MenuBand | None, settings: dict[str, str]) -> list[Mark]:
-    """The band through the menu's settings, each with its range both ways and its letter."""
+    """Return the band through the menu's settings, each with its range both ways and its letter."""
     if found is None:
         return []
     at = found.band
@@ -237,7 +237,7 @@ def _sides(texts: Sequence[str], places: FloatArray) -> list[str]:
 
 
 def one_label_each(names: Sequence[str], x: FloatArray | Sequence[float], y: FloatArray | Sequence[float]) -> list[str]:
-    """A label for each place; of several places too close to be distinguished, the first has all names."""
+    """Return a label for each place; of several places too close to be distinguished, the first has all names."""
     labels: list[str] = []
     for number, (name, *at) in enumerate(zip(names, x, y, strict=True)):
         near = (k for k in range(number) if labels[k] and max(abs(at[0] - x[k]), abs(at[1] - y[k])) < NEAR)

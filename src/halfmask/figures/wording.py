@@ -9,14 +9,14 @@ def in_a_list(words: list[str]) -> str:
 
 
 def share_text(value: float) -> str:
-    """A relative error as people read it."""
+    """Return a relative error as people read it."""
     if 0 < value < 1e-4:
         return "less than 0.01 %"
     return f"{value * 100:.2f} %" if value < 0.1 else f"{value * 100:,.1f} %"
 
 
 def percents(share_text: float) -> str:
-    """A share as people write it: 100 %, 87.5 %."""
+    """Return a share as people write it: 100 %, 87.5 %."""
     return f"{share_text * 100:.4g} %"
 
 
@@ -26,7 +26,7 @@ def amount(amount: float) -> str:
 
 
 def sized(value: float, unit: str) -> str:
-    """A number to three digits with its unit, for a sentence."""
+    """Return a number to three digits with its unit, for a sentence."""
     return f"{value:.3g} {unit}".strip()
 
 
@@ -36,7 +36,7 @@ def at_least(bound: float) -> str:
 
 
 def in_unit(what: str, unit: str) -> str:
-    """The words of an axis with its unit."""
+    """Return the words of an axis with its unit."""
     return f"{what} ({unit or 'in the unit of the readings'})"
 
 

@@ -74,14 +74,14 @@ def why_dangerous(entry: MenuSetting, asked: Question | None = None, card: Repor
 
 
 def _whose(id: str, inputs: ResultsFolder, menu: Menu | None) -> str:
-    """A setting by a name that only one menu has."""
+    """Return a setting by a name that only one menu has."""
     if menu is inputs.offer:
         return f"Level {id} of the offer"
     return f"Paper {id.removeprefix(PAPER)}" if inputs.offer else f"Setting {id}"
 
 
 def _given_away(entry: MenuSetting, card: ReportCard | None) -> str:
-    """How often a day of reports gives a typical change away for certain, if the card has it."""
+    """Return how often a day of reports gives a typical change away for certain, if the card has it."""
     audited = [each for each in card.cards if each.setting == entry.setting] if card else []
     if not audited or not card:
         return ""
@@ -117,7 +117,7 @@ def _offered(menu: Menu) -> Markup:
 
 
 def promised(menu: Menu) -> list[str]:
-    """The guarantee in words: change, window and delta."""
+    """Return the guarantee in words: change, window and delta."""
     asked = menu.question
     if asked is None:
         return ["The offer does not say what its epsilons are about: make it with halfmask offer."]
@@ -172,7 +172,7 @@ def learned(menu: Menu, card: ReportCard | None = None) -> list[str]:
 
 
 def _bare(menu: Menu) -> float | None:
-    """The share of producers recognised from one day without a mask."""
+    """Return the share of producers recognised from one day without a mask."""
     return menu.settings[-1].protection.recognised if menu.settings[-1].protection else None
 
 
@@ -188,7 +188,7 @@ def _from_weeks(menu: Menu, card: ReportCard | None) -> str:
 
 
 def costs(menu: Menu) -> list[str]:
-    """The error of totals, levels that need more producers than there are, and what the guarantee costs."""
+    """Return the error of totals, levels that need more producers than there are, and what the guarantee costs."""
     made, period = menu.provenance.get("offer", {}), menu.provenance.get("period", "period")
     what = noun(menu.provenance.get("aggregate", "sum"))
     told = [
@@ -218,7 +218,7 @@ def costs(menu: Menu) -> list[str]:
 
 
 def _error(menu: Menu) -> str:
-    """The error that decides how many producers a level needs."""
+    """Return the error that decides how many producers a level needs."""
     return "a median error" if decider(menu) == MEDIAN else "an error"
 
 
@@ -255,7 +255,7 @@ def _advice(enough: Sequence[str], menu: Menu) -> str:
 
 
 def _carried(entry: MenuSetting, menu: Menu) -> bool:
-    """Whether there are producers enough for a level's totals."""
+    """Return whether there are producers enough for a level's totals."""
     made = menu.provenance.get("offer", {})
     return not why_dangerous(entry) and (not made or entry.needed is None or entry.needed <= made["producers"])
 
@@ -265,17 +265,17 @@ def _crowds(menu: Menu) -> list[int]:
 
 
 def percent(value: float | None) -> str:
-    """A share as this page prints it; a dash if it is not known."""
+    """Return a share as this page prints it; a dash if it is not known."""
     if value is None:
         return "–"
     return share_text(value) if 0 < value < 0.1 else f"{100 * value:.0f} %"
 
 
 def chance_at_most(value: float) -> str:
-    """A chance that is promised not to be exceeded, rounded up."""
+    """Return a chance that is promised not to be exceeded, rounded up."""
     return at_most(value).replace("%", " %")
 
 
 def epsilon(value: float | None) -> str:
-    """An epsilon as this page prints it: rounded up. Beside falling numbers "none" would look like the best."""
+    """Return an epsilon as this page prints it: rounded up. Beside falling numbers "none" would look like the best."""
     return NO_PROMISE if value is None else upwards(value)

@@ -19,7 +19,7 @@ NAMES = {"mix": "mixes"}
 
 
 def what(inputs: ResultsFolder) -> str:
-    """The line under the title: whose readings, and what the page says of them."""
+    """Return the line under the title: whose readings, and what the page says of them."""
     if not inputs.profile or not inputs.profile.readings:
         return "What users show of their readings under each setting, and what totals of them are worth."
     found = quality(inputs.profile)
@@ -31,7 +31,7 @@ def what(inputs: ResultsFolder) -> str:
 
 
 def left_out(inputs: ResultsFolder, part: str) -> Markup:
-    """The line for a part that the folder lacks; nothing if it is there."""
+    """Return the line for a part that the folder lacks; nothing if it is there."""
     return Markup("") if inputs.holds(part) else absent(NAMES.get(part, part), inputs.command(part))
 
 
@@ -44,5 +44,5 @@ def shown_as(words: InWords) -> str:
 
 
 def errors_of(words: InWords) -> list[str]:
-    """How far totals are off, by crowd, as a table has it."""
+    """Return how far totals are off, by crowd, as a table has it."""
     return ["–" if error is None else share_text(error).replace("less than", "<") for error in words.errors.values()]

@@ -47,7 +47,7 @@ def leaflet(
     unit: str = "",
     sender: Mapping[str, str] | None = None,
 ) -> str:
-    """The page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month").
+    """Return the page as text; ``rewards`` by setting id, as they are to be read ("5 CHF a month").
 
     ``sender`` says who asks, by the names in `SENDER`; what it leaves out is a blank on the page, to be filled in.
     """
@@ -103,7 +103,7 @@ def kept_words(keep_reports: str, language: str) -> str:
 
 
 def example_day(reading: float, count: int) -> FloatArray:
-    """A day of about ``count`` readings whose median is ``reading``."""
+    """Return a day of about ``count`` readings whose median is ``reading``."""
     count = min(max(count, FEWEST), MOST)
     hours = np.linspace(0, len(DAY), count, endpoint=False)
     values = np.interp(hours, np.arange(len(DAY)), DAY, period=len(DAY))
@@ -135,15 +135,15 @@ class OneScale:
         return HEIGHT * (self.high - value) / ((self.high - self.low) or 1.0)
 
     def marks(self) -> tuple[float, float, float]:
-        """The values that are written at the pictures."""
+        """Return the values that are written at the pictures."""
         return self.high, 0.0, self.low
 
     def apart(self, value: float) -> bool:
-        """Whether a mark has room next to that of zero, also in the large letters of a phone."""
+        """Return whether a mark has room next to that of zero, also in the large letters of a phone."""
         return value == 0 or abs(self.height(value) - self.height(0.0)) >= ROOM
 
     def points(self, values: FloatArray) -> str:
-        """A line through them."""
+        """Return a line through them."""
         step = WIDTH / max(len(values) - 1, 1)
         return " ".join(f"{at * step:.1f},{self.height(float(value)):.1f}" for at, value in enumerate(values))
 
@@ -183,7 +183,7 @@ def _sentences(
 
 
 def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str) -> list[str]:
-    """The best odds of an attacker who knows everything else: for one report, and for the question's window."""
+    """Return the best odds of an attacker who knows everything else: for one report, and for the question's window."""
     found, asked = entry.protection, menu.question
     if found is None or asked is None or found.reading is None or not found.pure:
         return [words["no_promise"]]
@@ -197,7 +197,7 @@ def _promise(entry: MenuSetting, menu: Menu, words: Mapping[str, Any], unit: str
 
 
 def _times(chance: float, words: Mapping[str, Any]) -> str:
-    """How often a guess is right, rounded up as `units.times` does; "always" only if it is certain."""
+    """Return how often a guess is right, rounded up as `units.times` does; "always" only if it is certain."""
     if chance >= 1:
         return str(words["always"])
     of = 100

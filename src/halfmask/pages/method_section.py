@@ -33,7 +33,7 @@ LIMITS = (
 
 
 def quality_section(inputs: ResultsFolder) -> Markup:
-    """The quality table of the profile, and what a careful reader would point out."""
+    """Return the quality table of the profile, and what a careful reader would point out."""
     if inputs.profile is None:
         return Markup("")
     rows = [[name, _short(words) if name == "source" else words] for name, words in table_rows(inputs.profile)]
@@ -132,7 +132,7 @@ def _mix_rows(inputs: ResultsFolder) -> list[list[str]]:
 
 
 def noise_cancels(samples: Samples) -> str:
-    """How the global error falls with the number of users, as `evaluate` says it; empty if that is not known."""
+    """Return how the global error falls with the number of users, as `evaluate` says it; empty if that is not known."""
     decay = decay_of(samples.metrics, samples.users)
     if decay is None:
         return ""
@@ -146,7 +146,7 @@ def limits_section() -> Markup:
 
 
 def repeat_section(inputs: ResultsFolder) -> Markup:
-    """The commands that give the same files again, byte for byte with the same versions."""
+    """Return the commands that give the same files again, byte for byte with the same versions."""
     there, folder = [part for part in PARTS if inputs.holds(part)], inputs.folder.resolve().name
     lines = "\n".join([f"mkdir -p {shlex.quote(folder)}", *(inputs.command(part) for part in (*there, "report"))])
     return joined_markup(
@@ -163,5 +163,5 @@ def repeat_section(inputs: ResultsFolder) -> Markup:
 
 
 def _short(source: str) -> str:
-    """A file's name without its folders, which are private."""
+    """Return a file's name without its folders, which are private."""
     return source if "://" in source else Path(source).name or source

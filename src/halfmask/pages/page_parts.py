@@ -47,12 +47,12 @@ def _templates() -> Environment:
 
 
 def render(template: str, **content: Any) -> Markup:
-    """A template of the set, filled."""
+    """Return a template of the set, filled."""
     return Markup(_templates().get_template(template).render(content))
 
 
 def _part(name: str, *content: Any) -> Markup:
-    """A macro of ``parts.html``, filled."""
+    """Return a macro of ``parts.html``, filled."""
     return Markup(getattr(_templates().get_template("parts.html").module, name)(*content).strip())
 
 
@@ -68,22 +68,22 @@ def element(tag: str, content: str, kind: str = "") -> Markup:
 
 
 def paragraph(content: str, kind: str = "") -> Markup:
-    """A paragraph."""
+    """Return a paragraph."""
     return element("p", content, kind)
 
 
 def bullets(items: Sequence[str]) -> Markup:
-    """A list."""
+    """Return a list."""
     return _part("bullets", items)
 
 
 def warned(items: Sequence[str]) -> Markup:
-    """A list of warnings, each marked as one."""
+    """Return a list of warnings, each marked as one."""
     return _part("warned", items)
 
 
 def tiles(facts: Sequence[tuple[str, str]]) -> Markup:
-    """A few large numbers."""
+    """Return a few large numbers."""
     return _part("tiles", facts)
 
 
@@ -98,12 +98,12 @@ def danger(head: str, items: Sequence[str]) -> Markup:
 
 
 def details(summary: str, body: Markup) -> Markup:
-    """A part that readers unfold; on paper it is unfolded."""
+    """Return a part that readers unfold; on paper it is unfolded."""
     return _part("details", summary, body)
 
 
 def absent(part: str, command: str) -> Markup:
-    """The line for a missing part, with the command that makes it."""
+    """Return the line for a missing part, with the command that makes it."""
     return _part("absent", part, command)
 
 
@@ -127,23 +127,23 @@ def html_table(
 
 
 def score_bar(value: float) -> Markup:
-    """A score with a bar of that length."""
+    """Return a score with a bar of that length."""
     return _part("bar", value)
 
 
 def drawn_figure(drawn: "DrawnFigure", number: int) -> Markup:
-    """A figure panel by panel: style sheets put two into a row if there is room."""
+    """Return a figure panel by panel: style sheets put two into a row if there is room."""
     picture = _part("drawn", drawn.title, [Markup(panel) for panel in drawn.panels])
     return _part("figure", drawn.name, number, drawn.title, drawn.caption, picture)
 
 
 def plotted_figure(figure: "Interactive", number: int) -> Markup:
-    """The place of an interactive figure, which the page's script fills."""
+    """Return the place of an interactive figure, which the page's script fills."""
     return _part("figure", figure.name, number, figure.title, figure.caption, _part("plot", figure.name))
 
 
 def page_file(name: str) -> Markup:
-    """A style sheet, script or text, to be placed in a page."""
+    """Return a style sheet, script or text, to be placed in a page."""
     return Markup(resources.files("halfmask.pages").joinpath(name).read_text(encoding="utf-8"))
 
 

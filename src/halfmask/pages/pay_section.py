@@ -18,7 +18,7 @@ ENDS = {
 
 
 def pay_section(inputs: ResultsFolder) -> Markup:
-    """The section; empty if the folder holds no schedule."""
+    """Return the section; empty if the folder holds no schedule."""
     found = inputs.schedule
     if found is None:
         return Markup("")
@@ -41,7 +41,7 @@ def pay_section(inputs: ResultsFolder) -> Markup:
 
 
 def _of_menu(inputs: ResultsFolder) -> str:
-    """Which menu the letters of this section are of, if the page shows two."""
+    """Return which menu the letters of this section are of, if the page shows two."""
     if not inputs.offer or not inputs.menu or not inputs.paid:
         return ""
     if inputs.paid is inputs.offer:

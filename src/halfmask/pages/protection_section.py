@@ -54,7 +54,7 @@ def _offer_unseen(inputs: ResultsFolder) -> Markup:
 
 
 def protection_table(card: ReportCard, name: str = "", columns: str = "") -> Markup:
-    """The report card as a table."""
+    """Return the report card as a table."""
     heads = ["Id", "Score", "Epsilon", "Of a day", "Certain", "Of a day", "Best guess", "Smoothed", "Linked"]
     rows = [_row(each, card.day) for each in card.cards]
     return html_table(f"{name}{columns}", heads, rows, numbers=range(1, 9))
@@ -91,7 +91,7 @@ def protection_words(card: ReportCard, unit: str = "", names: Mapping[str, str] 
 
 
 def _best(best: BestScore, like: SettingCard, unit: str) -> Markup:
-    """How attacks fare on the noise with the highest score, compared with the setting of the same variance."""
+    """Return how attacks fare on the noise with the highest score, compared with the setting of the same variance."""
     own = {each.name: each.value for each in like.attacks}
     rows = [[each.name, each.metric, _number(each.value), _number(own.get(each.name))] for each in best.attacks]
     scored = like.limit.privacy if like.limit else None
@@ -133,7 +133,7 @@ def _told(each: SettingCard, step: float, name: str) -> Markup:
 
 
 def _sampler(setting: PrivacySetting, found: EmpiricalAudit, step: float) -> str:
-    """The check of the device's noise, with the change that it was made at: another than that of the table."""
+    """Return the check of the device's noise, with the change that it was made at: another than that of the table."""
     apart = abs(found.neighbour - found.value) * (setting.noise.law.lattice(setting.noise.parameters) or step)
     verdict = "draws other noise than it should" if found.caught else "draws the noise that it should"
     shown = (
@@ -167,7 +167,7 @@ def _row(each: SettingCard, day: int) -> list[str]:
 
 
 def _unmasked(card: ReportCard) -> str:
-    """How many are linked without noise, and by chance: what the share is to be held against."""
+    """Return how many are linked without noise, and by chance: what the share is to be held against."""
     found = [each.found("re-identification") for each in card.cards]
     held = next((each for each in found if each and each.value is not None), None)
     if held is None:

@@ -43,13 +43,13 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
 
 
 def second_process(folder: Path) -> AbstractContextManager[DrawingProcess | None]:
-    """A second process; None with few figures or one core, since it takes a second or two to start."""
+    """Return a second process; None with few figures or one core, since it takes a second or two to start."""
     worth = (folder / "study.parquet").exists() and (folder / "card.json").exists() and (os.cpu_count() or 1) > 1
     return DrawingProcess() if worth else nullcontext()
 
 
 def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
-    """The page as text; its policy forbids the browser to fetch anything at all."""
+    """Return the page as text; its policy forbids the browser to fetch anything at all."""
     shown = _numbered(drawn)
     cancels = noise_cancels(inputs.samples) if inputs.samples and inputs.samples.sized else ""
     pay = [Section("pay", TITLES["pay"], joined_markup([pay_section(inputs), *shown["pay"]]))]

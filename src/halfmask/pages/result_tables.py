@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 240, 120
 
 
 def in_notebook(result: Any) -> Markup:
-    """The result as HTML; every text is escaped."""
+    """Return the result as HTML; every text is escaped."""
     rows = told(result)
     return html_table("", rows[0], rows[1:]) + trajectory(result.points())
 
@@ -82,7 +82,7 @@ def _(result: ReportCard) -> list[list[str]]:
 
 
 def trajectory(points: Sequence[tuple[float, float]]) -> Markup:
-    """A line through points of privacy (to the right) and utility (up), as SVG; nothing if there are none."""
+    """Return a line through points of privacy (to the right) and utility (up), as SVG; nothing if there are none."""
     if not points:
         return Markup("")
     places = " ".join(f"{x * WIDTH:.1f},{(1 - y) * HEIGHT:.1f}" for x, y in sorted(points))
@@ -94,6 +94,6 @@ def trajectory(points: Sequence[tuple[float, float]]) -> Markup:
 
 
 def first_rows(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The first of many rows, and how many there are."""
+    """Return the first of many rows, and how many there are."""
     first, left = [list(row) for row in rows[: ROWS + 1]], len(rows) - ROWS - 1
     return [*first, [f"... and {left:,} more", *[""] * (len(rows[0]) - 1)]] if left > 0 else first

@@ -21,7 +21,7 @@ def words_of(inputs: ResultsFolder) -> list[InWords]:
 
 
 def summary_section(inputs: ResultsFolder) -> Markup:
-    """The result in a few sentences that need no other page."""
+    """Return the result in a few sentences that need no other page."""
     told = [
         tiles(_facts(inputs)),
         paragraph(
@@ -70,7 +70,7 @@ def _search(inputs: ResultsFolder) -> list[str]:
 
 
 def _ends(inputs: ResultsFolder) -> list[str]:
-    """The lightest and the strongest setting of the menu."""
+    """Return the lightest and the strongest setting of the menu."""
     if not inputs.menu or len(inputs.menu.settings) < 2:
         return []
     ordered = sorted(inputs.menu.settings[:-1], key=lambda each: each.privacy.median)
@@ -144,7 +144,7 @@ def menu_section(inputs: ResultsFolder) -> Markup:
 
 
 def empty_bins(menu: Menu) -> list[str]:
-    """A sentence for each bin without a setting."""
+    """Return a sentence for each bin without a setting."""
     return [
         f"No setting for privacy {each.bin[0]:g} to {each.bin[1]:g}: the nearest is {each.nearest}, but {each.reason}."
         for each in menu.empty_bins

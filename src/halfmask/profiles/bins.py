@@ -22,15 +22,15 @@ LARGEST = 1e60
 
 
 def bin_of(size: npt.ArrayLike) -> IntArray:
-    """The bin of each finite ``|s|`` of `SMALLEST` or more."""
+    """Return the bin of each finite ``|s|`` of `SMALLEST` or more."""
     return np.asarray(np.floor(np.log2(np.asarray(size, float)) * BINS_PER_OCTAVE + GUARD), np.int64)
 
 
 def edge(index: npt.ArrayLike) -> FloatArray:
-    """The smallest ``|s|`` of a bin: ``2^(k / BINS_PER_OCTAVE)``."""
+    """Return the smallest ``|s|`` of a bin: ``2^(k / BINS_PER_OCTAVE)``."""
     return np.asarray(np.exp2(np.asarray(index, float) / BINS_PER_OCTAVE))
 
 
 def centre(index: npt.ArrayLike) -> FloatArray:
-    """The geometric middle of a bin."""
+    """Return the geometric middle of a bin."""
     return edge(np.asarray(index, float) + 0.5)

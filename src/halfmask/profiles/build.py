@@ -51,7 +51,7 @@ class Policies:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value that are taken."""
+        """Return the smallest and the largest value that are taken."""
         return (-np.inf if self.low is None else self.low), (np.inf if self.high is None else self.high)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ def build_profile(
     buckets: int = DEFAULT_BUCKETS,
     advance: Callable[[int], None] | None = None,
 ) -> Profile:
-    """The profile of a panel. More users than ``buckets`` are hashed into that many buckets (0: never)."""
+    """Return the profile of a panel. More users than ``buckets`` are hashed into that many buckets (0: never)."""
     policies = policies or Policies()
     cut = Period.parse(period)
     if buckets < 0:
@@ -100,7 +100,7 @@ def build_profile(
 def _without_duplicates(
     panel: Panel, way: Pass, found: Counted, policy: Duplicates, advance: Callable[[int], None] | None
 ) -> tuple[Profile, int, list[str]]:
-    """The profile with one reading per user and time, how many readings were left out, and notes on them."""
+    """Return the profile with one reading per user and time, how many readings were left out, and notes on them."""
     if not found.clashes.num_rows:
         return found.profile, 0, []
     users = named_users(panel, found.clashes["user"])

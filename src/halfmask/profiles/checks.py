@@ -39,7 +39,7 @@ def check_register(panel: Panel, rows: pa.Table) -> None:
 
 
 def _registers(panel: Panel, users: Sequence[str], others: bool) -> ReadingError:
-    """The error for users whose values are states; ``others``: the values of other users are readings."""
+    """Return the error for users whose values are states; ``others``: the values of other users are readings."""
     if not others:
         return ReadingError(
             f"{panel.source}: values of a user hardly ever fall and are large beside their changes, as the states of a "
@@ -167,7 +167,7 @@ def check_duplicates(panel: Panel, repeated: Frame, surplus: int, readings: int,
 
 
 def _clock_change(panel: Panel, repeated: Frame, surplus: int) -> list[str]:
-    """The reason for duplicates that all lie in the night of a Sunday in which clocks go back."""
+    """Return the reason for duplicates that all lie in the night of a Sunday in which clocks go back."""
     if surplus > 1_000_000:
         return []
     times = np.asarray(panel.collect(repeated.select("time"))["time"]).astype("datetime64[us]")
@@ -287,7 +287,7 @@ def _far(sizes: Any, counts: Any) -> float:
 
 
 def _codes(sizes: Any) -> Any:
-    """Which sizes are the largest, one of `CODES`, and far from the next."""
+    """Return which sizes are the largest, one of `CODES`, and far from the next."""
     largest = np.isclose(sizes, sizes.max(), rtol=1e-12)
     rest = sizes[~largest]
     code = bool(np.isclose(sizes.max(), CODES, rtol=1e-9).any())
@@ -302,5 +302,5 @@ def _first_above(panel: Panel, size: float) -> str:
 
 
 def moment(time: int) -> str:
-    """A time in the words of a message."""
+    """Return a time in the words of a message."""
     return str(np.datetime64(time, "us").astype("datetime64[s]"))

@@ -255,7 +255,7 @@ class _Tables:
     def room_for(
         self, times: IntArray, values: FloatArray, valid: Bits, offset: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The ranges of chunks and bins that hold the tables and one more batch."""
+        """Return the ranges of chunks and bins that hold the tables and one more batch."""
         chunks, bins = (self.chunk0, self.chunks), (self.bin0, self.bins)
         if _within(times, values, *self.seen):
             return chunks, bins
@@ -270,7 +270,7 @@ class _Tables:
         return chunks, bins
 
     def outgrown(self, chunks: tuple[int, int], bins: tuple[int, int]) -> bool:
-        """Whether the tables must grow to these ranges, or hold more users than they can."""
+        """Return whether the tables must grow to these ranges, or hold more users than they can."""
         now = ((self.chunk0, self.chunks), (self.bin0, self.bins))
         return (chunks, bins) != now or len(self.numbers) > self.capacity
 
@@ -334,7 +334,7 @@ class _Tables:
 
 
 def _values(column: pa.Array) -> tuple[FloatArray, Bits, int]:
-    """The numbers in memory, a bit per number that is not null (empty: all), and the position of the first bit.
+    """Return the numbers in memory, a bit per number that is not null (empty: all), and the position of the first bit.
 
     Filling nulls with NaN would copy every value, which costs more than counting them.
     """

@@ -83,7 +83,7 @@ class Pass:
     def _tally(
         self, panel: Panel, advance: Callable[[int], None] | None, stream: Generator[pa.RecordBatch] | None
     ) -> Tally:
-        """The tally of a stream; without one, of the panel's quick stream, if that gets to the end."""
+        """Return the tally of a stream; without one, of the panel's quick stream, if that gets to the end."""
         done = 0
 
         def told(rows: int) -> None:

@@ -26,7 +26,7 @@ def repeated_times(panel: Panel, plan: Plan, suspects: Frame | None = None) -> F
 
 
 def without_duplicates(panel: Panel, plan: Plan, repeated: Frame, policy: str) -> Panel:
-    """The same panel with one reading per user and time."""
+    """Return the same panel with one reading per user and time."""
     keys = ["user", "time"]
     single = panel.frame.join(repeated, on=keys, how="anti")
     several = panel.ordered.filter(usable(plan)).join(repeated, on=keys, how="semi")

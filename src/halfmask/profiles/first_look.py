@@ -103,7 +103,7 @@ def _cell(value: Any) -> str:
 
 
 def ways_out(message: str, options: ReadOptions) -> tuple[Mapping[str, Any], ...]:
-    """The options that a message offers, with their values, except those that are set already.
+    """Return the options that a message offers, with their values, except those that are set already.
 
     Two that are joined by "with" are one way.
     """

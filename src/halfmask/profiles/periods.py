@@ -67,7 +67,7 @@ class Period:
         return self.base // parts
 
     def start(self, times: IntArray) -> IntArray:
-        """The start of the period that each time falls in."""
+        """Return the start of the period that each time falls in."""
         if self.calendar:
             return (
                 times.astype("datetime64[us]")
@@ -78,7 +78,7 @@ class Period:
         return (times - self.origin) // self.base * self.base + self.origin
 
     def label(self, start: int) -> str:
-        """A period's start as people write it."""
+        """Return a period's start as people write it."""
         moment = np.datetime64(int(start), "us")
         if self.calendar:
             return str(moment.astype(f"datetime64[{self.calendar}]"))

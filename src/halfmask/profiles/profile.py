@@ -55,7 +55,7 @@ class Counts:
         return cls(key[0, new], key[1, new], np.add.reduceat(count, new))
 
     def of(self, rows: IntArray) -> "Counts":
-        """The given rows (unique), renumbered in the order given."""
+        """Return the given rows (unique), renumbered in the order given."""
         place = np.full(int(max(self.row.max(initial=-1), rows.max(initial=-1))) + 1, -1, np.int64)
         place[rows] = np.arange(len(rows))
         kept = place[self.row] >= 0 if len(self.row) else np.zeros(0, bool)
@@ -101,7 +101,7 @@ class Profile(Result):
 
     @classmethod
     def empty(cls, period: Period, buckets: int = 0) -> "Profile":
-        """The profile of no readings: what adds nothing."""
+        """Return the profile of no readings: what adds nothing."""
         none = np.zeros(0, np.int64)
         counts = Counts(none, none, none)
         rows: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, _dtype(name)) for name in ROW_COLUMNS}
@@ -139,11 +139,11 @@ class Profile(Result):
         return together if self.buckets else together.with_users_derived()
 
     def merge(self, other: "Profile") -> "Profile":
-        """The same as ``+``."""
+        """Return the same as ``+``."""
         return self + other
 
     def subset(self, labels: Iterable[str]) -> "Profile":
-        """The profile of some users alone."""
+        """Return the profile of some users alone."""
         wanted = sorted(set(labels))
         place = {label: row for row, label in enumerate(self.labels)}
         unknown = [label for label in wanted if label not in place]
@@ -214,7 +214,7 @@ class Profile(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Profile":
-        """The profile in a file; see `load_profile`."""
+        """Return the profile in a file; see `load_profile`."""
         from halfmask.profiles.store import load_profile
 
         return load_profile(path)
@@ -237,7 +237,7 @@ class Profile(Result):
 
     @property
     def unit(self) -> str | None:
-        """The unit of a reading, such as kWh; None where neither the source nor its reader named one."""
+        """Return the unit of a reading, such as kWh; None where neither the source nor its reader named one."""
         return self.about.get("unit")
 
     @property
@@ -247,7 +247,7 @@ class Profile(Result):
         return None if found == MIXED else found
 
     def fingerprint(self) -> str:
-        """A hash that differs between datasets: of the number, size, sign and time of each user's readings.
+        """Return a hash that differs between datasets: of the number, size, sign and time of each user's readings.
 
         Counts and signs alone: sums differ in their last bits with the order in which an engine adds.
         """
@@ -268,12 +268,12 @@ class Profile(Result):
 
 
 def bucket_of(user: str, buckets: int) -> int:
-    """The bucket of a user: the first 32 bits of the MD5 of its name, modulo the number of buckets."""
+    """Return the bucket of a user: the first 32 bits of the MD5 of its name, modulo the number of buckets."""
     return int(hashlib.md5(user.encode(), usedforsecurity=False).hexdigest()[:8], 16) % buckets
 
 
 def bucket_label(bucket: int) -> str:
-    """A bucket's name; names sort as the numbers do."""
+    """Return a bucket's name; names sort as the numbers do."""
     return f"bucket-{bucket:08d}"
 
 
@@ -298,7 +298,7 @@ def _check_alike(a: Profile, b: Profile) -> None:
 
 
 def _union(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[IntArray, IntArray]]:
-    """The sorted union, and where each element of both went."""
+    """Return the sorted union, and where each element of both went."""
     union = np.union1d(a, b)
     return union, (np.searchsorted(union, a), np.searchsorted(union, b))
 
@@ -311,7 +311,7 @@ def _scatter(size: int, *parts: tuple[IntArray, npt.NDArray[Any]]) -> npt.NDArra
 
 
 def _combiner(name: str) -> tuple[np.ufunc, float]:
-    """How a column adds up over rows, and what adds nothing."""
+    """Return how a column adds up over rows, and what adds nothing."""
     if name == "first":
         return np.minimum, NEVER
     if name == "last":

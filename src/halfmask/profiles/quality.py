@@ -53,7 +53,10 @@ def quality(profile: Profile) -> dict[str, Any]:
 
 
 def accounts(profile: Profile) -> list[tuple[str, int]]:
-    """How many rows of the source were used, and how many not, by reason. The numbers add up to the rows read."""
+    """Return how many rows of the source were used, and how many not, by reason.
+
+    The numbers add up to the rows read.
+    """
     rows, about = profile.rows, profile.about
     losses = about.get("losses")
     found = [
@@ -75,7 +78,7 @@ def _mean(profile: Profile) -> float | None:
 
 
 def typical_sizes(profile: Profile) -> FloatArray:
-    """A typical ``|s|`` of each bin that occurs: the mean of its readings."""
+    """Return a typical ``|s|`` of each bin that occurs: the mean of its readings."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = profile.bin_sizes / profile.bin_counts
     return np.asarray(np.where(np.isfinite(mean) & (mean > 0), mean, centre(profile.bin_index)))
@@ -135,7 +138,7 @@ def advice(profile: Profile) -> list[str]:
 
 
 def step_text(step: int | None) -> str:
-    """A sampling step as people say it."""
+    """Return a sampling step as people say it."""
     if step is None:
         return "unknown"
     for size, unit in ((86_400 * SECOND, "d"), (3600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s")):

@@ -102,7 +102,7 @@ def _picture_of_states(profile: Profile) -> ProfilePicture:
 
 
 def table_rows(profile: Profile) -> list[tuple[str, str]]:
-    """The quality table in words."""
+    """Return the quality table in words."""
     found = quality(profile)
     of = max(found["readings"], 1)
     rows = [
@@ -140,7 +140,7 @@ def table_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _kept(policies: dict[str, str] | str) -> str:
-    """Which duplicate was kept; a sum of profiles with different policies says so."""
+    """Return which duplicate was kept; a sum of profiles with different policies says so."""
     return "by part, first, last or mean" if isinstance(policies, str) else policies.get("duplicates", "first")
 
 

@@ -82,7 +82,7 @@ def _packed(table: pa.Table) -> pa.Buffer:
 
 
 def _stored(archive: zipfile.ZipFile, name: str, content: memoryview) -> memoryview:
-    """The bytes of a member within the file, whose digest has been checked; they are not copied."""
+    """Return the bytes of a member within the file, whose digest has been checked; they are not copied."""
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError
@@ -151,7 +151,7 @@ def _counts_table(counts: Counts) -> pa.Table:
 
 
 def _profile(page: dict[str, Any], members: dict[str, memoryview], pool: ThreadPoolExecutor) -> Profile:
-    """The large tables are unpacked side by side, each straight to its place."""
+    """Return the large tables are unpacked side by side, each straight to its place."""
     counts = {name: pool.submit(_read_counts, members[name]) for name in ("histogram", "scales")}
     rows, bins, times = (_unpacked(members[name]) for name in ("rows", "bins", "periods"))
     periods = np.asarray(times["start"])

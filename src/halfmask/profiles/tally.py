@@ -57,7 +57,7 @@ class Tally:
 
     @classmethod
     def zeros(cls, users: list[str], chunk0: int, chunks: int, bin0: int, bins: int) -> "Tally":
-        """An empty tally of the given size."""
+        """Return an empty tally of the given size."""
         rows = len(users)
         return cls(
             users,
@@ -75,7 +75,7 @@ class Tally:
         )
 
     def profile(self, plan: Plan, period: Period) -> Profile:
-        """The profile, one row per user: chunks of time are added up into periods."""
+        """Return the profile, one row per user: chunks of time are added up into periods."""
         starts = (np.arange(self.cells.shape[1]) + self.chunk0) * plan.chunk + plan.origin
         periods, cells = _into_periods(period.start(starts), self)
         row, bin_, in_bin = _filled(self.histogram)

@@ -22,11 +22,11 @@ def usable(plan: Plan) -> nw.Expr:
 
 
 def plain(value: nw.Expr) -> nw.Expr:
-    """The value; 0 if it is smaller than `SMALLEST`."""
+    """Return the value; 0 if it is smaller than `SMALLEST`."""
     return nw.when(value.abs() < SMALLEST).then(nw.lit(0.0)).otherwise(value)
 
 
 def placed(frame: Frame, plan: Plan) -> Frame:
-    """The rows with a user and a time, with the number of the chunk of time that they are in."""
+    """Return the rows with a user and a time, with the number of the chunk of time that they are in."""
     frame = frame.filter(~nw.col("user").is_null() & ~nw.col("time").is_null())
     return frame.with_columns(chunk=((nw.col("time") - plan.origin) // plan.chunk).cast(nw.Int64))

@@ -82,7 +82,7 @@ class Campaign:
 
     @cached_property
     def noises(self) -> dict[str, LatticeNoise]:
-        """The noise of each setting of the menu, by the setting's id."""
+        """Return the noise of each setting of the menu, by the setting's id."""
         step = self.lattice.unit
         return {each["id"]: lattice_noise(each["setting"], step) for each in self.terms["menu"]["settings"]}
 
@@ -94,7 +94,7 @@ class Campaign:
 
     @property
     def shared(self) -> bool:
-        """Whether this node sends its cells to other nodes."""
+        """Return whether this node sends its cells to other nodes."""
         return self.peered or self.consumer == UPSTREAM
 
     @property
@@ -107,7 +107,7 @@ class Campaign:
 
     @property
     def keeps(self) -> bool:
-        """Whether reports are kept after their period has closed."""
+        """Return whether reports are kept after their period has closed."""
         return bool(self.terms["keep_reports"] == "always")
 
     def deadline(self, span: Span) -> Instant:

@@ -181,7 +181,7 @@ class _Batch:
         return "unaligned" if self.every and self._off(time, span) else self._period(span)
 
     def _off(self, time: Instant, span: Span) -> bool:
-        """Whether the campaign does not take reports of this time.
+        """Return whether the campaign does not take reports of this time.
 
         If it took reports of any time, a producer could be paid for as many as it likes.
         """

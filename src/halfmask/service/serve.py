@@ -58,7 +58,7 @@ class ServeOptions:
 
     @property
     def tasks(self) -> "list[BackgroundTask]":
-        """The background tasks of the application."""
+        """Return the background tasks of the application."""
         found: list[BackgroundTask] = []
         if self.lake is not None:
             from halfmask.service import lake_writer

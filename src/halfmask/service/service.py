@@ -50,7 +50,7 @@ class Service:
 
     @cached_property
     def name(self) -> str:
-        """The name of this database among all others: drawn once, and stored in it."""
+        """Return the name of this database among all others: drawn once, and stored in it."""
         with self.store.reading() as tx:
             found = tx.fact("node")
         if found is None:

@@ -90,7 +90,7 @@ def known(number: int, entry: Plain) -> Known | None:
 
 
 def blocks(wanted: Iterable[int]) -> list[range]:
-    """The latest `MOST_BLOCKS` blocks of numbers that wanted periods are in."""
+    """Return the latest `MOST_BLOCKS` blocks of numbers that wanted periods are in."""
     latest = sorted({number // BLOCK for number in wanted})[-MOST_BLOCKS:]
     return [range(block * BLOCK, (block + 1) * BLOCK) for block in latest]
 
@@ -109,7 +109,7 @@ def best_sums(found: Mapping[int, Known], seasons: int, asked: Iterable[range]) 
 
 @lru_cache(maxsize=256)
 def smoothed(points: tuple[Known, ...], seasons: int) -> dict[int, Plain]:
-    """The best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
+    """Return the best estimate of each period's sum, by its number; nothing where there are too few to learn from."""
     if len(points) < LEAST or not any(each.estimate for each in points):
         return {}
     columns = (np.array(column, float) for column in zip(*points, strict=True))
@@ -159,7 +159,7 @@ class Model:
         return np.asarray(np.abs(self.number[:, None] - self.number))
 
     def _irregular(self, theta: FloatArray) -> FloatArray:
-        """The variance of the irregular part: totals that drift far are irregular too."""
+        """Return the variance of the irregular part: totals that drift far are irregular too."""
         return np.asarray(np.exp(2 * theta[3]) * (self.irregular + DRIFTING**2 * np.exp(2 * theta[0])))
 
     def _root(self, theta: FloatArray, odd: FloatArray) -> FloatArray:
@@ -252,7 +252,7 @@ def _prior(away: FloatArray) -> float:
 
 
 def _quantile(p: float, share: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """The p-quantile of each column's mixture of normal laws, by halving."""
+    """Return the p-quantile of each column's mixture of normal laws, by halving."""
     each = mean + ndtri(p) * deviation
     low, high = each.min(axis=0), each.max(axis=0)
     safe = np.maximum(deviation, 1e-300)

@@ -76,7 +76,7 @@ def _ties(
 
 
 def apart(ties: Sequence[frozenset[int]], least: int) -> bool:
-    """Whether every combination of snapshots reveals either no producers or at least ``least``.
+    """Return whether every combination of snapshots reveals either no producers or at least ``least``.
 
     A snapshot minus the one before it is what was added minus what was withdrawn in between. Give each such difference
     a weight. A producer's reports cancel in the weighted sum if the snapshots that added and withdrew them have the

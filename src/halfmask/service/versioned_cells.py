@@ -30,7 +30,7 @@ def own_cells(tx: Transaction, campaign: Campaign, span: Span) -> Cells:
 
 
 def empty(tx: Transaction, campaign: Campaign, spans: Sequence[Span]) -> bool:
-    """Whether the periods, which are in order, have neither reports, nor cells of any node, nor snapshots."""
+    """Return whether the periods, which are in order, have neither reports, nor cells of any node, nor snapshots."""
     if tx.any_report(campaign.key, spans[0].begins, spans[-1].ends):
         return False
     return not tx.any_cells(campaign.key, [span.key for span in spans])

@@ -27,7 +27,7 @@ class Host:
 
     @property
     def moves(self) -> bool:
-        """Whether the simulation moves the service's clock."""
+        """Return whether the simulation moves the service's clock."""
         return self.clock is not None
 
     def set_clock(self, instant: int) -> None:

@@ -54,7 +54,7 @@ class Row:
 
     @property
     def error(self) -> float | None:
-        """The global error |g(M) - g(S)| / |g(S)|."""
+        """Return the global error |g(M) - g(S)| / |g(S)|."""
         return None if self.estimate is None or not self.truth else abs(self.estimate - self.truth) / abs(self.truth)
 
 
@@ -71,18 +71,18 @@ class SimulationResult:
 
     @property
     def held(self) -> tuple[int, int]:
-        """The number of published intervals that hold the truth, and the number of published intervals."""
+        """Return the number of published intervals that hold the truth, and the number of published intervals."""
         inside = [row.inside for row in self.rows if row.inside is not None]
         return sum(inside), len(inside)
 
     @property
     def held_as_sent(self) -> int:
-        """The number of published intervals that hold the sum of what was sent, including lies."""
+        """Return the number of published intervals that hold the sum of what was sent, including lies."""
         return sum(bool(row.inside_as_sent) for row in self.rows)
 
     @property
     def moved(self) -> tuple[float, float]:
-        """The smallest and the largest share of the truth by which lies changed a day's total."""
+        """Return the smallest and the largest share of the truth by which lies changed a day's total."""
         shares = [row.moved / row.truth for row in self.rows if row.truth]
         return min(shares, default=0.0), max(shares, default=0.0)
 

@@ -53,7 +53,7 @@ def connect(threads: int | None = None, memory_limit: str | None = None) -> duck
 
 @cache
 def _own_folder() -> str:
-    """A folder of this process for readings that do not fit into memory; gone when it ends."""
+    """Return a folder of this process for readings that do not fit into memory; gone when it ends."""
     folder = tempfile.mkdtemp(prefix="halfmask-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -188,7 +188,7 @@ class DuckDBTable(SourceTable):
         return CellPlace(self.original(file), int(found[0][0]), str(found[0][1])) if found else None
 
     def original(self, file: str | None) -> str | None:
-        """The file that the caller knows, if this is a copy of it."""
+        """Return the file that the caller knows, if this is a copy of it."""
         return None if file is None else self.originals.get(file, file)
 
     def fatal(self, error: Exception) -> RunError | None:
@@ -206,7 +206,7 @@ class DuckDBTable(SourceTable):
         return self._broken_line(message) or self._broken_file() or SourceError(f"{self.source}: {headline(message)}")
 
     def _broken_line(self, message: str) -> HalfmaskError | None:
-        """The error for a line that does not fit the table; what DuckDB quotes of the line is left out."""
+        """Return the error for a line that does not fit the table; what DuckDB quotes of the line is left out."""
         line = re.search(r"CSV Error on Line: (\d+)", message)
         if line is None:
             return None
@@ -260,5 +260,5 @@ class StreamedTable(DuckDBTable):
 
 
 def headline(message: str) -> str:
-    """The first line of an engine's message."""
+    """Return the first line of an engine's message."""
     return message.strip().split("\n", 1)[0]

@@ -44,7 +44,7 @@ _ORDER, _PART = "halfmask order", "part"
 
 
 def session(master: str | None, threads: int | None, memory_limit: str | None) -> Any:
-    """A Spark session with our settings, on the Spark that already runs or on a new one."""
+    """Return a Spark session with our settings, on the Spark that already runs or on a new one."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -117,7 +117,7 @@ class SparkEngine(Engine):
 
 
 def lazy(native: Any) -> nw.LazyFrame[Any]:
-    """A Spark frame as Narwhals sees it."""
+    """Return a Spark frame as Narwhals sees it."""
     frame: nw.LazyFrame[Any] = nw.from_native(native)
     return frame
 
@@ -126,7 +126,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def map_arrow(native: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
-    """A Spark frame of what ``work`` makes of the batches of each partition."""
+    """Return a Spark frame of what ``work`` makes of the batches of each partition."""
     with without_pandas():
         return native.mapInArrow(work, schema)
 
@@ -170,13 +170,13 @@ class _Query:
     names: Sequence[str]
 
     def schema(self, types: Sequence[pa.DataType]) -> pa.Schema:
-        """The columns of the result."""
+        """Return the columns of the result."""
         with connect(threads=1) as connection:
             connection.register(_PART, pa.schema(zip(self.names, types, strict=True)).empty_table())
             return connection.sql(self.sql).to_arrow_table().schema
 
     def run(self, batches: Batches) -> Batches:
-        """The rows of the result; a partition without rows has none."""
+        """Return the rows of the result; a partition without rows has none."""
         named = (pa.record_batch(batch.columns, self.names) for batch in batches)
         first = next(named, None)
         if first is None:
@@ -220,7 +220,7 @@ def open_spark_files(found: SourceFiles, form: Format, options: ReadOptions) -> 
 def open_spark_frame(
     frame: frames.Frame, master: str | None, threads: int | None, memory_limit: str | None
 ) -> SourceTable:
-    """A PySpark frame in its own session, or another frame brought to Spark."""
+    """Return a PySpark frame in its own session, or another frame brought to Spark."""
     source = f"{frame.implementation.name.lower()} frame"
     native = frame.to_native()
     if frame.implementation not in frames.SPARK:
@@ -255,11 +255,11 @@ class SparkTable(SourceTable):
             raise self.explain(error) from error
 
     def _ordered(self) -> Any:
-        """The frame with a column `_ORDER`, which grows along the source, and, of files, `_FILE`.
+        """Return the frame with a column `_ORDER`, which grows along the source, and, of files, `_FILE`.
 
-        Spark reads parts of files in any order, but each part from its start: order is the file's
-        number, the part's place in the file (parts are of 4 MB at least) and the row's place in the part,
-        18 + 17 + 28 bits. Files are numbered in the order of their names.
+        Spark reads parts of files in any order, but each part from its start: order is the file's number, the part's
+        place in the file (parts are of 4 MB at least) and the row's place in the part, 18 + 17 + 28 bits. Files are
+        numbered in the order of their names.
         """
         if self._place is None:
             return self._frame.selectExpr("*", f"monotonically_increasing_id() AS `{_ORDER}`")
@@ -276,7 +276,7 @@ class SparkTable(SourceTable):
         return numbered.join(index.hint("broadcast"), _FILE).selectExpr("*", order)
 
     def _query(self, sql: str, frame: Any) -> Any:
-        """A query on each partition of a frame; Spark reads the columns that the query names, and no others."""
+        """Return a query on each partition of a frame; Spark reads the columns that the query names, and no others."""
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
         columns = {name: _name(name) for name in frame.columns if quote(name) in sql}
@@ -340,7 +340,7 @@ def use_this_python(session: Any) -> None:
 
 
 def _name(column: str) -> str:
-    """A column's name as Spark writes it."""
+    """Return a column's name as Spark writes it."""
     return "`" + column.replace("`", "``") + "`"
 
 
@@ -352,7 +352,7 @@ def _cause(message: str) -> str:
 
 
 def _path(uri: str | None) -> str | None:
-    """A local file's URI as a path; another URI as it is."""
+    """Return a local file's URI as a path; another URI as it is."""
     if uri is None or not uri.startswith("file:"):
         return uri
     return "/" + unquote(uri.removeprefix("file:")).lstrip("/")

@@ -7,12 +7,12 @@ KIND_OF_FILE = r"(\.[A-Za-z][A-Za-z0-9]{0,6}){1,2}$"
 
 
 def quote(name: str) -> str:
-    """A column's name as an identifier, whatever characters it holds."""
+    """Return a column's name as an identifier, whatever characters it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -22,12 +22,12 @@ def matches(text: str, pattern: str) -> str:
 
 
 def extract(text: str, pattern: str, group: int) -> str:
-    """A group of a regular expression; an empty text if the group took no part in the match."""
+    """Return a group of a regular expression; an empty text if the group took no part in the match."""
     return f"regexp_extract({text}, {literal(pattern)}, {group})"
 
 
 def parsed(text: str, formats: Sequence[str], cast: str) -> str:
-    """Microseconds since 1970 of a text in the first strptime format that fits.
+    """Return microseconds since 1970 of a text in the first strptime format that fits.
 
     If no format fits, the query fails (``cast`` is CAST) or the result is null (TRY_CAST).
     """
@@ -43,16 +43,16 @@ def file_part(part: str) -> str:
 
 
 def to_local(instant: str, tz: str) -> str:
-    """Microseconds of the wall clock in ``tz``, from an instant in microseconds UTC."""
+    """Return microseconds of the wall clock in ``tz``, from an instant in microseconds UTC."""
     return f"epoch_us(timezone({literal(tz)}, make_timestamptz({instant})))"
 
 
 def to_instant(local: str, tz: str) -> str:
-    """Microseconds UTC, from microseconds of the wall clock in ``tz``."""
+    """Return microseconds UTC, from microseconds of the wall clock in ``tz``."""
     return f"epoch_us(timezone({literal(tz)}, make_timestamp({local})))"
 
 
 def file_list(files: Sequence[str]) -> str:
-    """A list of files for DuckDB's readers, in which no character of a name is a pattern."""
+    """Return a list of files for DuckDB's readers, in which no character of a name is a pattern."""
     escaped = ("".join(f"[{letter}]" if letter in "*?[" else letter for letter in file) for file in files)
     return f"[{', '.join(map(literal, escaped))}]"

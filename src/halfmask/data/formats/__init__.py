@@ -58,11 +58,14 @@ class Format(ABC):
 
     @property
     def name(self) -> str:
-        """The name by which `format` asks for it."""
+        """Return the name by which `format` asks for it."""
         return type(self).__module__.rpartition(".")[2]
 
     def sniff(self, file: str, head: bytes) -> bool:  # noqa: ARG002 (for subclasses)
-        """Whether a file is of this format, by its first 64 bytes. By default only the name of a file shows it."""
+        """Return whether a file is of this format, by its first 64 bytes.
+
+        By default only the name of a file shows it.
+        """
         return False
 
     @abstractmethod

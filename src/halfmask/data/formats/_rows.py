@@ -84,7 +84,7 @@ class RowDatabase(Tables):
 
 
 def _type(column: Sequence[Any], fractions: bool) -> pa.DataType:
-    """The Arrow type of a column, by what its first rows hold."""
+    """Return the Arrow type of a column, by what its first rows hold."""
     held = {type(cell) for cell in column if cell is not None}
     if held == {int} and not fractions:
         return pa.int64()

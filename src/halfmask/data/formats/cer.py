@@ -62,7 +62,7 @@ class Cer(Csv):
 
 
 def micros(code: str) -> str:
-    """Microseconds of local wall-clock time of a code, as integer arithmetic."""
+    """Return microseconds of local wall-clock time of a code, as integer arithmetic."""
     day = f"({code}) // 100"
     slot = f"({code}) % 100"
     long_day = f"({day}) IN {LONG_DAYS}"

@@ -100,7 +100,7 @@ def _is_list(t: pa.DataType) -> bool:
 
 
 def _is_many(t: pa.DataType) -> bool:
-    """Whether each of a list is an object or a list itself."""
+    """Return whether each of a list is an object or a list itself."""
     return bool(pa.types.is_struct(t) or _is_list(t))
 
 

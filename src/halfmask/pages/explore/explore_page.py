@@ -46,7 +46,7 @@ ASSETS = {
 
 
 def asset(name: str) -> tuple[bytes, str] | None:
-    """A file of the page and its kind; None if no file has that name."""
+    """Return a file of the page and its kind; None if no file has that name."""
     if name not in ASSETS:
         return None
     package, file = ASSETS[name]
@@ -57,14 +57,14 @@ def asset(name: str) -> tuple[bytes, str] | None:
 
 
 def live_page(explorer: Explorer) -> str:
-    """The page with its controls; figures come when it asks for them."""
+    """Return the page with its controls; figures come when it asks for them."""
     view = explorer.view(None)
     mixable = view.inputs.menu is not None and view.inputs.profile is not None
     return render("live.html", **_content(view), mixable=mixable)
 
 
 def menu_fragment(view: View) -> str:
-    """The menu and its notes, as HTML for the page."""
+    """Return the menu and its notes, as HTML for the page."""
     return render("menu.html", **_menu(view))
 
 
@@ -119,7 +119,7 @@ def _has_readings(inputs: ResultsFolder) -> bool:
 
 
 def _menu(view: View) -> dict[str, Any]:
-    """The menu's table: scores, what each setting protects, and what it does to a reading and to totals."""
+    """Return the menu's table: scores, what each setting protects, and what it does to a reading and to totals."""
     menu = view.inputs.menu
     if menu is None:
         return {"table": "", "told": []}

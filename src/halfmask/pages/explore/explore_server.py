@@ -57,7 +57,7 @@ class ExploreServer(ThreadingHTTPServer):
         return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.server_port}/"
 
     def accepts(self, host: str) -> bool:
-        """Whether a Host header names this machine, so that no other site's name can be turned to point here.
+        """Return whether a Host header names this machine, so that no other site's name can be turned to point here.
 
         A name must be ``localhost`` or the host that the server was asked to listen on. A numeric address is accepted
         if the server listens on every address.
@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
             return _refusal(f"unexpected {type(error).__name__}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _from_elsewhere(self) -> bool:
-        """Whether a page of another site asks; a reader who follows a link to this page may."""
+        """Return whether a page of another site asks; a reader who follows a link to this page may."""
         other = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         return other and (self.path != "/" or self.headers.get("Sec-Fetch-Mode") != "navigate")
 
@@ -140,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def ask_menu(explorer: Explorer, query: dict[str, str]) -> dict[str, Any]:
-    """The menu that the options choose, in words, and all figures under it."""
+    """Return the menu that the options choose, in words, and all figures under it."""
     view = _view(explorer, query)
     return {
         "html": menu_fragment(view),
@@ -197,7 +197,7 @@ def _json(content: dict[str, Any]) -> bytes:
 
 
 def _phrased(error: HalfmaskError) -> str:
-    """The error with options as a query has them: `max_mean` is max-mean."""
+    """Return the error with options as a query has them: `max_mean` is max-mean."""
     return OPTION.sub(lambda found: found[1].replace("_", "-") + (f"={found[2]}" if found[2] else ""), str(error))
 
 

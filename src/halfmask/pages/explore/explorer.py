@@ -67,7 +67,7 @@ class Explorer:
         self._study: tuple[pa.Table, dict[str, Any]] | None = None
 
     def view(self, asked: MenuOptions | None) -> View:
-        """The results under the menu that these options choose; under the folder's own if none are asked for."""
+        """Return the results under the menu that these options choose; under the folder's own if none are asked for."""
         with self._lock:
             if asked is None:
                 self._own = self._own or self._own_view()
@@ -87,7 +87,7 @@ class Explorer:
                 self.view(own.options)
 
     def _own_view(self) -> View:
-        """The folder's own menu; if it holds a study and no menu, the one that the study gives by default."""
+        """Return the folder's own menu; if it holds a study and no menu, the one that the study gives by default."""
         menu = self.inputs.menu
         if menu is None and self.inputs.samples is not None:
             with suppress(OptionError):  # nothing admissible: the page says how to choose otherwise
@@ -243,6 +243,6 @@ def rescored(samples: Samples, found: Optimum) -> Samples:
 
 
 def typed(text: str) -> str:
-    """A setting as people type it: ``laplace 0.5`` is ``laplace:0.5``."""
+    """Return a setting as people type it: ``laplace 0.5`` is ``laplace:0.5``."""
     name, _, numbers = text.strip().partition(" ")
     return f"{name}:{numbers.strip()}" if numbers.strip() and ":" not in text else text

@@ -23,7 +23,7 @@ class MenuOptions:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "MenuOptions | None":
-        """The options of a query; None if it asks for none, which means the folder's own menu."""
+        """Return the options of a query; None if it asks for none, which means the folder's own menu."""
         unknown = [name for name in query if name not in NAMES]
         if unknown:
             raise OptionError(f"there is no option '{unknown[0][:40]}': there are {', '.join(NAMES)}", kind="unknown")
@@ -40,7 +40,7 @@ class MenuOptions:
 
     @classmethod
     def of_menu(cls, menu: Menu) -> "MenuOptions":
-        """How a menu says that it was chosen."""
+        """Return how a menu says that it was chosen."""
         said, default = menu.constraints, cls()
         return cls(
             bins=int(menu.provenance.get("bins", default.bins)),

@@ -65,7 +65,7 @@ class Protecting:
         return float(np.interp(deviation, at, share))
 
     def menu(self, menu: Menu) -> Menu:
-        """A menu whose settings say what they protect."""
+        """Return a menu whose settings say what they protect."""
         entries = []
         for each in menu.settings:
             found = each.protection if menu.question == self.question else None
