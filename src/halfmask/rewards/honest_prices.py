@@ -13,7 +13,6 @@ without noise has infinite worth: nothing replaces it but another one. For noise
 and only averaging can be ruled out (I = 1/v); who demands that says so.
 """
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +20,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from halfmask.arrays import BoolArray, FloatArray
 
-Taken = tuple[tuple[int, int], ...]
-"""How many of which items were taken so far."""
-
-State = tuple[float, int, float, float, int, Taken]
-"""Bound, count of this item, paid and left before it, which item, what was taken before it."""
-
 CLOSE = 1e-9
-MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -77,60 +69,21 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
 def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
     """The cheapest multiset of items (information, price) with ``need`` in all, if it costs less than ``limit``.
 
-    Dynamic programming over what is still needed, best bound first: items are taken from the least price per
-    information up, so what is left costs at least (left) x (the next item's price per information). The first whole
-    cover to come up is the cheapest. Of each item "enough" is tried, and one less, two less, as long as it can pay.
+    An integer program, exact for up to a billion reports of one setting. HiGHS takes a cover for one that is within 1e-6 of the information, so what it finds is checked,
+    with one more of each of its parts in turn.
     """
-    order = sorted(items, key=lambda j: items[j][1] / items[j][0])
-    rates = [items[j][1] / items[j][0] for j in order] + [np.inf]
-
-    def state(paid: float, left: float, at: int, count: int, taken: Taken) -> State:
-        """What ``count`` of item ``at`` leads to, with the bound of all covers beyond it in front."""
-        info, price = items[order[at]]
-        still = left - count * info if count else left
-        ahead = paid + count * price + (still * rates[at + 1] if still > need * CLOSE else 0.0)
-        return ahead, count, paid, left, at, taken
-
-    if order and items[order[0]][1] == 0:  # what is free covers everything for nothing: no search can beat it
-        info = items[order[0]][0]
-        return {order[0]: int(np.ceil(need / info)) if np.isfinite(info) else 1} if limit > 0 else None
-    waiting: list[State] = []
-
-    def wait(paid: float, left: float, at: int, taken: Taken) -> None:
-        """Enough of the item, which ends the search here, and one less, which begins the way down."""
-        info, _ = items[order[at]]
-        full = int(np.ceil(left / info * (1 - CLOSE))) if np.isfinite(info) else 1
-        for count in (full, full - 1):
-            heapq.heappush(waiting, state(paid, left, at, count, taken))
-
-    if order:
-        wait(0.0, need, 0, ())
-    for _ in range(MOST_STEPS):
-        if not waiting or waiting[0][0] >= limit:
-            return None
-        _, count, paid, left, at, taken = heapq.heappop(waiting)
-        info, price = items[order[at]]
-        cost, still = paid + count * price, left - count * info if count else left
-        chosen = (*taken, (order[at], count)) if count else taken
-        if still <= need * CLOSE:
-            return dict(chosen)
-        if count:
-            heapq.heappush(waiting, state(paid, left, at, count - 1, taken))
-        if at + 1 < len(order):
-            wait(cost, still, at + 1, chosen)
-    return _cover_by_program(need, limit, items)
-
-
-def _cover_by_program(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
-    """The same as an integer program, for prices that are almost in proportion to information.
-
-    There nearly every multiset costs what it should, and counting does not end. HiGHS takes a cover for one that is
-    within 1e-6 of the information, so what it finds is checked, with one more of each of its parts in turn.
-    """
-    names = [j for j in items if np.isfinite(items[j][0])]
+    if not items or limit <= 0:
+        return None
+    for j, (info, price) in items.items():
+        if price == 0:  # what is free covers everything, however many it takes
+            return {j: max(int(np.ceil(need / info)), 1)}
+    names = list(items)
     held, paid = (np.array([items[j][part] for j in names]) for part in (0, 1))
-    whole = LinearConstraint(held[None] / need, 1 - CLOSE, np.inf)
-    found = milp(paid, constraints=whole, integrality=np.ones(len(names)), bounds=Bounds(0, np.inf))
+    held = np.minimum(held, need)  # more than is needed is worth no more
+    whole = LinearConstraint(held[None] / held.max(), need / held.max() * (1 - CLOSE), np.inf)
+    found = milp(
+        paid, constraints=whole, integrality=np.ones(len(names)), bounds=Bounds(0, np.inf), options={"mip_rel_gap": 0}
+    )
     if found.x is None:
         raise ArithmeticError(f"the covering problem has no answer ({found.message})")
     counts = np.rint(found.x)

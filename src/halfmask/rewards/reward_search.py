@@ -50,21 +50,17 @@ class Problem:
         """What is to be small: the error within a budget, the cost for an error."""
         return found.error if self.budget is not None else found.cost
 
-    def better(self, one: Point, other: Point) -> bool:
-        """Whether ``one`` is the better of two that meet all demands."""
-        return self.loss(one) < self.loss(other)
-
     def meets(self, found: Point) -> bool:
         """Whether all demands are met."""
         return (
             (self.budget is None or found.cost <= self.budget * (1 + 1e-9) + 1e-12)
             and (self.error is None or found.error <= self.error * (1 + 1e-9))
-            and (self.least_privacy is None or self._average(found.shares) >= self.least_privacy - 1e-12)
+            and (
+                self.least_privacy is None
+                or found.shares @ self.privacy >= (self.least_privacy - 1e-12) * found.shares.sum()
+            )
             and (self.ratios is None or meets_ratios(found.rewards, self.ratios))
         )
-
-    def _average(self, shares: FloatArray) -> float:
-        return float(shares @ self.privacy / shares.sum())
 
     @cached_property
     def honesty(self) -> FloatArray:
@@ -95,7 +91,7 @@ def best(problem: Problem, starts: Sequence[FloatArray] = ()) -> Point:
     for start in tried:
         for rewards in (start, _searched(problem, start)):
             at = _settled(problem, rewards)
-            if at is not None and (found is None or problem.better(at, found)):
+            if at is not None and (found is None or problem.loss(at) < problem.loss(found)):
                 found = at
     if found is None:
         raise OptionError(_nothing(problem), kind="reach")
@@ -124,10 +120,10 @@ def in_whole_units(problem: Problem, near: Point) -> Point | None:
         while True:
             allowed = [each for each in (at(place + move) for move in moves) if problem.meets(each)]
             step = min(allowed, key=problem.loss, default=None)
-            if step is None or (here is not None and not problem.better(step, here)):
+            if step is None or (here is not None and problem.loss(step) >= problem.loss(here)):
                 break
             here, place = step, step.rewards
-        if here is not None and (found is None or problem.better(here, found)):
+        if here is not None and (found is None or problem.loss(here) < problem.loss(found)):
             found = here
     return found
 
@@ -186,25 +182,24 @@ def _searched(problem: Problem, start: FloatArray) -> FloatArray:
         value = 0.5 * np.log(noise) - np.log(taking) - np.log(scale)
         return float(value), np.asarray(unit * ((variance / (2 * noise) - 1 / taking) @ slope))
 
-    demands: list[dict[str, Any]] = []
-
-    def demand(value: Any, slope: Any) -> None:
-        demands.append({"type": "ineq", "fun": value, "jac": slope})
-
+    demands: list[tuple[Any, Any]] = []
     goal = log_error
     if problem.budget is not None:
         most = problem.budget / unit
-        demand(lambda x: most - cost(x)[0], lambda x: -cost(x)[1])
+        demands.append((lambda x: most - cost(x)[0], lambda x: -cost(x)[1]))
     if problem.error is not None:
         goal, least = cost, float(np.log(problem.error)) - TIGHT
-        demand(lambda x: least - log_error(x)[0], lambda x: -log_error(x)[1])
+        demands.append((lambda x: least - log_error(x)[0], lambda x: -log_error(x)[1]))
     if problem.least_privacy is not None:
         above = problem.privacy - problem.least_privacy - TIGHT
-        demand(lambda x: people.shares(unit * x) @ above, lambda x: unit * (above @ people.slopes(unit * x)[1]))
+        demands.append(
+            (lambda x: people.shares(unit * x) @ above, lambda x: unit * (above @ people.slopes(unit * x)[1]))
+        )
     if len(problem.honesty):
-        demand(lambda x: problem.honesty @ x, lambda _: problem.honesty)
+        demands.append((lambda x: problem.honesty @ x, lambda _: problem.honesty))
     found = minimize(
-        goal, start / unit, jac=True, method="SLSQP", bounds=[(0, None)] * len(start), constraints=demands,
+        goal, start / unit, jac=True, method="SLSQP", bounds=[(0, None)] * len(start),
+        constraints=[{"type": "ineq", "fun": value, "jac": slope} for value, slope in demands],
         options={"ftol": 1e-10, "maxiter": 200},
     )  # fmt: skip
     return np.asarray(unit * np.maximum(found.x, 0.0))
