@@ -13,7 +13,6 @@ from halfmask.data.panel import Panel
 from halfmask.errors import OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
-from halfmask.evaluation.study import write_study
 from halfmask.figures.heatmaps import heatmap_data
 from halfmask.figures.menu_samples import menu_samples
 from halfmask.figures.study_samples import read_samples
@@ -150,7 +149,7 @@ def gather(name: str, panel: Panel, profile: Profile, plan: ReproductionPlan, se
         tell(f"{name}: study")
         tried = Experiment.on(profile, sizes=plan.sizes, repeats=plan.repeats, seed=seed)
         study = evaluate_grid(profile, grid_named(plan.grid), tried, threads=plan.threads)
-        write_study(study, file)
+        study.write(file)
         del study
         menu = optimize(file).menu
         samples = read_samples(file, menu)

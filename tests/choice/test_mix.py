@@ -9,7 +9,7 @@ import pytest
 
 from halfmask.arrays import FloatArray
 from halfmask.choice import mix as mixes
-from halfmask.choice.mix import by_dominant, compositions, keeping, mix, parse_shares, read_mix, write_mix
+from halfmask.choice.mix import Mix, by_dominant, compositions, keeping, mix, parse_shares
 from halfmask.choice.mixed_groups import build_groups
 from halfmask.errors import FileFormatError
 from halfmask.evaluation.analytic.evaluate_analytic import evaluate_analytic
@@ -215,9 +215,9 @@ def test_users_are_dealt_in_exact_numbers() -> None:
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write_mix(mix(homes().profile, menu(), step=0.5, repeats=2, seed=seed), tmp_path / name)
+        mix(homes().profile, menu(), step=0.5, repeats=2, seed=seed).write(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
-    again = read_mix(tmp_path / "a")
+    again = Mix.read(tmp_path / "a")
     assert again.table.equals(mix(homes().profile, menu(), step=0.5, repeats=2, seed=1).table)
     assert again.ids == list(menu().ids)
 
@@ -300,7 +300,7 @@ def test_shares_are_read_as_written_or_refused() -> None:
 
 def test_a_bad_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="no such mix: 'halfmask mix' makes one"):
-        read_mix(tmp_path / "none.parquet")
+        Mix.read(tmp_path / "none.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(FileFormatError, match="not a whole mix"):
-        read_mix(tmp_path / "bad.parquet")
+        Mix.read(tmp_path / "bad.parquet")

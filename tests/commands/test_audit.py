@@ -12,7 +12,7 @@ import pytest
 
 from halfmask.commands._printing import print_rows
 from halfmask.figures.results_folder import read_inputs
-from halfmask.menus.menu import read_menu, write_menu
+from halfmask.menus.menu import Menu
 from halfmask.pages.report import page_of
 from tests.commands.program import error_of, halfmask, refused
 
@@ -78,8 +78,8 @@ def test_a_menu_gets_a_card_and_the_report_shows_it(whole: Path, tmp_path: Path)
     panel, readings = tmp_path / "two-values.parquet", pq.read_table(whole.parent / "homes-panel.parquet")
     value = readings.column_names[-1]
     pq.write_table(readings.append_column("doubled", pc.multiply(readings[value], 2)), panel)
-    made = read_menu(folder / "menu.json")
-    write_menu(replace(made, settings=made.settings[-2:]), folder / "menu.json")
+    made = Menu.read(folder / "menu.json")
+    replace(made, settings=made.settings[-2:]).write(folder / "menu.json")
     (folder / "mix.parquet").unlink()
     options = ["--profile", folder / "homes.profile", "--panel", panel, "-o", folder / "card.json"]
     assert "are not the profile's" in halfmask("audit", folder / "menu.json", *options, "--value", "doubled").stderr

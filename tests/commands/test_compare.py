@@ -7,9 +7,7 @@ import pytest
 
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
-from halfmask.evaluation.study import write_study
 from halfmask.mechanisms.grid import grid
-from halfmask.menus.menu import write_menu
 from halfmask.menus.optimize import optimize
 from halfmask.profiles.store import save_profile
 from tests.commands.program import halfmask, refused
@@ -23,8 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in (1, 2):
         tried = Experiment.on(street().profile, sizes="100,all", seed=seed)
         study = evaluate_grid(street().profile, grid("laplace:b=0.05..3/0.05"), tried)
-        write_study(study, made / f"study{seed}.parquet")
-        write_menu(optimize(made / f"study{seed}.parquet").menu, made / f"menu{seed}.json")
+        study.write(made / f"study{seed}.parquet")
+        optimize(made / f"study{seed}.parquet").menu.write(made / f"menu{seed}.json")
     return made
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
-from halfmask.evaluation.study import write_study
 from halfmask.mechanisms.grid import grid
-from halfmask.menus.menu import read_menu
+from halfmask.menus.menu import Menu
 from halfmask.profiles.store import save_profile
 from halfmask.protection.attacks.reconstruction import lattice_errors
 from halfmask.protection.evidence import population_of
@@ -25,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_profile(homes().profile, made / "homes.profile")
     few = grid("laplace:b=0.1..1.5/0.1")
     tried = Experiment.on(homes().profile, sizes="10,20,all")
-    write_study(evaluate_grid(homes().profile, few, tried), made / "study.parquet")
+    evaluate_grid(homes().profile, few, tried).write(made / "study.parquet")
     return made
 
 
@@ -34,7 +33,7 @@ def test_the_menu_keeps_the_floor(folder: Path) -> None:
     ended = halfmask("optimize", "study.parquet", "-o", "menu.json", *asked, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     assert "Refined, with reconstruction=0.4 or more" in ended.stdout
-    menu, population = read_menu(folder / "menu.json"), population_of(homes().profile)
+    menu, population = Menu.read(folder / "menu.json"), population_of(homes().profile)
     assert menu.provenance["floor"] == {"reconstruction": 0.4}
     assert len(menu.settings) > 1
     for each in menu.settings[:-1]:
@@ -50,7 +49,7 @@ def test_a_required_guarantee_outlives_the_floor(folder: Path) -> None:
     asked = ("--profile", "homes.profile", "--refine", "--floor", "reconstruction=0.4", "--require", "guarantee", *WIDE)
     ended = halfmask("optimize", "study.parquet", "-o", "kept.json", *asked, cwd=folder)
     assert ended.returncode == 0, ended.stderr
-    menu = read_menu(folder / "kept.json")
+    menu = Menu.read(folder / "kept.json")
     assert len(menu.settings) > 1
     assert menu.question is not None
     for each in menu.settings[:-1]:

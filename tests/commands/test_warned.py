@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from halfmask.menus.menu import write_menu
 from halfmask.profiles.store import save_profile
 from tests.choice.cases import homes, menu
 from tests.commands.program import halfmask
@@ -17,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Homes of whose readings a tenth are zero, and their menu by relative errors."""
     made = tmp_path_factory.mktemp("warned")
     save_profile(homes().profile, made / "homes.profile")
-    write_menu(menu(), made / "menu.json")
+    menu().write(made / "menu.json")
     return made
 
 
@@ -41,5 +40,5 @@ def test_every_step_warns(folder: Path, step: tuple[str, ...]) -> None:
 
 def test_data_that_relative_errors_suit_give_no_warning(folder: Path) -> None:
     suits = {**menu().provenance, "unfit_for_relative": None}
-    write_menu(menu().__class__(**{**vars(menu()), "provenance": suits}), folder / "suits.json")
+    menu().__class__(**{**vars(menu()), "provenance": suits}).write(folder / "suits.json")
     assert WARNING not in halfmask("leaflet", "suits.json", "-o", "suits.html", cwd=folder).stderr

@@ -15,7 +15,7 @@ from halfmask.errors import InputError
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting, write_menu
+from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting
 from halfmask_device import Asked, Lattice, Producer, agree, mask_csv
 from tests.commands.program import PROGRAM, piped
 
@@ -106,7 +106,7 @@ def test_a_menu_as_it_is_written_can_be_drawn(tmp_path: Path) -> None:
         for id, text in (("A", "sine:0,0.18"), ("B", "laplace:0.123"), ("C", "tabulated:0.1,0.25,0.7,1"))
     ]
     menu = Menu((*offered, none_setting()), dict.fromkeys(METRICS, 1.0), Weights(), {"max_mean": 0.1, "max_std": 0.1})
-    write_menu(menu, tmp_path / "menu.json")
+    menu.write(tmp_path / "menu.json")
     for id in menu.ids:
         terms = agree(tmp_path / id, Asked(setting=id, menu=tmp_path / "menu.json", low="0", high="10"))
         assert terms.setting_text == str(menu[id].setting)

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from halfmask.choice.mix import mix, parse_shares
 from halfmask.figures.paper_names import paper_menu, paper_name
-from halfmask.menus.menu import Menu, read_menu
+from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explore_page import write_alone
 from halfmask.pages.explore.explore_server import ExploreServer
@@ -55,7 +55,7 @@ def test_the_page_draws_every_figure_by_itself(live: Opened, server: ExploreServ
 
 
 def test_another_omega_chooses_another_menu(page: Page, folder: Path) -> None:
-    saved, other = read_menu(folder / "menu.json"), optimize(folder / "study.parquet", omega=0.004).menu
+    saved, other = Menu.read(folder / "menu.json"), optimize(folder / "study.parquet", omega=0.004).menu
     assert texts(other) != texts(saved)
     assert settings_shown(page) == texts(saved)
     page.get_by_label("Largest dispersion, omega").fill("0.004")
@@ -77,7 +77,7 @@ def test_a_bad_weight_is_told_beside_it_and_can_be_mended(page: Page, folder: Pa
     expect(error).to_have_text("the privacy weights (-0.9, 0.4, 0.4) are not three numbers from 0 that add up to 1")
     assert weight.get_attribute("aria-invalid") == "true"
     assert page.locator(".error").count() == 1
-    assert settings_shown(page) == texts(read_menu(folder / "menu.json"))
+    assert settings_shown(page) == texts(Menu.read(folder / "menu.json"))
     weight.fill("0.6")
     expect(page.locator(".error")).to_have_count(0)
     others = [page.locator(f"input[name=privacy-{each}]") for each in ("std", "entropy")]
@@ -90,7 +90,7 @@ def test_a_bad_weight_is_told_beside_it_and_can_be_mended(page: Page, folder: Pa
 
 
 def test_sliders_give_the_numbers_of_the_function(page: Page, folder: Path) -> None:
-    menu, profile = paper_menu(read_menu(folder / "menu.json")), load_profile(folder / "homes.profile")
+    menu, profile = paper_menu(Menu.read(folder / "menu.json")), load_profile(folder / "homes.profile")
     slider = page.get_by_label(f"share of users who take {menu.ids[1]}")
     slider.focus()
     before = page.locator("#mix-scores").get_attribute("data-shares")

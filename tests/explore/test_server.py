@@ -17,7 +17,7 @@ from halfmask.evaluation.scores import Weights
 from halfmask.figures.paper_names import paper_name
 from halfmask.figures.results_folder import read_inputs
 from halfmask.figures.study_samples import read_samples
-from halfmask.menus.menu import read_menu
+from halfmask.menus.menu import Menu
 from halfmask.menus.optimize import optimize
 from halfmask.pages.explore.explore_server import ExploreServer
 from halfmask.pages.explore.explorer import Explorer, rescored
@@ -132,7 +132,7 @@ def test_the_menu_is_that_of_optimize(server: ExploreServer, folder: Path) -> No
     menu = optimize(folder / "study.parquet", bins=4, omega=0.2, weights=OTHER, max_mean=0.08, max_std=0.07).menu
     answer = found(server, "/api/menu", **options)
     assert answer["ids"] == [*map(paper_name, menu.ids)]  # the folder has an offer, with letters of its own
-    saved = read_menu(folder / "menu.json")
+    saved = Menu.read(folder / "menu.json")
     assert [each.setting for each in menu.settings] != [each.setting for each in saved.settings]
     profile = load_profile(folder / "homes.profile")
     protect = Protecting(read_inputs(folder), profile)
@@ -152,7 +152,7 @@ def test_the_menu_is_that_of_optimize(server: ExploreServer, folder: Path) -> No
 
 
 def test_without_options_the_menu_is_the_folder_s(server: ExploreServer, folder: Path) -> None:
-    assert found(server, "/api/menu")["ids"] == [*map(paper_name, read_menu(folder / "menu.json").ids)]
+    assert found(server, "/api/menu")["ids"] == [*map(paper_name, Menu.read(folder / "menu.json").ids)]
 
 
 def test_a_mix_is_that_of_the_function(server: ExploreServer, folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_mix_is_that_of_the_function(server: ExploreServer, folder: Path) -> N
 
 
 def test_a_setting_of_the_study_has_its_scores(server: ExploreServer, folder: Path) -> None:
-    saved = read_menu(folder / "menu.json")
+    saved = Menu.read(folder / "menu.json")
     entry = saved.settings[-2]
     answer = found(server, "/api/setting", setting=f" {entry.setting} ")
     assert answer["setting"] == str(entry.setting)

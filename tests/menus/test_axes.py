@@ -8,7 +8,7 @@ import pytest
 
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import menu_json, read_menu, write_menu
+from halfmask.menus.menu import Menu, menu_json
 from halfmask.menus.menu_requirements import Demand, meeting, parse_demand
 from halfmask.menus.optimize import optimize
 from halfmask.menus.recognised_share import masked_days, named_from_a_day, recognised_shares
@@ -166,8 +166,8 @@ def test_fewer_are_recognised_the_more_noise_there_is() -> None:
 
 def test_a_menu_keeps_what_its_settings_protect(tmp_path) -> None:  # type: ignore[no-untyped-def]
     found = optimize(study(), profile=street().profile, question=QUESTION).menu
-    write_menu(found, tmp_path / "menu.json")
-    again = read_menu(tmp_path / "menu.json")
+    found.write(tmp_path / "menu.json")
+    again = Menu.read(tmp_path / "menu.json")
     assert menu_json(again) == menu_json(found)
     assert again.question == QUESTION
     people = population_of(street().profile)

@@ -11,7 +11,7 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.attack_floor import Floor, louder, parse_floor, refine_above
-from halfmask.menus.menu import Menu, brief, menu_json, noise_std, read_menu, write_menu
+from halfmask.menus.menu import Menu, brief, menu_json, noise_std
 from halfmask.menus.optimize import optimize
 from tests.choice.cases import as_read, homes
 from tests.refusals import refused
@@ -94,8 +94,8 @@ def test_a_law_below_the_floor_is_not_taken(coarse: Menu) -> None:
 
 def test_the_menu_above_a_floor_is_a_menu(coarse: Menu, tmp_path: Path) -> None:
     found = refine_above(coarse, homes().profile, Floor("size", 0.2, deviation, table), evaluations=2)
-    write_menu(found.menu, tmp_path / "menu.json")
-    assert menu_json(read_menu(tmp_path / "menu.json")) == menu_json(found.menu)
+    found.menu.write(tmp_path / "menu.json")
+    assert menu_json(Menu.read(tmp_path / "menu.json")) == menu_json(found.menu)
 
 
 def test_louder_noise_is_just_above_the_floor() -> None:

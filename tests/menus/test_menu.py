@@ -8,15 +8,15 @@ import pytest
 
 from halfmask.errors import FileFormatError
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, menu_json, noise_std, read_menu, write_menu
+from halfmask.menus.menu import Menu, menu_json, noise_std
 from tests.choice.cases import homes, menu
 from tests.refusals import refused
 
 
 def test_a_menu_comes_back_from_its_file_and_equal_menus_are_equal_bytes(tmp_path: Path) -> None:
-    write_menu(menu(), tmp_path / "a.json")
-    again = read_menu(tmp_path / "a.json")
-    write_menu(again, tmp_path / "b.json")
+    menu().write(tmp_path / "a.json")
+    again = Menu.read(tmp_path / "a.json")
+    again.write(tmp_path / "b.json")
     assert again == menu()
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
@@ -58,14 +58,14 @@ def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, said: str) -> 
     path = tmp_path / "menu.json"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=said) as caught:
-        read_menu(path)
+        Menu.read(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="halfmask optimize"):
-        read_menu(tmp_path / "none.json")
+        Menu.read(tmp_path / "none.json")
 
 
 def test_an_unknown_id_lists_those_there_are() -> None:

@@ -20,7 +20,7 @@ from halfmask.evaluation.experiment import Experiment
 from halfmask.figures.results_folder import ResultsFolder
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, menu_json, read_menu, write_menu
+from halfmask.menus.menu import Menu, menu_json
 from halfmask.menus.menu_requirements import Demand
 from halfmask.menus.menu_scale import OUTSIDE
 from halfmask.menus.menu_table import protection_cells
@@ -157,8 +157,8 @@ def test_a_level_says_how_many_producers_it_takes() -> None:
 
 
 def test_an_offer_is_a_menu_file_and_a_menu_to_mix(tmp_path: Path) -> None:
-    write_menu(made().menu, tmp_path / "offer.json")
-    again = read_menu(tmp_path / "offer.json")
+    made().menu.write(tmp_path / "offer.json")
+    again = Menu.read(tmp_path / "offer.json")
     assert menu_json(again) == menu_json(made().menu)
     assert mix(street().profile, again, step=0.5, repeats=1).table.num_rows > 0
 

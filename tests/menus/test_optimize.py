@@ -13,7 +13,7 @@ from halfmask.commands.profile import profile
 from halfmask.errors import FileFormatError, HalfmaskError, OptionError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.scores import Weights
-from halfmask.evaluation.study import write_study, write_summary
+from halfmask.evaluation.study import summed_up
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.device_refusal import refusal, takes
@@ -127,8 +127,8 @@ def test_rows_in_any_order_give_the_same_menu() -> None:
 
 def test_a_summary_gives_the_menu_of_its_samples_and_no_other(tmp_path: Path) -> None:
     study = evaluated()
-    write_study(study, tmp_path / "study.parquet")
-    write_summary(study, tmp_path / "summary.parquet")
+    study.write(tmp_path / "study.parquet")
+    summed_up(study).write(tmp_path / "summary.parquet")
     full, short = optimize(tmp_path / "study.parquet"), optimize(tmp_path / "summary.parquet")
     assert [each.setting for each in full.menu.settings] == [each.setting for each in short.menu.settings]
     for one, other in zip(full.menu.settings, short.menu.settings, strict=True):
@@ -300,7 +300,7 @@ def pad(scores: dict[str, list[list[float]]]) -> dict[str, list[list[float]]]:
 
 
 def test_a_study_in_hand_gives_the_menu_of_its_file(tmp_path: Path) -> None:
-    write_study(evaluated(), tmp_path / "study.parquet")
+    evaluated().write(tmp_path / "study.parquet")
     limits = {"max_mean": 0.5, "max_std": 0.5, "omega": 0.2}
     read, held = (optimize(each, **limits).menu for each in (tmp_path / "study.parquet", evaluated()))
     assert read.settings == held.settings

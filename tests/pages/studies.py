@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from halfmask.audits.audit import audit_menu
-from halfmask.choice.mix import Mix, mix, write_mix
+from halfmask.choice.mix import Mix, mix
 from halfmask.commands.offer import offer
 from halfmask.commands.profile import profile
 from halfmask.data.synth import synth
@@ -16,10 +16,10 @@ from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights
-from halfmask.evaluation.study import Study, write_study
+from halfmask.evaluation.study import Study
 from halfmask.mechanisms.grid import Grid, grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting, write_menu
+from halfmask.menus.menu import Menu, MenuSetting, Score, none_setting
 from halfmask.menus.optimize import optimize
 from halfmask.profiles.profile import Profile
 from halfmask.protection.attacks.seeds import guessable_seed
@@ -96,11 +96,11 @@ def whole_folder(folder: Path) -> Path:
     folder.mkdir()
     made = small_profile(folder)
     tried = Experiment.on(made, sizes=SIZES, seed=SEED)
-    write_study(evaluate_grid(made, grid(GRID), tried, threads=1), folder / "study.parquet")
+    evaluate_grid(made, grid(GRID), tried, threads=1).write(folder / "study.parquet")
     menu = optimize(folder / "study.parquet", profile=made).menu
-    write_menu(menu, folder / "menu.json")
+    menu.write(folder / "menu.json")
     offer(made, folder / "offer.json", study=folder / "study.parquet", summary_epsilon=4.0)
-    write_mix(mix(made, menu, step=0.5, repeats=2, seed=SEED), folder / "mix.parquet")
+    mix(made, menu, step=0.5, repeats=2, seed=SEED).write(folder / "mix.parquet")
     with patch.object(guessable_seed, "__defaults__", (600,)):  # its search for a seed has tests of its own
         audit_menu(menu, made, seed=SEED).write(folder / "card.json")
     return folder

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from halfmask.errors import FileFormatError
-from halfmask.evaluation.study import Study, write_study, write_summary
+from halfmask.evaluation.study import Study, summed_up
 from halfmask.figures.algorithm import algorithm_data, bin_edges
 from halfmask.figures.equal_noise import NoiseCurve, gap_at_equal_noise, noise_data
 from halfmask.figures.error_distributions import cdf_data
@@ -34,7 +34,7 @@ MENU = menu_of({"A": ("laplace:1", 0.2, 0.8), "B": ("laplace:2", 0.65, 0.7)})
 
 
 def samples_of(folder: Path, study: Study | None = None, menu: Menu | None = MENU) -> Samples:
-    write_study(study or study_of(METRICS, USERS), folder / "study.parquet")
+    (study or study_of(METRICS, USERS)).write(folder / "study.parquet")
     return read_samples(folder / "study.parquet", menu)
 
 
@@ -97,7 +97,7 @@ def test_large_samples_are_those_above_a_thousand_users_or_the_larger_half(tmp_p
 def test_a_summary_gives_medians_and_no_sizes(tmp_path: Path) -> None:
     metrics = {name: [[value / 10 for value in s] for s in rows] for name, rows in METRICS.items() if "9" not in name}
     study = study_of(metrics, USERS)
-    write_summary(study, tmp_path / "study.parquet")
+    summed_up(study).write(tmp_path / "study.parquet")
     summed = read_samples(tmp_path / "study.parquet")
     whole = samples_of(tmp_path, study, None)
     assert not summed.sized

@@ -17,7 +17,7 @@ import halfmask
 from halfmask.errors import OptionError
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.masked_range import shown
-from halfmask.menus.menu import Menu, write_menu
+from halfmask.menus.menu import Menu
 from halfmask.menus.offer import offer
 from halfmask.menus.setting_protection import Protection
 from halfmask.pages.leaflet import HEIGHT, SENDER, _quantiles, _sentences, _times, example_day, leaflet
@@ -167,7 +167,7 @@ def test_who_asks_is_said_or_left_blank() -> None:
 
 
 def test_a_campaign_says_purpose_and_what_is_kept(tmp_path: Path) -> None:
-    write_menu(offered(), tmp_path / "offer.json")
+    offered().write(tmp_path / "offer.json")
     settings = [{"id": each.id, "setting": str(each.setting)} for each in offered().settings]
     campaign = {"purpose": "size the transformer", "keep_reports": "always", "menu": {"settings": settings}}
     (tmp_path / "campaign.json").write_text(json.dumps(campaign))
@@ -230,7 +230,7 @@ OWN = {
 
 def test_a_household_sees_its_own_day_and_nothing_is_asked_of_the_network(tmp_path: Path) -> None:
     """In a real browser: the file is drawn, and not one request is made beside the page itself."""
-    write_menu(offered(), tmp_path / "offer.json")
+    offered().write(tmp_path / "offer.json")
     halfmask.leaflet(tmp_path / "offer.json", tmp_path / "leaflet.html")
     (tmp_path / "mine.csv").write_text("time,value\n" + "".join(f"{k},{k % 7 / 5}\n" for k in range(48)))
     with launched() as browser:

@@ -16,12 +16,12 @@ from halfmask.errors import FileFormatError
 from halfmask.evaluation.evaluate import evaluate_grid
 from halfmask.evaluation.experiment import Experiment
 from halfmask.evaluation.scores import Weights
-from halfmask.evaluation.study import write_study, write_summary
+from halfmask.evaluation.study import summed_up
 from halfmask.figures.registry import drawings
 from halfmask.figures.results_folder import PARTS, read_inputs
 from halfmask.mechanisms.grid import grid
 from halfmask.mechanisms.setting import PrivacySetting
-from halfmask.menus.menu import EmptyBin, Score, read_menu, write_menu
+from halfmask.menus.menu import EmptyBin, Menu, Score
 from halfmask.pages.report import page_of
 from halfmask.profiles.store import load_profile
 from tests.pages.studies import FIGURES, menu_of
@@ -122,7 +122,7 @@ def test_figures_come_with_the_report_where_asked_for(folder: Path) -> None:
 
 
 def test_the_menu_is_told_with_its_numbers(made: Path) -> None:
-    (page, _), menu = words_of(made), read_menu(made / "menu.json")
+    (page, _), menu = words_of(made), Menu.read(made / "menu.json")
     for each in menu.settings:
         assert f"{each.privacy.median:.2f}" in page.text
         assert each.setting.mechanism in page.text
@@ -130,9 +130,9 @@ def test_the_menu_is_told_with_its_numbers(made: Path) -> None:
 
 
 def test_empty_bins_are_told_with_their_reason(folder: Path) -> None:
-    menu = read_menu(folder / "menu.json")
+    menu = Menu.read(folder / "menu.json")
     empty = EmptyBin((0.2, 0.4), PrivacySetting.parse("laplace:3"), Score(0.3, 0.1), "its <privacy> disperses")
-    write_menu(replace(menu, empty_bins=(empty,)), folder / "menu.json")
+    replace(menu, empty_bins=(empty,)).write(folder / "menu.json")
     page, _ = words_of(folder)
     assert "No setting for privacy 0.2 to 0.4: the nearest is laplace:3, but its <privacy> disperses." in page.text
 
@@ -258,10 +258,10 @@ def test_the_commands_carry_what_the_files_say(folder: Path) -> None:
 
 
 def test_the_commands_name_what_is_not_the_default(folder: Path) -> None:
-    menu = read_menu(folder / "menu.json")
+    menu = Menu.read(folder / "menu.json")
     weights = Weights((0.5, 0.25, 0.25), (1.0, 0.0, 0.0))
     about = {name: value for name, value in menu.provenance.items() if name != "asked"} | {"refined": {}}
-    write_menu(replace(menu, provenance=about, weights=weights), folder / "menu.json")
+    replace(menu, provenance=about, weights=weights).write(folder / "menu.json")
     told = read_inputs(folder, command_of).command("menu").split()
     assert told[told.index("--weights") + 1] == "0.5,0.25,0.25,1,0,0"
     assert told[told.index("--profile") + 1] == "demo/homes.profile"
@@ -271,7 +271,7 @@ def test_the_commands_name_what_is_not_the_default(folder: Path) -> None:
 def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
     study = evaluate_grid(profile, grid("laplace:b=0.02..1/0.02"), Experiment(sizes=(20, 40, 60)), threads=1)
-    write_summary(study, folder / "study.parquet")
+    summed_up(study).write(folder / "study.parquet")
     _, figures = words_of(folder)
     assert figures == set(FIGURES) - {"users"}
     assert "--summary" in read_inputs(folder, command_of).command("study")
@@ -280,12 +280,12 @@ def test_a_study_in_summary_makes_a_report(folder: Path) -> None:
 
 
 def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> None:
-    menu = read_menu(folder / "menu.json")
+    menu = Menu.read(folder / "menu.json")
     inputs = read_inputs(folder)
     assert inputs.of_menu is not None
     assert inputs.samples is not None
     refined = replace(menu.settings[0], setting=PrivacySetting.parse("laplace:0.123"))
-    write_menu(menu.with_setting(refined), folder / "menu.json")
+    menu.with_setting(refined).write(folder / "menu.json")
     (folder / "card.json").unlink()
     again = read_inputs(folder).of_menu
     assert again is not None
@@ -299,7 +299,7 @@ def test_a_refined_setting_is_evaluated_on_the_same_subsets(folder: Path) -> Non
 def test_one_mechanism_and_one_size_do(folder: Path) -> None:
     profile = load_profile(folder / "homes.profile")
     study = evaluate_grid(profile, grid("laplace:0.1;laplace:0.2"), Experiment.on(profile, sizes="all", repeats=1))
-    write_study(study, folder / "study.parquet")
+    study.write(folder / "study.parquet")
     drawn = {drawing.name: drawing for drawing in drawings(read_inputs(folder))}
     assert {"cdfs", "noise", "trajectories"} <= set(drawn)
     assert "users" not in drawn
@@ -310,7 +310,7 @@ def test_one_mechanism_and_one_size_do(folder: Path) -> None:
 
 def test_results_of_different_data_are_refused(folder: Path) -> None:
     menu = menu_of({"A": ("laplace:0.1", 0.2, 0.8)}, fingerprint="other")
-    write_menu(menu, folder / "menu.json")
+    menu.write(folder / "menu.json")
     with refused("option.mixed"):
         report(folder)
     assert not (folder / "report.html").exists()
@@ -358,9 +358,9 @@ def test_a_damaged_card_is_refused_by_name(folder: Path, field: str, value: obje
 
 
 def test_a_card_of_another_menu_is_refused(folder: Path) -> None:
-    made = read_menu(folder / "menu.json")
+    made = Menu.read(folder / "menu.json")
     first, second = made.settings[:2]
     for settings in (made.settings[1:], (replace(first, setting=second.setting), *made.settings[1:])):
-        write_menu(replace(made, settings=settings), folder / "menu.json")
+        replace(made, settings=settings).write(folder / "menu.json")
         with refused("option.settings"):
             read_inputs(folder)

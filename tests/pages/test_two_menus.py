@@ -13,7 +13,7 @@ from halfmask.audits.audit import audit_menu
 from halfmask.commands._repeat import command_of
 from halfmask.figures.registry import drawings, interactive_figures
 from halfmask.figures.results_folder import ResultsFolder, read_inputs
-from halfmask.menus.menu import read_menu
+from halfmask.menus.menu import Menu
 from halfmask.pages.report import page_of
 from halfmask.pages.summary_section import menu_section
 from halfmask.profiles.store import load_profile
@@ -34,7 +34,7 @@ def inputs(made: Path) -> ResultsFolder:
 def audited(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with an audit of its offer."""
     folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("audited") / "homes"))
-    offer, profile = read_menu(folder / "offer.json"), load_profile(folder / "homes.profile")
+    offer, profile = Menu.read(folder / "offer.json"), load_profile(folder / "homes.profile")
     with few_attacks():
         few = replace(offer, settings=offer.settings[-2:])  # one level and none are enough to see it
         audit_menu(few, profile, seed=3).write(folder / "offer-card.json")

@@ -18,11 +18,10 @@ from reproduction.trial import Trial, few_users, run_trial
 from halfmask.data.open_panel import open_panel
 from halfmask.data.synth import synth
 from halfmask.errors import OptionError
-from halfmask.evaluation.study import write_study
 from halfmask.figures.heatmaps import HeatMaps
 from halfmask.figures.menu_samples import MenuSamples
 from halfmask.figures.study_samples import Samples, read_samples
-from halfmask.menus.menu import read_menu
+from halfmask.menus.menu import Menu
 from reproduction import corrections, heterogeneous, homogeneous
 from tests.pages.studies import local, menu_of, study_of
 from tests.real_data import SWISS, needs_data
@@ -36,7 +35,7 @@ SMALL = ReproductionPlan(
 
 
 def samples_of(folder: Path, metrics: dict[str, Sequence[Sequence[float]]], users: Sequence[int] = (10, 20)) -> Samples:
-    write_study(study_of(metrics, users), folder / "study.parquet")
+    study_of(metrics, users).write(folder / "study.parquet")
     return read_samples(folder / "study.parquet")
 
 
@@ -370,4 +369,4 @@ def test_bad_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_menu_of_a_real_folder_is_judged(whole: Path) -> None:
-    assert "of 10 numbers" in homogeneous.menu_values(read_menu(whole / "menu.json")).measured
+    assert "of 10 numbers" in homogeneous.menu_values(Menu.read(whole / "menu.json")).measured

@@ -70,12 +70,14 @@ class Mix(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Mix":
-        """The mix in a file; see `read_mix`."""
-        return read_mix(path)
+        """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix"))
 
     def write(self, path: str | Path) -> None:
         """Write `mix.parquet`; equal mixes give equal bytes."""
-        write_mix(self, path)
+        table = self.table.replace_schema_metadata(about_table(FORMAT, VERSION, self.about))
+        with whole_file(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
 
 
 def mix(
@@ -234,18 +236,6 @@ def _about(menu: Menu, profile: Profile, **asked: Any) -> dict[str, Any]:
         "period": profile.period.text,
         "users": len(eligible(profile)),
     }
-
-
-def write_mix(made: Mix, path: str | Path) -> None:
-    """Write `mix.parquet`; equal mixes give equal bytes."""
-    table = made.table.replace_schema_metadata(about_table(FORMAT, VERSION, made.about))
-    with whole_file(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-
-
-def read_mix(path: str | Path) -> Mix:
-    """The mixes in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    return Mix(*read_table(path, FORMAT, VERSION, "halfmask mix"))
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,10 @@ def finished(run: Callable[..., None]) -> Callable[..., None]:
             note(f"wrote {path}")
         menu = getattr(options, "menu", None)
         if menu is not None and Path(menu).is_file() and UNFIT in Path(menu).read_text(encoding="utf-8"):
-            from halfmask.menus.menu import read_menu
+            from halfmask.menus.menu import Menu
 
             with suppress(HalfmaskError):  # the file is not a menu: the command has said so
-                for warning in read_menu(menu).warnings():
+                for warning in Menu.read(menu).warnings():
                     note(warning)
 
     vars(called)["__signature__"] = signature

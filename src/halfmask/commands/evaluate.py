@@ -85,9 +85,9 @@ class Evaluate(Seeded, Writes, OnEngine, Advances):
     resume: Flag = False
 
     def save(self, made: "Study", path: Path) -> None:
-        from halfmask.evaluation.study import write_summary
+        from halfmask.evaluation.study import summed_up
 
-        write_summary(made, path) if self.summary else made.write(path)
+        (summed_up(made) if self.summary else made).write(path)
 
 
 @command(Evaluate, group="Measure")

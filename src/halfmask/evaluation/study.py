@@ -84,28 +84,17 @@ class Study(Result):
             ) from error
 
     def write(self, path: str | Path) -> None:
-        """Write `study.parquet`; the same study gives the same bytes."""
-        if self.scores is None:
-            write_study(self, path)
-            return
-        with whole_file(path) as temporary:
-            pq.write_table(self.to_arrow(), temporary, compression="zstd", use_dictionary=list(_FEW_VALUES))
+        """Write `study.parquet`, some thousand settings at once; the same study gives the same bytes."""
+        with (
+            whole_file(path) as temporary,
+            pq.ParquetWriter(temporary, _schema(self), compression="zstd", use_dictionary=list(_FEW_VALUES)) as writer,
+        ):
+            for table in _tables(self):
+                writer.write_table(table)
 
     def to_arrow(self) -> pa.Table:
         """The table of its file: one row per sample, or one per setting of a summary."""
-        if self.scores is None:
-            return pa.concat_tables(list(_tables(self))).combine_chunks()
-        columns = [(name, pa.float64()) for name in (*SCORES, *METRICS)]
-        schema, start, tables = _schema(columns, self.about, "summary"), 0, []
-        for block in self.grid.blocks:
-            rows = np.arange(len(block))
-            found = _setting_columns(self.grid.texts(), start, block.mechanism, block.parameters, rows)
-            numbers = {name: self.scores[name][start + rows] for name in SCORES}
-            numbers |= {name: self.metrics[start + rows, 0, k].astype(float) for k, name in enumerate(METRICS)}
-            found |= {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}  # no number: null
-            tables.append(pa.table(found, schema=schema))
-            start += len(block)
-        return pa.concat_tables(tables)
+        return pa.concat_tables(list(_tables(self))).combine_chunks()
 
     def points(self) -> list[tuple[float, float]]:
         """Median utility at each level of median privacy, in twenty levels, by the default weights."""
@@ -122,34 +111,22 @@ class Study(Result):
         return [(float(np.median(q[level == k])), float(np.median(u[level == k]))) for k in np.unique(level)]
 
 
-def write_study(study: Study, path: str | Path) -> None:
-    """One row per sample, settings in the grid's order; the same study gives the same bytes."""
-    with whole_file(path) as temporary, _writer(temporary, _sample_schema(study.about)) as writer:
-        for table in _tables(study):
-            writer.write_table(table)
-
-
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=list(_FEW_VALUES))
-
-
-def _sample_schema(about: dict[str, Any]) -> pa.Schema:
-    columns = [("users", pa.int64()), ("repeat", pa.int64()), *((name, pa.float64()) for name in METRICS)]
-    return _schema(columns, about, "samples")
-
-
 def _tables(study: Study) -> Iterator[pa.Table]:
-    """The samples, some thousand settings at once."""
-    schema, samples, texts, start = _sample_schema(study.about), len(study.users), study.grid.texts(), 0
+    """The rows of a study, some thousand settings at once."""
+    schema, samples, texts, start = _schema(study), len(study.users), study.grid.texts(), 0
     for block in study.grid.blocks:
         for first in range(0, len(block), _SETTINGS_AT_ONCE):
             rows = np.arange(first, min(first + _SETTINGS_AT_ONCE, len(block)))
-            metrics = study.metrics[start + rows[0] : start + rows[-1] + 1].reshape(-1, len(METRICS))
+            some = slice(start + first, start + first + len(rows))
+            metrics = study.metrics[some].reshape(-1, len(METRICS)).astype(np.float64)
             columns = _setting_columns(texts, start, block.mechanism, block.parameters, rows, samples)
-            columns["users"] = pa.array(np.tile(study.users, len(rows)))
-            columns["repeat"] = pa.array(np.tile(study.repeat, len(rows)))
-            for index, name in enumerate(METRICS):
-                columns[name] = pa.array(metrics[:, index].astype(np.float64))
+            if study.scores is None:
+                columns["users"] = pa.array(np.tile(study.users, len(rows)))
+                columns["repeat"] = pa.array(np.tile(study.repeat, len(rows)))
+                columns |= {name: pa.array(metrics[:, index]) for index, name in enumerate(METRICS)}
+            else:  # what is not a number is null
+                columns |= {name: pa.array(study.scores[name][some], from_pandas=True) for name in SCORES}
+                columns |= {n: pa.array(metrics[:, index], from_pandas=True) for index, n in enumerate(METRICS)}
             yield pa.table(columns, schema=schema)
         start += len(block)
 
@@ -241,10 +218,8 @@ def _numbers(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), float)
 
 
-def write_summary(
-    study: Study, path: str | Path, weights: Weights | None = None, constraint: Constraint | None = None
-) -> None:
-    """One row a setting: percentiles of privacy and utility over its samples, and the pooled metrics.
+def summed_up(study: Study, weights: Weights | None = None, constraint: Constraint | None = None) -> Study:
+    """The summary of a study: percentiles of privacy and utility over each setting's samples, and the pooled metrics.
 
     Settings that break the constraint have their pooled global metrics, no scores, and local metrics if these were
     evaluated.
@@ -252,30 +227,21 @@ def write_summary(
     weights, constraint = weights or Weights(), constraint or Constraint()
     kept = passing(study.metrics, constraint)
     largest = normalisers(study.metrics, kept)
+    scores, together = {name: np.full(len(kept), np.nan) for name in SCORES}, np.empty((len(kept), 1, len(METRICS)))
+    for first in range(0, len(kept), _SETTINGS_AT_ONCE):
+        some = slice(first, first + _SETTINGS_AT_ONCE)
+        metrics = study.metrics[some].astype(np.float64)
+        for score, values in (("privacy", privacy), ("utility", utility)):
+            found = np.where(kept[some], np.percentile(values(metrics, largest, weights), (10, 50), axis=1), np.nan)
+            scores[f"{score}_p10"][some], scores[f"{score}_median"][some] = found
+        together[some, 0] = np.stack(_pooled(metrics), axis=-1)
     about = {
         **study.about,
         "normalisers": dict(zip(METRICS, largest.tolist(), strict=True)),
         "weights": {"privacy": weights.privacy, "utility": weights.utility},
         "constraints": {"max_mean": constraint.max_mean, "max_std": constraint.max_std},
     }
-    schema = _schema([(name, pa.float64()) for name in (*SCORES, *METRICS)], about, "summary")
-    texts = study.grid.texts()
-    with whole_file(path) as temporary, _writer(temporary, schema) as writer:
-        start = 0
-        for block in study.grid.blocks:
-            for first in range(0, len(block), _SETTINGS_AT_ONCE):
-                rows = np.arange(first, min(first + _SETTINGS_AT_ONCE, len(block)))
-                metrics = study.metrics[start + rows].astype(np.float64)
-                columns = _setting_columns(texts, start, block.mechanism, block.parameters, rows)
-                out = ~kept[start + rows]
-                for score, values in (("privacy", privacy), ("utility", utility)):
-                    tenth, median = np.percentile(values(metrics, largest, weights), (10, 50), axis=1)
-                    columns[f"{score}_median"] = pa.array(median, mask=out)
-                    columns[f"{score}_p10"] = pa.array(tenth, mask=out)
-                for name, column in zip(METRICS, _pooled(metrics), strict=True):
-                    columns[name] = pa.array(column, from_pandas=True)  # no number: null
-                writer.write_table(pa.table(columns, schema=schema))
-            start += len(block)
+    return Study(study.grid, np.zeros(1, np.int64), np.zeros(1, np.int64), together, about, scores)
 
 
 def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -283,17 +249,20 @@ def read_study(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     return read_table(path, FORMAT, VERSION, "halfmask evaluate")
 
 
-def _schema(columns: list[tuple[str, pa.DataType]], about: dict[str, Any], form: str) -> pa.Schema:
+def _schema(study: Study) -> pa.Schema:
     setting = [
         ("setting", pa.dictionary(pa.int32(), pa.string())),
         ("mechanism", pa.dictionary(pa.int32(), pa.string())),
         ("parameters", pa.list_(pa.float64())),
     ]
-    return pa.schema([*setting, *columns], metadata=about_table(FORMAT, VERSION, {"form": form, **about}))
+    samples, numbers = [("users", pa.int64()), ("repeat", pa.int64())], [(name, pa.float64()) for name in METRICS]
+    own = samples if study.scores is None else [(name, pa.float64()) for name in SCORES]
+    about = {"form": "samples" if study.scores is None else "summary", **study.about}
+    return pa.schema([*setting, *own, *numbers], metadata=about_table(FORMAT, VERSION, about))
 
 
 def _setting_columns(
-    texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray, times: int = 1
+    texts: list[str], start: int, mechanism: str, parameters: npt.NDArray[np.float64], rows: IntArray, times: int
 ) -> dict[str, pa.Array]:
     """Text, mechanism and parameters of the given rows of a block that starts at ``start``, each ``times`` times."""
     names = pa.array([texts[start + row] for row in rows], pa.string())

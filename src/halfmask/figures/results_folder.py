@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfmask.audits.card import ReportCard
-from halfmask.choice.mix import Mix, read_mix
+from halfmask.choice.mix import Mix
 from halfmask.errors import FileFormatError, OptionError, SourceError
 from halfmask.figures.menu_samples import MenuSamples, menu_samples
 from halfmask.figures.paper_names import PAPER, paper_card, paper_menu, paper_mix
 from halfmask.figures.simulated_days import SimulatedDays, read_days
 from halfmask.figures.study_samples import Samples, read_samples
 from halfmask.files import read_page
-from halfmask.menus.menu import Menu, read_menu
+from halfmask.menus.menu import Menu
 from halfmask.profiles.profile import Profile
 from halfmask.profiles.store import load_profile
 
@@ -208,9 +208,9 @@ def _fingerprint(of: "Menu | Mix | ReportCard | Samples | Schedule") -> str | No
 
 
 FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    "menu": ("menu.json", read_menu),
-    "offer": ("offer.json", read_menu),
-    "mix": ("mix.parquet", read_mix),
+    "menu": ("menu.json", Menu.read),
+    "offer": ("offer.json", Menu.read),
+    "mix": ("mix.parquet", Mix.read),
     "card": ("card.json", ReportCard.read),
     "offer_card": ("offer-card.json", ReportCard.read),
     "schedule": ("schedule.json", _schedule),

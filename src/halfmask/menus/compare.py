@@ -22,7 +22,7 @@ from halfmask.evaluation.metrics import METRICS
 from halfmask.evaluation.scores import Weights, privacy, utility
 from halfmask.mechanisms.setting import PrivacySetting
 from halfmask.menus.candidate_scores import rounded
-from halfmask.menus.menu import Menu, Score, read_menu
+from halfmask.menus.menu import Menu, Score
 from halfmask.menus.menu_scale import afresh, evaluated, outside
 from halfmask.menus.objective_difference import CHANCE, ObjectiveDifference, UtilitySamples, difference
 from halfmask.menus.study_scores import AnyStudy, Read, StudyScores, opened_study, sample_metrics, score_study
@@ -215,7 +215,7 @@ def compare(
 def _opened(side: Menu | AnyStudy) -> Menu | Read:
     if isinstance(side, Menu):
         return side
-    return read_menu(side) if isinstance(side, str | Path) and str(side).endswith(".json") else opened_study(side)
+    return Menu.read(side) if isinstance(side, str | Path) and str(side).endswith(".json") else opened_study(side)
 
 
 def _about(side: Menu | Read) -> Mapping[str, Any]:

@@ -141,12 +141,18 @@ class Menu(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Menu":
-        """The menu in a file; see `read_menu`."""
-        return read_menu(path)
+        """Return the menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        plain = read_page(path, FORMAT, VERSION, "halfmask optimize")
+        try:
+            menu = from_plain(plain, Menu)
+            menu.check()
+        except (HalfmaskError, ValueError) as error:
+            raise FileFormatError(f"{path} is damaged ({error}): recreate it with 'halfmask optimize'") from error
+        return menu
 
     def write(self, path: str | Path) -> None:
         """Write `menu.json`; equal menus give equal bytes."""
-        write_menu(self, path)
+        write_page(menu_json(self), path)
 
     def with_setting(self, changed: MenuSetting) -> "Menu":
         """The same menu with the setting of that id changed."""
@@ -206,19 +212,3 @@ def menu_json(menu: Menu) -> dict[str, Any]:
     held = to_plain(menu)
     held["settings"] = [{k: v for k, v in each.items() if k in ALWAYS or v} for each in held["settings"]]
     return {"format": FORMAT, "version": VERSION, **{k: v for k, v in held.items() if v is not None}}
-
-
-def write_menu(menu: Menu, path: str | Path) -> None:
-    """Write `menu.json`; equal menus give equal bytes."""
-    write_page(menu_json(menu), path)
-
-
-def read_menu(path: str | Path) -> Menu:
-    """Return the menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
-    plain = read_page(path, FORMAT, VERSION, "halfmask optimize")
-    try:
-        menu = from_plain(plain, Menu)
-        menu.check()
-    except (HalfmaskError, ValueError) as error:
-        raise FileFormatError(f"{path} is damaged ({error}): recreate it with 'halfmask optimize'") from error
-    return menu

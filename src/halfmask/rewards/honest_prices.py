@@ -69,8 +69,8 @@ def arbitrage(rewards: FloatArray, worth: FloatArray, most: FloatArray) -> list[
 def _cover(need: float, limit: float, items: dict[int, tuple[float, float]]) -> dict[int, int] | None:
     """The cheapest multiset of items (information, price) with ``need`` in all, if it costs less than ``limit``.
 
-    An integer program, exact for up to a billion reports of one setting. HiGHS takes a cover for one that is within 1e-6 of the information, so what it finds is checked,
-    with one more of each of its parts in turn.
+    An integer program, exact for up to a billion reports of one setting. HiGHS takes a cover for one that is within
+    1e-6 of the information, so what it finds is checked, with one more of each of its parts in turn.
     """
     if not items or limit <= 0:
         return None
