@@ -96,8 +96,9 @@ class BlockErrors:
     def global_metrics(self) -> FloatArray:
         """Metrics (settings, subsets, 6) of the block, of which only the global ones are computed; others are NaN."""
         out = np.full((len(self.block), len(self.totals), len(METRICS)), np.nan)
+        moments = self.law.moments(self.block.parameters)
         for index in range(len(self.totals)):
-            self.put_global(self.block.parameters, index, out)
+            self.put_global(self.block.parameters, moments, index, out)
         return out
 
     def correction(self, parameters: FloatArray) -> FloatArray | None:
@@ -113,15 +114,18 @@ class BlockErrors:
         out = np.empty((len(parameters), len(self.totals), len(METRICS)))
         everything = slice(0, len(parameters))
         self.put_local(parameters, self.local.entropies(self.law, parameters, correction), out, everything)
+        moments = self.law.moments(parameters)  # of many subsets the same: for a sine it takes longer than the rest
         for index in range(len(self.totals)):
-            self.put_global(parameters, index, out)
+            self.put_global(parameters, moments, index, out)
         return out
 
-    def put_global(self, parameters: FloatArray, index: int, out: FloatArray) -> int:
-        """Write the global metrics of one subset into ``out`` (settings, subsets, 6). No local ones are done: 0."""
-        law, moments = self.law, self.law.moments(parameters)
+    def put_global(self, parameters: FloatArray, moments: FloatArray, index: int, out: FloatArray) -> int:
+        """Write the global metrics of one subset into ``out`` (settings, subsets, 6). No local ones are done: 0.
+
+        ``moments`` are those of the law for ``parameters``.
+        """
         out[:, index, GLOBAL] = global_summaries(
-            law, parameters, moments, self.totals[index], self.of.aggregate, self.of.seed
+            self.law, parameters, moments, self.totals[index], self.of.aggregate, self.of.seed
         )
         return 0
 
@@ -209,7 +213,8 @@ def _evaluate_block(
 ) -> None:
     """The metrics of a block, into its part of the result."""
     parameters = made.block.parameters
-    by_period = [pool.submit(made.put_global, parameters, index, part) for index in range(len(made.totals))]
+    moments = made.law.moments(parameters)
+    by_period = [pool.submit(made.put_global, parameters, moments, index, part) for index in range(len(made.totals))]
     with _stopping(by_period):  # the local errors are prepared while these run
         early = made.local.source(made.law, parameters) if within is None else None
         _all_of(by_period)
