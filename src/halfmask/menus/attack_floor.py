@@ -1,9 +1,10 @@
-"""A floor under the menu: the best utility of each bin among settings that an attack cannot undo too far.
+"""A menu whose settings withstand an attack: the best utility per bin among settings with a large enough attack error.
 
-The privacy score alone rewards noise of nearly constant magnitude, which is easily guessed. A floor demands of every
-setting that an attack's error stay at or above a value. In each bin two searches compete: the parameters of the grid's
-winner, continued as in `refine` from where they meet the floor, and the quietest law that keeps both demands, as a
-``tabulated`` setting. The better one is taken; a bin in which neither finds a setting becomes empty, and says so.
+The privacy score alone rewards noise of nearly constant magnitude, which is easily guessed. A floor requires that an
+attack's error stays at or above a value for every setting. In each bin two searches compete. The first starts from the
+winner among the study's settings, adds noise until it meets the floor, and continues as in `refine`. The second looks
+for the noise law with the least noise that meets both the floor and the bin's privacy, as a ``tabulated`` setting. The
+better result is taken. If neither search finds a setting, the bin becomes empty, with the reason.
 """
 
 from collections.abc import Callable
@@ -20,21 +21,21 @@ from halfmask.profiles.profile import Profile
 
 TRIES = 4
 AIM = 2e-4
-"""Privacy that a proposal is asked for above the bin's edge: what its few digits may take away."""
+"""Privacy above the bin's lower edge that a proposal is asked for, because rounding to few digits may lower it."""
 MOST_DOUBLINGS = 40
 CLOSE = 1.01
 UNMET = 1.0
-"""By how much a setting falls short that keeps the floor and does not meet a requirement."""
+"""Shortfall of a setting that meets the floor but fails another requirement."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """What every setting must keep, as plain functions: this folder knows nothing of attacks.
+    """What every setting of the menu must meet, as plain functions, because this folder does not import attacks.
 
-    ``measure(setting)``                    the attack's error, larger if the setting protects more
-    ``propose(privacy, error, deviation)``  the quietest setting with that privacy over all readings and that error,
-                                            looked for around a noise deviation; None if none is found
-    ``meets(setting)``                      whether it meets what else is required of every setting, such as a guarantee
+    ``measure(setting)``                    the attack's error; larger if the setting protects more
+    ``propose(privacy, error, deviation)``  the setting with the least noise that has this privacy over all readings and
+                                            this error, searched near a noise deviation; None if none is found
+    ``meets(setting)``                      whether the setting meets all other requirements, such as a guarantee
     """
 
     name: str
@@ -50,13 +51,13 @@ class Floor:
             )
 
     def short(self, setting: PrivacySetting) -> float:
-        """By how much a setting fails the floor; 0 or below if it keeps it, and all else that is required."""
+        """Return how far a setting is below the floor; 0 or less if it meets the floor and all other requirements."""
         short = self.least - self.measure(setting)
         return short if short > 0 or self.meets(setting) else UNMET
 
 
 def parse_floor(text: str, known: str) -> float:
-    """The value in ``name=value``; the name must be the one attack that can be a floor."""
+    """Return the number in ``name=value``; raise an OptionError if the name is not the attack ``known``."""
     name, equals, value = text.partition("=")
     if not equals or name.strip() != known:
         raise OptionError(f"floor {text[:40]!r}: write {known}=0.2, the only attack that can be a floor", kind="floor")
@@ -70,7 +71,14 @@ def parse_floor(text: str, known: str) -> float:
 
 @dataclass(frozen=True)
 class Raised:
-    """One bin above the floor: the grid's winner, the best of its family and the best law, as far as there are."""
+    """One bin before and after the floor is applied.
+
+    ``before``        winner among the study's settings
+    ``error_before``  attack's error of ``before``; None if its noise is not of one additive law
+    ``family``        best setting of the same mechanism that meets the floor; None if none was found
+    ``law``           best tabulated noise law that meets the floor; None if none was found
+    ``error``         attack's error of the setting that is taken; None if the bin becomes empty
+    """
 
     before: MenuSetting
     error_before: float | None
@@ -80,23 +88,24 @@ class Raised:
 
     @property
     def after(self) -> MenuSetting | None:
-        """The better of family and law; the family's if they are equal."""
+        """The setting with the larger objective of ``family`` and ``law``; None if both are None."""
         found = [each for each in (self.family, self.law) if each]
         return max(found, key=lambda each: each.objective) if found else None
 
 
 @dataclass(frozen=True)
 class Floored:
-    """The menu above the floor, and how each bin came to its setting."""
+    """The menu whose settings meet the floor, and how each bin came to its setting."""
 
     menu: Menu
     floor: Floor
     bins: tuple[Raised, ...]
 
     def rows(self) -> list[list[str]]:
-        """The bins as a table, headings first.
+        """Return the bins as a table, headings first.
 
-        Error and objective of the grid's winner, the objective of either search, and what was taken with its error.
+        Columns: the earlier winner with its error and objective, the objective that each search reached, and the
+        setting that was taken with its error.
         """
         rows = [["id", "grid's winner", "error", "objective", "its family", "any law", "taken", "error"]]
         for each in self.bins:
@@ -117,7 +126,14 @@ def refine_above(
     other_data: bool = False,
     advance: Callable[[int, int], None] | None = None,
 ) -> Floored:
-    """The best setting of each bin that keeps the floor. Objective, subsets and noise are those of `refine`."""
+    """Return the menu with the best setting of each bin that meets the floor.
+
+    Objective, subsets and noise are those of `refine`.
+
+    ``evaluations``  settings tried per bin and parameter, at most
+    ``other_data``   accept a menu made from other data than the profile
+    ``advance``      progress callback ``(done, all)``, called once per bin
+    """
     menu.check_data(profile, other_data=other_data)
     subsets, bins = subsets_of(menu.provenance, profile), []
     settings, empty = [], list(menu.empty_bins)
@@ -148,7 +164,10 @@ def refine_above(
 def _raised(
     entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], floor: Floor, evaluations: int
 ) -> tuple[Raised, MenuSetting | None]:
-    """Both searches in one bin; and what the family's setting just above the floor is, wherever its privacy lies."""
+    """Return the results of both searches in one bin, and the setting with just enough noise for the floor.
+
+    The latter may have its privacy outside the bin. It is None if more noise does not lead to the floor.
+    """
     if entry.setting.kind != "additive" or entry.setting.inner is not None:
         return Raised(entry, None, None, None, None), None
     start = louder(entry.setting, floor)
@@ -165,12 +184,12 @@ def _raised(
 
 
 def louder(setting: PrivacySetting, floor: Floor) -> PrivacySetting | None:
-    """The setting with its parameters scaled by the smallest factor that meets the floor; None if no factor does."""
+    """Return the setting with all parameters scaled by the smallest factor that meets the floor; None if none does."""
 
     def times(factor: float) -> PrivacySetting | None:
         try:
             return PrivacySetting(setting.mechanism, tuple(float(f"{factor * p:.6g}") for p in setting.parameters))
-        except HalfmaskError:  # parameters that are not all sizes of noise
+        except HalfmaskError:  # a parameter that cannot be scaled, such as a share
             return None
 
     if floor.short(setting) <= 0:
@@ -196,10 +215,11 @@ def louder(setting: PrivacySetting, floor: Floor) -> PrivacySetting | None:
 def _law(
     entry: MenuSetting, near: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], floor: Floor
 ) -> MenuSetting | None:
-    """The quietest law that keeps the floor with its median privacy in the bin.
+    """Return the law with the least noise that meets the floor and the bin, by its median privacy; None if not found.
 
-    Proposals speak of all readings, and of the error as they compute it; the bin and the floor of medians over samples
-    and of the attack itself. What they fall short by is asked for on top the next time.
+    A proposal is computed for all readings and for an estimate of the attack's error. The bin is checked on the medians
+    of samples, and the floor on the attack itself. The next proposal therefore asks for more, by what the last one
+    lacked.
     """
     aim, least, best = entry.bin[0] + AIM, floor.least, None
     for _ in range(TRIES):

@@ -1,4 +1,4 @@
-"""A bench: settings of one mechanism judged as the menu's bins judge them; what no setting changes is prepared once."""
+"""Scores of candidate settings of one mechanism, by the rules of the menu's bins. Candidates share all preparation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,22 +18,25 @@ from halfmask.profiles.profile import Profile
 
 AT_ONCE = 96
 ROOM = 2.0
-"""Noise may grow up to this many times the winner's: the grid of errors is laid out for that."""
+"""Largest noise that can be evaluated, as a multiple of the winner's noise: the grid of errors is laid out for it."""
 DIGITS = 6
 SAFE = 1.2816 * 2**0.5
-"""How many standard errors median privacy keeps above the lower edge of its bin. The standard error of a median of n
-samples is about that of half of them being below, 0.5 / sqrt(n) as a share. Two medians differ, the one measured here
-and one on fresh subsets, hence the root of 2; below 1.2816 standard errors are 10 % of draws."""
+"""How many standard errors median privacy keeps above the lower edge of its bin.
+
+As a share of samples, the standard error of a median of n samples is about 0.5 / sqrt(n). The root of 2 is there
+because two medians differ: the one measured here and the one on fresh subsets. 10 % of draws fall more than 1.2816
+standard errors below.
+"""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Settings as a bin sees them.
+    """Scores of S settings, as a bin needs them.
 
-    ``privacy``  medians and tenth percentiles (S, 2)
-    ``utility``  likewise
-    ``safe``     what median privacy exceeds on fresh subsets, but for 1 in 10 draws of them (S,)
-    ``beyond``   by how much each breaks the bin's limits (0: not at all)
+    ``privacy``  median and 10th percentile (S, 2)
+    ``utility``  median and 10th percentile (S, 2)
+    ``safe``     value that median privacy exceeds on 9 of 10 draws of fresh subsets (S,)
+    ``beyond``   by how much each setting breaks the bin's limits, 0 if it keeps them (S,)
     """
 
     privacy: FloatArray
@@ -48,15 +51,15 @@ class Judged:
 
 
 Entry = tuple[MenuSetting, float, float]
-"""A setting as the menu holds it, by how much it breaks the bin's limits (0: not at all), and its safe privacy."""
+"""The setting as an entry of the menu, by how much it breaks the bin's limits (0 if not), and its safe privacy."""
 
 
 class CandidateScores:
     """Evaluates settings of one mechanism on fixed subsets.
 
-    At full resolution most of the time goes into what a fine grid adds to the entropy (`BlockErrors.correction`). That
-    differs little between neighbours: `roughly` takes one setting's for all, and serves to search; what counts comes
-    from `entries`.
+    At full resolution most time goes into a correction of the entropy by a fine grid (`BlockErrors.correction`). It
+    differs little between similar settings. `roughly` therefore uses the correction of one setting for all: good enough
+    to search. Final scores come from `entries`, at full resolution.
     """
 
     def __init__(self, setting: PrivacySetting, profile: Profile, subsets: list[Subset], menu: Menu) -> None:
@@ -72,19 +75,26 @@ class CandidateScores:
         self._near = self.errors.correction(room.parameters[:1])
 
     def metrics(self, parameters: FloatArray, near: bool = False) -> FloatArray:
-        """The six metrics of settings (settings, parameters) on every subset: (settings, subsets, 6); with ``near``,
-        what full resolution adds is that of the setting last named by `look_near`.
+        """Return the six metrics of settings on every subset, (settings, subsets, 6).
+
+        ``parameters``  of the settings, (settings, parameters)
+        ``near``        use the entropy's correction of the setting last passed to `look_near`, instead of each
+                        setting's own
         """
         if near and self._near is not None:
             return self.errors.metrics(parameters, np.tile(self._near, (len(parameters), 1)))
         return self.errors.metrics(parameters, self.errors.correction(parameters))
 
     def look_near(self, setting: PrivacySetting) -> None:
-        """From here on `roughly` is exact at this setting."""
+        """Let `roughly` use this setting's correction from now on, so that it is exact for this setting."""
         self._near = self.errors.correction(np.array([setting.parameters]))
 
     def roughly(self, of: MenuSetting, parameters: FloatArray) -> Judged:
-        """Settings (settings, parameters) near the one last named; all NaN if not a setting, or if too noisy."""
+        """Return rough scores of settings, with the correction chosen by `look_near`.
+
+        ``parameters`` are (settings, parameters). Scores are NaN for parameters that are not valid, and for noise that
+        is 0 or too large.
+        """
         unknown = np.full((2, len(parameters), 2), np.nan)
         found = Judged(unknown[0], unknown[1], np.full(len(parameters), np.nan), np.full(len(parameters), np.inf))
         variance = self.law.moments(parameters)[:, 1]
@@ -98,21 +108,21 @@ class CandidateScores:
         return found
 
     def best_of(self, of: MenuSetting, best: MenuSetting, drawn: FloatArray) -> MenuSetting:
-        """The better of ``best`` and the drawn settings that keep the bin's limits."""
+        """Return the setting with the largest objective, of ``best`` and the drawn ones that keep the bin's limits."""
         for each in self.entries(of, [rounded(parameters) for parameters in drawn]):
             if each is not None and each[1] == 0 and each[0].objective > best.objective:
                 best = each[0]
         return best
 
     def entry(self, of: MenuSetting, parameters: tuple[float, ...]) -> Entry | None:
-        """What the menu would say of a setting, by how much it breaks the bin's limits, and its safe privacy.
+        """Return the menu entry of a setting, by how much it breaks the bin's limits, and its safe privacy.
 
-        None if it is not a setting, or is noisier than there is room for.
+        None if the parameters are not valid, or if the noise is 0 or too large.
         """
         return self.entries(of, [parameters])[0]
 
     def entries(self, of: MenuSetting, tried: Sequence[tuple[float, ...]]) -> list[Entry | None]:
-        """`entry` of many settings, `AT_ONCE` at once, few enough for full resolution."""
+        """Return `entry` of many settings, evaluated `AT_ONCE` at a time to bound memory."""
         out: list[Entry | None] = [None] * len(tried)
         settings = {place: self.setting(parameters) for place, parameters in enumerate(tried)}
         known = [(place, setting) for place, setting in settings.items() if setting is not None]
@@ -132,7 +142,7 @@ class CandidateScores:
         return out
 
     def setting(self, parameters: tuple[float, ...]) -> PrivacySetting | None:
-        """The setting of these parameters; None if they are not valid, or if the noise is 0 or too large."""
+        """Return the setting with these parameters; None if they are not valid, or if the noise is 0 or too large."""
         if not self._is_setting(parameters):
             return None
         variance = float(self.law.moments(np.array([parameters]))[0, 1])
@@ -169,7 +179,7 @@ class CandidateScores:
 
 
 def rounded(parameters: FloatArray) -> tuple[float, ...]:
-    """Six digits, so that a setting can be written down; what is negligible compared with the largest is 0."""
+    """Round parameters to six digits, so that a setting can be written down; below 1e-4 of the largest, to 0."""
     small = parameters < 1e-4 * parameters.max(initial=0.0)
     return tuple(
         0.0 if little else float(f"{value:.{DIGITS}g}") for value, little in zip(parameters, small, strict=True)
@@ -177,7 +187,7 @@ def rounded(parameters: FloatArray) -> tuple[float, ...]:
 
 
 def _with_room(setting: PrivacySetting) -> FloatArray:
-    """Parameters of the setting and, below, of the largest noise there is room for, if the mechanism knows them."""
+    """Return the setting's parameters and, as a second row, those of noise `ROOM` times as large, if known."""
     start = np.array([setting.parameters])
     most = setting.law.grown(start, ROOM)
     return start if most is None else np.concatenate([start, most])

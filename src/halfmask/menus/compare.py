@@ -1,11 +1,13 @@
-"""Two menus or studies on one scale: which has the better setting at each level of privacy.
+"""Compare two menus or studies on one scale: which has the better setting at each level of privacy.
 
-Scores are shares of a study's largest errors, so those of two studies cannot be compared as they are. Here both are
-measured by common normalisers, the larger of each of the six, and by common weights. With a profile, the settings of
-both are evaluated on the same subsets, drawn afresh, so that neither is measured on the subsets that it was chosen on.
-Without one, studies are measured on their own samples. Every difference has an interval, and a win is named only if the
-interval excludes 0 at no less privacy: a level is wide, and less privacy always buys utility. Which of the two comes
-first changes nothing but the order of columns.
+Scores are shares of a study's largest errors, so scores of two studies cannot be compared directly. Here both sides get
+common weights and common normalisers: for each of the six metrics, the larger normaliser of the two. With a profile,
+the settings of both sides are evaluated on the same newly drawn subsets, so that no side is measured on the subsets
+that its settings were chosen on. Without a profile, studies are measured on their own samples.
+
+Every difference has an interval. A side wins only if the interval excludes 0 and the winning setting is at least as
+private as the other one. This matters because a level of privacy is wide, and less privacy always buys utility.
+Exchanging the two sides changes only the order of columns.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -31,19 +33,24 @@ from halfmask.profiles.profile import Profile
 BINS = 5
 EQUAL = 1e-9
 EDGE = 5e-5
-"""Settings that are so little below a level of privacy are in it: evaluated in other company, a score changes by up to
-5e-6."""
+"""Tolerance below a level's lower edge: a score changes by up to 5e-6 if other settings are evaluated with it."""
 GROWN = np.exp(np.geomspace(0.005, np.log(16), 32))
-"""By what the noise of a menu's setting is grown, to see what it would be worth with more privacy."""
+"""Factors by which the noise of a menu's setting is increased, to see its utility at more privacy."""
 FINE, COARSE = 10_000, 100
-"""Levels of privacy of a study from which the best setting is taken: on its own samples, and to be evaluated again."""
+"""Number of privacy levels from which a study's best settings are taken.
+
+`FINE` levels if the study's own samples are used, `COARSE` if its settings are evaluated again.
+"""
 
 Verdict = Literal["first wins", "second wins", "no difference", "trade", "no contender"]
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """One setting on the common scale, with its samples; it is ``own`` if the menu or study holds it."""
+    """One setting on the common scale, with its samples.
+
+    ``own`` is True if the menu or study contains the setting, and False if it was made by adding noise.
+    """
 
     setting: PrivacySetting
     privacy: Score
@@ -57,7 +64,7 @@ class Standing:
         return self.utility.median + self.utility.p10
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return setting, scores and objective as plain data."""
         scores = {"privacy": vars(self.privacy), "utility": vars(self.utility)}
         return {"setting": str(self.setting), **scores, "objective": self.objective}
 
@@ -66,8 +73,8 @@ class Standing:
 class Contest:
     """One bin of common privacy: the settings that are compared, and the difference of their objectives.
 
-    ``verdict`` is "trade" if one is more useful and less private than what the other has, and "no contender" if a side
-    lacks a setting in the bin; ``difference`` is None then.
+    ``difference`` is None if a side has no setting in the bin; ``verdict`` is then "no contender". It is "trade" if one
+    side is more useful and the other more private.
     """
 
     bin: tuple[float, float]
@@ -77,11 +84,11 @@ class Contest:
 
     @property
     def winner(self) -> int | None:
-        """0 or 1; None if no win is named."""
+        """0 if the first side wins, 1 if the second does; None if neither does."""
         return {"first wins": 0, "second wins": 1}.get(self.verdict)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data: the difference is of the first less the second."""
+        """Return the bin as plain data; the difference is the first side's objective minus the second's."""
         found = self.difference
         numbers = (None, None, None) if found is None else (found.value, found.low, found.high)
         sides = [None if each is None else each.to_json() for each in self.best]
@@ -95,9 +102,12 @@ class Contest:
 
 @dataclass(frozen=True)
 class Compared:
-    """The rounds, the common normalisers and weights, and settings beyond their range (they take part in no round).
+    """The comparison in every bin, and the scale that it was made on.
 
-    ``samples`` are the numbers of subsets that either was measured on; ``paired`` says that these are the same.
+    ``rounds``   one contest per bin of privacy
+    ``outside``  settings of each side beyond the common range, which take part in no bin
+    ``samples``  number of subsets that each side was measured on
+    ``paired``   whether both sides were measured on the same subsets
     """
 
     names: tuple[str, str]
@@ -110,7 +120,7 @@ class Compared:
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the whole comparison as plain data."""
         return {
             "names": list(self.names),
             "rounds": [each.to_json() for each in self.rounds],
@@ -123,7 +133,7 @@ class Compared:
         }
 
     def rows(self) -> list[list[str]]:
-        """The rounds as a table, headings first."""
+        """Return the bins as a table, headings first."""
         sides = [f"{what} of {name}" for name in self.names for what in ("setting", "privacy, objective")]
         rows = [["privacy", *sides, "difference", "verdict"]]
         for each in self.rounds:
@@ -149,7 +159,7 @@ class Compared:
         return f"only {held[0]} has a setting" if held else "-"
 
     def notes(self) -> list[str]:
-        """Who wins how often, how that was measured, and what was left out."""
+        """Return sentences: how often each side wins, how that was measured, and which settings were left out."""
         wins = [sum(each.winner == side for each in self.rounds) for side in (0, 1)]
         notes = [f"{self.names[0]} wins {wins[0]}, {self.names[1]} {wins[1]} of {len(self.rounds)} levels of privacy"]
         notes.append(
@@ -173,7 +183,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class _Side:
-    """Settings within the common range, those beyond it, and what says which subsets they were measured on."""
+    """One side's settings ``inside`` and ``outside`` of the common range, and a key that identifies its ``subsets``."""
 
     inside: list[Standing]
     outside: tuple[PrivacySetting, ...]
@@ -190,9 +200,12 @@ def compare(
     weights: Weights | None = None,
     names: tuple[str, str] = ("first", "second"),
 ) -> Compared:
-    """Both on common normalisers; menus need the ``profile`` that their settings are evaluated on.
+    """Compare two menus or studies on common normalisers.
 
-    ``weights`` are the menus' own if not given, and must be given if these differ.
+    ``profile``  to evaluate settings on; required if either side is a menu
+    ``bins``     number of levels of privacy
+    ``weights``  by default those of the menus; required if two menus differ in them
+    ``names``    of the two sides, for tables and notes
     """
     if not 1 <= bins <= 100:
         raise OptionError(f"{bins} bins: compare on 1 to 100 levels of privacy", kind="bins")
@@ -223,7 +236,7 @@ def _about(side: Menu | Read) -> Mapping[str, Any]:
 
 
 def _check_alike(sides: list[Menu | Read]) -> None:
-    """Refuse to compare errors of different kinds."""
+    """Raise an OptionError if the sides measure different errors: another aggregate, error function or period."""
     for name, usual in (("aggregate", "sum"), ("error", "relative"), ("period", None)):
         one, other = (_about(each).get(name, usual) for each in sides)
         if one != other:
@@ -237,7 +250,7 @@ def _menus(sides: list[Menu | Read]) -> list[Menu]:
 
 
 def _weights(sides: list[Menu | Read]) -> Weights:
-    """Those of the menus; the paper's if both are studies, which have none."""
+    """Return the weights that all menus share, or the paper's weights if both sides are studies."""
     found = list(dict.fromkeys(each.weights for each in _menus(sides)))
     if len(found) > 1:
         raise OptionError(
@@ -251,7 +264,10 @@ def _scale(side: Menu | Read) -> FloatArray:
 
 
 def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, largest: FloatArray) -> list[_Side]:
-    """Both sides, on the same fresh subsets if the profile allows it; a study that it does not, on its own samples."""
+    """Return both sides, measured on the same fresh subsets if the profile allows it.
+
+    A study that cannot be evaluated on the profile is measured on its own samples.
+    """
     if profile is None:
         if _menus(sides):
             raise OptionError(
@@ -281,7 +297,7 @@ def _sides(sides: list[Menu | Read], weights: Weights, profile: Profile | None, 
 
 
 def _can_be_evaluated(side: Menu | Read, profile: Profile) -> bool:
-    """Whether the side is a menu, or a study by the analytic method of the same data."""
+    """Return whether the side is a menu, or an analytic study of this profile's data."""
     about = _about(side)
     return isinstance(side, Menu) or (
         about.get("engine") == "analytic" and about.get("fingerprint") == profile.fingerprint()
@@ -289,7 +305,7 @@ def _can_be_evaluated(side: Menu | Read, profile: Profile) -> bool:
 
 
 def _settings(side: Menu | Read, weights: Weights, largest: FloatArray) -> list[PrivacySetting]:
-    """The settings of a menu, or the best of a study by its own samples."""
+    """Return the settings of a menu, or the best settings of a study by its own samples."""
     if isinstance(side, Menu):
         return [each.setting for each in side.settings[:-1]]
     scored = score_study(*side, weights, largest=largest)
@@ -297,7 +313,7 @@ def _settings(side: Menu | Read, weights: Weights, largest: FloatArray) -> list[
 
 
 def _grown(setting: PrivacySetting) -> list[PrivacySetting]:
-    """The setting with more noise, by many factors; nothing if its law does not say what that is."""
+    """Return copies of the setting with more noise, by the factors `GROWN`; empty if its law cannot grow its noise."""
     if setting.kind == "direct" or setting.inner is not None:
         return []
     rows = [setting.law.grown(np.array([setting.parameters]), float(by)) for by in GROWN]
@@ -305,7 +321,7 @@ def _grown(setting: PrivacySetting) -> list[PrivacySetting]:
 
 
 def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
-    """A study on its own samples: settings that pass and mask."""
+    """Return a study measured on its own samples: the best settings that keep the constraint and mask."""
     table, about = side
     scored = score_study(table, about, weights, largest=largest)
     rows = _foremost(scored, FINE)
@@ -318,7 +334,7 @@ def _of_study(side: Read, weights: Weights, largest: FloatArray) -> _Side:
 
 
 def _foremost(scored: StudyScores, levels: int) -> IntArray:
-    """The best setting of each of many levels of privacy, of those that pass and mask."""
+    """Return the best setting of each level of privacy, among settings that keep the constraint and mask."""
     rows = np.flatnonzero(scored.passes & scored.masks)
     place = np.floor(np.clip(scored.privacy_median[rows], 0, 1) * levels).astype(np.int64)
     order = rows[np.lexsort((-scored.objective[rows], place))]
@@ -334,7 +350,7 @@ def _side(
     subsets: tuple[Any, ...],
     own: Set[PrivacySetting] | None = None,
 ) -> _Side:
-    """A side of these settings with these metrics; all are its own if not said otherwise."""
+    """Return a side made of these settings and metrics; ``own`` are those it contains itself (default: all)."""
     inside, beyond = [], []
     for setting, q, u in zip(
         settings, privacy(metrics, largest, weights), utility(metrics, largest, weights), strict=True
@@ -353,7 +369,7 @@ Level = tuple[tuple[float, float], list[Standing], list[Standing]]
 
 
 def _level(edges: FloatArray, number: int, *sides: list[Standing]) -> Level:
-    """One bin, and the settings that either has in it."""
+    """Return the edges of one bin, and the settings that each side has in it."""
     low, high = round(float(edges[number]), 12), round(float(edges[number + 1]), 12)
     top = 1 if high == 1 else high - EDGE
     one, other = ([at for at in side if low - EDGE <= at.privacy.median < top + (high == 1) * EQUAL] for side in sides)
@@ -363,11 +379,12 @@ def _level(edges: FloatArray, number: int, *sides: list[Standing]) -> Level:
 def _contest(
     bin_: tuple[float, float], one: list[Standing], other: list[Standing], paired: bool, chance: float
 ) -> Contest:
-    """The best of either in one bin.
+    """Compare the best settings of both sides in one bin.
 
-    Let the best of one be less private than the best of the other. It wins if what is most useful among its settings
-    that are at least as private as the other's is still more useful; otherwise the other wins if it is more useful. A
-    menu has few settings: its own with more noise count among those at least as private.
+    The side whose best setting is less private is tried first. It may use any of its settings that is at least as
+    private as the other side's best one; for a menu, its own settings with more noise count too. If the most useful of
+    these is better, this side wins. Otherwise the other side wins if its best setting is better than the first side's
+    best setting.
     """
     tops = [max((at for at in side if at.own), key=lambda at: at.objective, default=None) for side in (one, other)]
     if tops[0] is None or tops[1] is None:

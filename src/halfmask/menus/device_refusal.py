@@ -1,4 +1,4 @@
-"""What devices take on a lattice: they refuse noise that leaves nearly every reading as it is."""
+"""Whether devices accept a setting on their lattice: they refuse noise that leaves nearly every reading unchanged."""
 
 import math
 from collections.abc import Callable
@@ -13,23 +13,23 @@ from halfmask_device.terms import STEP
 
 Takes = Callable[[PrivacySetting], bool]
 DOUBT = 0.5
-"""If psi is within half a step less often than this, no noise on the lattice is 0 so often that devices refuse it."""
+"""A setting is only examined further if psi is within half a step at least this often: otherwise devices accept it."""
 
 
 def anything(_: PrivacySetting) -> bool:
-    """No lattice is known."""
+    """Accept every setting, if the devices' lattice is not known."""
     return True
 
 
 def takes(step: float) -> Takes:
-    """Whether a device takes a setting on the lattice of that step."""
+    """Return a function that says whether devices accept a setting on the lattice with this step."""
     if not 0 < step < math.inf:
         raise OptionError(f"the step is {step:g}: give that of the devices' lattice, above 0, like {STEP}", kind="step")
     return lambda setting: refusal(setting, step) is None
 
 
 def refusal(setting: PrivacySetting, step: float) -> str | None:
-    """Why a device refuses a setting on the lattice; None if it takes it, or does not know the mechanism."""
+    """Return why devices refuse a setting on the lattice; None if they accept it or do not know the mechanism."""
     noise = setting.noise
     if setting.silent or noise.kind != "additive":
         return None

@@ -1,4 +1,4 @@
-"""Why a level of privacy, or the whole menu, is empty, and what comes closest."""
+"""Why a level of privacy, or the whole menu, has no setting, and which setting comes closest."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,11 @@ def empty_bin(
     steady: BoolArray,
     admissible: BoolArray,
 ) -> EmptyBin:
-    """Why a bin is empty: devices refuse its settings, none meets the requirements, all vary too much (the steadiest is
-    nearest), or there is none."""
+    """Return a description of an empty bin, with the nearest setting and the reason.
+
+    The reason is one of four: devices refuse all settings, none meets the requirements, the privacy of all varies too
+    much (the one that varies least is then nearest), or the bin contains none.
+    """
     low, high = axis.bin(number)
     inside = np.flatnonzero(bin_ == number)
     if steady[inside].any():
@@ -49,7 +52,11 @@ def empty_bin(
 def nothing(
     scored: StudyScores, held: BoolArray, omega: float, axis: Axis, require: Sequence[Demand], refused: IntArray
 ) -> OptionError:
-    """Why no bin has a setting; ``refused`` are those that would win if devices took them (-1: none)."""
+    """Return the error that says why no bin has a setting.
+
+    ``held``     settings that keep the constraint and mask
+    ``refused``  per bin the setting that would win if devices accepted it, -1 if there is none
+    """
     if not held.any():
         why = "no setting of the study that keeps the constraint masks anything: evaluate settings with noise"
         return OptionError(why, kind="unmasked")

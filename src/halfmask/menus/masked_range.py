@@ -1,4 +1,4 @@
-"""What a reading shows as once it is masked: quantiles of the noise, on a device's lattice or without one."""
+"""The range that a masked reading usually lies in: quantiles of the noise, with or without a device's lattice."""
 
 import math
 from fractions import Fraction
@@ -10,19 +10,23 @@ from halfmask_device.decimals import number_text
 
 TIMES_OUT_OF_TEN = 8
 FINE = 1000
-"""Steps from which on a lattice is too fine to make a difference in a quantile of the noise."""
+"""Number of steps in a quantile of the noise from which on the lattice no longer matters."""
 
 
 def few_steps(value: float, step: float | None) -> bool:
-    """Whether a value has fewer than 1,000 steps: all of its digits are then written, so that it lies on the lattice.
+    """Return whether a value is below 1,000 steps of the lattice.
 
-    Any other is written in three digits.
+    Such a value is written with all its digits, so that it lies on the lattice; any other with three digits.
     """
     return step is not None and abs(value) < 1000 * step
 
 
 def one_in_print(low: float, high: float, step: float | None) -> bool:
-    """Whether both ends are the same to three digits. Rounded each for itself they may look a whole digit apart."""
+    """Return whether both ends would look equal in three digits, so that a range is not worth printing.
+
+    The difference is compared with one unit of the third digit, because rounding each end may move them apart by that
+    much.
+    """
     if low == high:
         return True
     largest = max(abs(low), abs(high))
@@ -30,9 +34,10 @@ def one_in_print(low: float, high: float, step: float | None) -> bool:
 
 
 def noise_quantile(setting: PrivacySetting, probability: float) -> float:
-    """The smallest y with P(|psi| <= y) >= probability: psi at (1 + probability)/2, as noise is symmetric.
+    """Return the smallest y with P(|psi| <= y) >= probability.
 
-    A law that does not say its quantiles has its distribution function bisected.
+    As noise is symmetric, it is the quantile of psi at (1 + probability)/2. If the law has no quantile function, y is
+    found by bisection of its distribution function.
     """
     parameters = np.array(setting.parameters)[None]
     known = setting.law.quantile(parameters[0], np.array([(1 + probability) / 2]))
@@ -55,9 +60,10 @@ def noise_quantile(setting: PrivacySetting, probability: float) -> float:
 
 
 def shown(setting: PrivacySetting, reading: float, step: float | None = None) -> tuple[float, float] | None:
-    """10th to 90th percentile of the masked reading; the noise is symmetric, so P(|psi| <= y) = 0.8 gives both.
+    """Return the 10th and 90th percentiles of the masked reading; None without a noise law.
 
-    With a ``step`` it is the report of a device on this lattice, or on the setting's own.
+    The noise is symmetric, so P(|psi| <= y) = 0.8 gives both. With a ``step``, the range is that of a device's report
+    on this lattice, or on the setting's own lattice if it has one.
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
@@ -70,9 +76,10 @@ def shown(setting: PrivacySetting, reading: float, step: float | None = None) ->
 
 
 def _shown_on(step: float, setting: PrivacySetting, reading: float, y: float) -> tuple[float, float]:
-    """The reading's place on the lattice, and as many steps to either side as have the wanted chance together.
+    """Return the range of a device's report: the reading on the lattice, minus and plus a number of steps.
 
-    ``y`` is where the continuous law has it: on a fine lattice that, rounded.
+    The number is the smallest for which the report lies in the range 8 times out of 10. ``y`` is the quantile of the
+    continuous law; on a fine lattice it is only rounded to steps.
     """
     unit = Fraction(number_text(step))
     place, around = math.floor(Fraction(reading) / unit + Fraction(1, 2)), round(y / step)

@@ -30,9 +30,9 @@ FORMAT = "halfmask menu"
 VERSION = 1
 NONE_ID = "N"
 ALWAYS = ("id", "setting", "bin", "privacy", "utility", "objective", "noise_std")
-"""Fields of a setting that every menu's file has."""
+"""Fields of a setting that every menu file contains."""
 IDS = string.ascii_uppercase.replace(NONE_ID, "")
-"""Each bin's letter, from the lowest privacy up; an empty bin's letter stays unused. N is always "none"."""
+"""Letters of the bins, from the lowest privacy up. An empty bin's letter stays unused; N is always "none"."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Score:
 
 @dataclass(frozen=True)
 class MenuSetting:
-    """A setting that producers can choose; ``noise_std`` is the deviation of psi, None without a noise law.
+    """A setting that producers can choose.
 
-    ``name`` is what households call it. ``outside``: the setting is beyond the study's range: its errors
-    exceed the study's largest, so its scores, held between 0 and 1, say no more than that. ``protection`` is what it
-    protects, if that was worked out, and ``needed`` how many producers it takes to keep the offer's error.
+    ``noise_std``   standard deviation of psi; None without a noise law
+    ``name``        name for households
+    ``outside``     whether its errors exceed the study's largest; its scores are then cut to 0 and 1
+    ``protection``  what it protects; None if not computed
+    ``needed``      number of producers that keeps the offer's error of a total; None if not computed
     """
 
     id: str
@@ -67,7 +69,7 @@ class MenuSetting:
 
 @dataclass(frozen=True)
 class EmptyBin:
-    """A bin without a winner: the setting that misses it by least, and why it does."""
+    """A bin without a setting: the setting that comes nearest, and the reason why it does not qualify."""
 
     bin: tuple[float, float]
     nearest: PrivacySetting | None
@@ -77,10 +79,11 @@ class EmptyBin:
 
 @dataclass(frozen=True)
 class Menu(Result):
-    """Settings in the order of their bins, "none" last, with all that made them comparable.
+    """Settings in the order of their bins, "none" last, and the scale that their scores were made on.
 
-    ``normalisers`` are the study's: privacy and utility of anything else, a mix or one producer, are measured by them.
-    ``question`` is what the settings' epsilons are about, and ``public`` what households may know of the population.
+    ``normalisers``  the study's; scores of other settings, mixes or single producers must use them too
+    ``question``     the change and window that the settings' epsilons hold for
+    ``public``       what households may know about the population
     """
 
     settings: tuple[MenuSetting, ...]
@@ -94,7 +97,7 @@ class Menu(Result):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids in the menu's order."""
+        """Ids of the settings, in the menu's order."""
         return tuple(each.id for each in self.settings)
 
     @property
@@ -103,7 +106,7 @@ class Menu(Result):
         return np.array([self.normalisers[name] for name in METRICS])
 
     def __getitem__(self, id: str) -> MenuSetting:
-        """The setting with that id; an unknown one is an OptionError that lists those there are."""
+        """Return the setting with this id; raise an OptionError that lists all ids if there is none."""
         for each in self.settings:
             if each.id == id:
                 return each
@@ -111,7 +114,7 @@ class Menu(Result):
 
     @property
     def experiment(self) -> Experiment:
-        """What the study tried, and on whom."""
+        """What the study evaluated, and on which subsets of users."""
         return Experiment.of(self.provenance)
 
     def __repr__(self) -> str:
@@ -119,7 +122,7 @@ class Menu(Result):
         return f"<Menu of {len(self.settings)} settings: {told}>"
 
     def to_arrow(self) -> "pa.Table":
-        """One row per setting."""
+        """Return a table with one row per setting."""
         import pyarrow as pa
 
         rows = [
@@ -141,7 +144,7 @@ class Menu(Result):
 
     @classmethod
     def read(cls, path: str | Path) -> "Menu":
-        """Return the menu in a file; a missing, foreign, damaged or newer one is a FileFormatError that says which."""
+        """Return the menu in a file; see `read_menu`."""
         plain = read_page(path, FORMAT, VERSION, "halfmask optimize")
         try:
             menu = from_plain(plain, Menu)
@@ -155,15 +158,18 @@ class Menu(Result):
         write_page(menu_json(self), path)
 
     def with_setting(self, changed: MenuSetting) -> "Menu":
-        """The same menu with the setting of that id changed."""
+        """Return a copy of the menu in which ``changed`` replaces the setting with the same id."""
         return replace(self, settings=tuple(changed if each.id == changed.id else each for each in self.settings))
 
     def warnings(self) -> list[str]:
-        """What goes with every result of this menu: that relative errors were forced on data they do not suit."""
+        """Return warnings for every result of this menu: that relative errors were forced on data unfit for them."""
         return warnings_of(self.provenance)
 
     def check(self) -> None:
-        """Raise a ValueError if parts that are each of their type do not make a menu."""
+        """Raise a ValueError if ids repeat or do not end with `NONE_ID`, or if a normaliser is not above 0.
+
+        Types are not checked here.
+        """
         if len(set(self.ids)) != len(self.ids) or not self.ids or self.ids[-1] != NONE_ID:
             raise ValueError(f"ids {','.join(self.ids)} must differ and end with {NONE_ID}")
         for name in METRICS:
@@ -171,7 +177,7 @@ class Menu(Result):
                 raise ValueError(f"normaliser {name} is not above 0")
 
     def check_data(self, profile: Profile, *, other_data: bool = False) -> None:
-        """Raise an OptionError if the menu was made from other data than the profile, unless that is meant."""
+        """Raise an OptionError if the menu was made from other data than the profile, unless ``other_data``."""
         mine, theirs = self.provenance.get("fingerprint"), profile.fingerprint()
         if not other_data and mine != theirs:
             raise OptionError(
@@ -182,16 +188,16 @@ class Menu(Result):
 
 
 def none_setting() -> MenuSetting:
-    """Sharing unmasked: no local error, no global error."""
+    """Return the entry for sharing unmasked readings: no local error, no global error."""
     return MenuSetting(
         NONE_ID, PrivacySetting("none"), (0.0, 0.0), Score(0.0, 0.0), Score(1.0, 1.0), 2.0, 0.0, name="open"
     )
 
 
 def noise_std(setting: PrivacySetting, step: float | None = None) -> float | None:
-    """sqrt(E psi^2) of a setting's noise; None without a law, or if that is beyond the largest number.
+    """Return sqrt(E psi^2) of a setting's noise; None without a noise law, or if it is not finite.
 
-    With a ``step`` it is that of the noise which a device draws on this lattice.
+    With a ``step``, it is that of the noise which a device draws on the lattice with this step.
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
@@ -203,12 +209,12 @@ def noise_std(setting: PrivacySetting, step: float | None = None) -> float | Non
 
 
 def brief(setting: PrivacySetting) -> str:
-    """A setting for a narrow column: a long table of numbers is counted, not shown."""
+    """Return a short text for narrow columns; a long table of numbers is replaced by its length."""
     return setting.law.brief(str(setting), setting.parameters)
 
 
 def menu_json(menu: Menu) -> dict[str, Any]:
-    """Return what `menu.json` holds: what only some menus have is left out of the others."""
+    """Return the content of `menu.json`. Optional fields without a value are left out."""
     held = to_plain(menu)
     held["settings"] = [{k: v for k, v in each.items() if k in ALWAYS or v} for each in held["settings"]]
     return {"format": FORMAT, "version": VERSION, **{k: v for k, v in held.items() if v is not None}}

@@ -1,4 +1,4 @@
-"""Requirements on settings: what does not meet them is not admissible, and what that costs in utility."""
+"""Requirements on a menu's settings, and what each requirement costs in utility."""
 
 import math
 import re
@@ -22,9 +22,10 @@ FORMS = "guarantee, guess=0.2, epsilon=4, recognised=0.1 or error=2%@500"
 
 @dataclass(frozen=True)
 class Demand:
-    """One requirement: a finite epsilon, at least a guess error, at most an epsilon, a share recognised, an error.
+    """One requirement: a finite epsilon, or a limit on guess error, epsilon, share recognised or error of a total.
 
-    ``producers`` is for ``error`` alone: of whose total.
+    ``limit``      least guess error, or largest epsilon, share recognised or error; NaN for ``guarantee``
+    ``producers``  only for ``error``: number of producers in the total
     """
 
     kind: Kind
@@ -37,7 +38,7 @@ class Demand:
         return f"error={self.limit:.3g}@{self.producers}" if self.kind == "error" else f"{self.kind}={self.limit:g}"
 
     def met(self, facts: StudyProtection) -> BoolArray:
-        """Which settings meet it; what is not known of a setting counts as not met."""
+        """Return which settings meet the requirement; an unknown value counts as not met."""
         if self.kind == "guarantee":
             return facts.promising
         with np.errstate(invalid="ignore"):
@@ -48,7 +49,7 @@ class Demand:
             return (facts.epsilon if self.kind == "epsilon" else facts.recognised) <= self.limit
 
     def words(self, facts: StudyProtection) -> str:
-        """What is demanded, as a phrase."""
+        """Return the requirement as a phrase."""
         asked = facts.question
         return {
             "guarantee": f"a finite epsilon {asked.words()}",
@@ -67,7 +68,7 @@ def meeting(
     *,
     scaled: bool = False,
 ) -> Callable[[PrivacySetting], bool]:
-    """Return what says whether one setting meets all demands."""
+    """Return a function that says whether one setting meets all requirements."""
 
     def meets(setting: PrivacySetting) -> bool:
         alone = StudyProtection([setting], np.ones(1, bool), profile, question, evidence, scaled)
@@ -77,7 +78,7 @@ def meeting(
 
 
 def parse_demand(text: str) -> Demand:
-    """``guarantee``, ``guess=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
+    """Parse ``guarantee``, ``guess=0.2``, ``epsilon=4``, ``recognised=0.1`` or ``error=2%@500``."""
     kind, equals, value = (part.strip() for part in text.partition("="))
     if kind not in get_args(Kind) or (kind == "guarantee") == bool(equals):
         raise OptionError(f"requirement {text[:60]!r}: write {FORMS}", kind="requirement")
@@ -98,7 +99,7 @@ def parse_demand(text: str) -> Demand:
 
 
 def parse_share(text: str, whole: str) -> float:
-    """A number, or a percentage with its sign."""
+    """Return a number, or a percentage such as ``2%`` as a share; ``whole`` is the text that an error quotes."""
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
         raise OptionError(f"{whole[:60]!r}: {text[:20]!r} is not a number or a percentage like 2%", kind="number")
     return float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
@@ -106,7 +107,7 @@ def parse_share(text: str, whole: str) -> float:
 
 @dataclass(frozen=True)
 class BinCost:
-    """One bin: the best median utility without requirements, with each alone, and with all; None if none is left."""
+    """Best median utility of one bin without requirements, with each alone, and with all; None if nothing is left."""
 
     id: str
     free: float | None
@@ -116,13 +117,16 @@ class BinCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """What requirements cost in utility, bin by bin."""
+    """The utility that requirements cost in each bin."""
 
     demands: tuple[Demand, ...]
     bins: tuple[BinCost, ...]
 
     def rows(self) -> list[list[str]]:
-        """The table, headings first: a cost is the best median utility given up; 'empty' if no setting is left."""
+        """Return the costs as a table, headings first.
+
+        A cost is the best median utility given up; "empty" if no setting is left in the bin.
+        """
         together = len(self.demands) > 1
         head = ["id", "best utility", *(f"cost of {each}" for each in self.demands)] + ["cost of all"] * together
         return [head] + [
@@ -137,7 +141,7 @@ class Costs:
 
     @property
     def largest(self) -> float | None:
-        """The most that all requirements together cost in a bin that keeps a setting; None if none does."""
+        """The largest cost of all requirements together, over the bins that keep a setting; None if no bin does."""
         costs = [each.free - each.together for each in self.bins if each.free is not None and each.together is not None]
         return max(costs) if costs else None
 

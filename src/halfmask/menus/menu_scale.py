@@ -1,4 +1,4 @@
-"""Any setting on a menu's scale: its paper scores by the menu's own samples, seed and normalisers."""
+"""Score any setting on a menu's scale: the paper's scores, with the menu's samples, seed and normalisers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,30 +21,31 @@ from halfmask.streams import stream
 OUTSIDE = "outside the study's range"
 ROUNDING = 1e-9
 FRESH = 10
-"""Fresh subsets of each size, at the least, that a difference is measured on."""
+"""Least number of fresh subsets of each size on which a difference is measured."""
 
 
 def beyond(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which scores leave 0 to 1: errors exceed the study's largest, and no more can be said of them."""
+    """Return which scores lie outside 0 to 1, because errors exceed the study's largest."""
     values = np.asarray(scores, float)
     return np.asarray((values < -ROUNDING) | (values > 1 + ROUNDING))
 
 
 def outside(scores: npt.ArrayLike) -> bool:
-    """Whether any of them does."""
+    """Return whether any score lies outside 0 to 1."""
     return bool(beyond(scores).any())
 
 
 def score_words(score: float, *, known: bool = False) -> str:
-    """Write a score for a table, from 0 to 1, or that it is outside of the study's range, also if that is ``known``."""
+    """Return a score as text for a table; `OUTSIDE` if it is not within 0 to 1, or if ``known`` says so."""
     return OUTSIDE if known or outside(score) else f"{min(max(score, 0.0), 1.0):.2f}"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Scores of one setting; ``outside`` if its errors exceed the study's largest, and scores would leave 0 to 1.
+    """Scores of one setting on the menu's scale, cut to 0 and 1.
 
-    ``passes``: whether it keeps the menu's constraint on the global error.
+    ``outside``  whether errors exceed the study's largest, so that scores had to be cut
+    ``passes``   whether it keeps the menu's constraint on the global error
     """
 
     privacy: Score
@@ -58,12 +59,12 @@ class Placed:
         return self.utility.median + self.utility.p10
 
     def words(self) -> list[str]:
-        """Privacy and utility for a table."""
+        """Return privacy and utility as texts for a table."""
         return [score_words(each.median, known=self.outside) for each in (self.privacy, self.utility)]
 
 
 def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
-    """Sizes, repeats and seed of the samples that a menu or study was made on."""
+    """Return sizes, repeats and seed of the samples that a menu or study was made on."""
     try:
         return made["sizes"], made["repeats"], made["seed"]
     except KeyError as error:
@@ -73,12 +74,15 @@ def _sampling(made: Mapping[str, Any]) -> tuple[list[int], int, int]:
 
 
 def subsets_of(made: Mapping[str, Any], profile: Profile) -> list[Subset]:
-    """The subsets of users that a menu's study was made on, by the menu's provenance."""
+    """Return the subsets of users that a menu's study was made on, from the menu's provenance."""
     return draw_subsets(profile, *_sampling(made))
 
 
 def afresh(*made: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of other subsets than these were made on: of all their sizes, `FRESH` or more of each."""
+    """Return a provenance that describes new subsets, drawn with another seed than those given.
+
+    It has all their sizes, with `FRESH` or more subsets of each size.
+    """
     every = [_sampling(each) for each in made]
     sizes = sorted({size for each, _, _ in every for size in each})
     seed = int(stream(max(each[2] for each in every), "menus.fresh").integers(2**32))
@@ -88,7 +92,10 @@ def afresh(*made: Mapping[str, Any]) -> dict[str, Any]:
 def evaluated(
     settings: Sequence[PrivacySetting], profile: Profile, made: Mapping[str, Any]
 ) -> tuple[list[PrivacySetting], FloatArray]:
-    """Settings with a noise law, and their metrics (settings, subsets, 6) on the subsets of this provenance."""
+    """Return the settings with a noise law, and their metrics on the subsets of this provenance.
+
+    Metrics are (settings, subsets, 6).
+    """
     from halfmask.evaluation.analytic.evaluate_analytic import (
         evaluate_analytic,  # here, because numba takes long to import
     )
@@ -105,7 +112,7 @@ def evaluated(
 
 
 def place(settings: Sequence[PrivacySetting], profile: Profile, menu: Menu) -> dict[PrivacySetting, Placed]:
-    """Scores of settings with a noise law; those without one are left out."""
+    """Return the scores of the settings that have a noise law; others are left out."""
     laws, metrics = evaluated(settings, profile, menu.provenance)
     if not laws:
         return {}

@@ -1,4 +1,4 @@
-"""A menu as a table: scores, protection, and in plain words what a reading shows as and how far totals are off."""
+"""A menu as a table: scores, protection, the usual range of a masked reading, and the error of totals."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,13 @@ from halfmask_device.decimals import number_text, upwards
 
 @dataclass(frozen=True)
 class InWords:
-    """One setting of the menu for this dataset.
+    """One setting of the menu in plain words, for this dataset.
 
-    ``low`` to ``high`` is what a reading of the typical size shows as 8 times out of 10, and ``errors`` the expected
-    relative error of a period's total for each number of users. None without a noise law, or if the
-    aggregate is neither sum nor mean. ``step`` is that of the lattice which both ends lie on, if there is one.
+    ``reading``        a reading of typical size
+    ``low``, ``high``  range that contains the masked reading 8 times out of 10; None without a noise law
+    ``errors``         expected relative error of a period's total by number of users; None without a noise law or if
+                       the aggregate is neither sum nor mean
+    ``step``           step of the lattice that both ends lie on; None if there is none
     """
 
     id: str
@@ -29,7 +31,7 @@ class InWords:
     step: float | None = None
 
     def sentence(self, unit: str = "") -> str:
-        """ "0.52 kWh shows as 0.31 to 0.74, 8 times out of 10"."""
+        """Return a sentence such as "0.52 kWh shows as 0.31 to 0.74, 8 times out of 10"."""
         value = f"{self.reading:.3g} {unit}".strip()
         if self.low is None or self.high is None:
             return f"{value} is masked by a rule without a noise law"
@@ -40,7 +42,7 @@ class InWords:
         return f"{value} shows as it is" + ("" if self.low == self.high == self.reading else ", to three digits")
 
     def range(self) -> tuple[str, str] | None:
-        """Both ends in print; None without a noise law, or if they are one in print."""
+        """Return both ends as text; None without a noise law, or if they would look equal."""
         if self.low is None or self.high is None or one_in_print(self.low, self.high, self.step):
             return None
         return self._figure(self.low), self._figure(self.high)
@@ -50,7 +52,7 @@ class InWords:
 
 
 def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> list[InWords]:
-    """Every setting of a menu in words; totals are for 100, 1,000 and all users, if there are that many."""
+    """Return every setting of a menu in words; errors are for totals of 100, 1,000 and all users."""
     menu.check_data(profile, other_data=other_data)
     reading, crowds = typical_reading(profile), crowds_of(profile)
     summable = menu.provenance.get("aggregate", "sum") in ("sum", "mean")
@@ -68,7 +70,7 @@ def menu_words(menu: Menu, profile: Profile, *, other_data: bool = False) -> lis
 
 
 def protection_heads(menu: Menu) -> list[str]:
-    """Headings of `protection_cells`; empty if the menu does not say how its settings protect."""
+    """Return the headings of `protection_cells`; empty if the menu has no question, and so no protection."""
     if menu.question is None:
         return []
     named = any(each.protection and each.protection.recognised is not None for each in menu.settings)
@@ -76,7 +78,10 @@ def protection_heads(menu: Menu) -> list[str]:
 
 
 def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
-    """Guess, epsilon of one reading (* if it is not at delta 0) and of the window, and share recognised."""
+    """Return guess error, epsilons of one reading and of the window, and share recognised, as texts.
+
+    A star marks an epsilon of one reading that does not hold at delta 0.
+    """
     found, count = entry.protection, len(protection_heads(menu))
     if found is None:
         return ["-"] * count
@@ -88,7 +93,7 @@ def protection_cells(menu: Menu, entry: MenuSetting) -> list[str]:
 def menu_rows(
     menu: Menu, profile: Profile | None = None, *, unit: str = "", other_data: bool = False
 ) -> list[list[str]]:
-    """The menu as a table, headings first; with a profile also in plain words."""
+    """Return the menu as a table, headings first; with a profile, also in plain words."""
     heads = ["id", "setting", "privacy", "utility", "10th percentiles", "noise std"]
     rows = [[*heads, *protection_heads(menu)]]
     for each in menu.settings:

@@ -1,8 +1,8 @@
-"""The difference between the objectives of two settings, with its interval.
+"""The difference between the objectives of two settings, with its confidence interval.
 
-Objectives are percentiles over samples, so the interval comes from resampling the samples. They are stratified by the
-size of their subsets: of the n samples of each size, n - 1 are drawn with replacement (Rao and Wu's bootstrap, which is
-unbiased for few samples), the same ones for both settings if both were measured on the same subsets.
+Objectives are percentiles over samples, so the interval comes from resampling the samples, within each size of subset.
+Of the n samples of a size, n - 1 are drawn with replacement (Rao and Wu's bootstrap, which is unbiased for few
+samples). If both settings were measured on the same subsets, both use the same draws.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from halfmask.arrays import FloatArray, IntArray
 from halfmask.streams import stream
 
 CHANCE = 0.05
-"""How often an interval may miss the truth."""
+"""Probability that an interval misses the true difference."""
 DRAWS = 1000
 
 
 @dataclass(frozen=True)
 class ObjectiveDifference:
-    """The objective of one setting less that of another; both ends are None if there are too few samples for them."""
+    """One setting's objective minus another's; ``low`` and ``high`` are None if there are too few samples."""
 
     value: float
     low: float | None
@@ -47,16 +47,16 @@ class UtilitySamples:
 
 
 def objective(utility: FloatArray) -> FloatArray:
-    """perc(U, 50) + perc(U, 10) over the last axis."""
+    """Return perc(U, 50) + perc(U, 10) over the last axis."""
     return np.asarray(np.percentile(utility, (50, 10), axis=-1).sum(axis=0))
 
 
 def difference(
     one: UtilitySamples, other: UtilitySamples, *, paired: bool, chance: float = CHANCE
 ) -> ObjectiveDifference:
-    """The difference of two objectives and its interval, which misses the truth with this chance.
+    """Return the difference of two objectives, with an interval that misses the truth with probability ``chance``.
 
-    ``paired`` says that the samples of both are of the same subsets, in the same order.
+    ``paired`` says that both were measured on the same subsets, in the same order.
     """
     from scipy.special import stdtrit  # here, because SciPy takes long to import
 
@@ -76,17 +76,20 @@ def difference(
 
 
 def _strata(sizes: IntArray) -> list[IntArray]:
-    """UtilitySamples of each size; all together if a size has one sample only."""
+    """Return the indices of the samples of each size; all indices together if a size has only one sample."""
     found = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
     return found if min(map(len, found)) > 1 else [np.arange(len(sizes))]
 
 
 def _free(sizes: IntArray) -> int:
-    """Degrees of freedom."""
+    """Return the degrees of freedom: number of samples minus number of strata."""
     return len(sizes) - len(_strata(sizes))
 
 
 def _drawn(sizes: IntArray, part: int) -> IntArray:
-    """UtilitySamples drawn again: (draws, samples less one per stratum)."""
+    """Return the indices of resampled samples, (draws, samples minus one per stratum).
+
+    Samples are drawn with replacement within their stratum.
+    """
     rng = stream(0, "menus.difference", part)
     return np.concatenate([rows[rng.integers(len(rows), size=(DRAWS, len(rows) - 1))] for rows in _strata(sizes)], 1)

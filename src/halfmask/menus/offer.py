@@ -1,11 +1,10 @@
-"""The menu one can sign: every level has a guarantee, and each step up buys a stated part of the guess error.
+"""The menu with guarantees: the guess error of its levels rises in equal increments.
 
-Level k of n is the least Laplace noise under which the best guess of a reading from its report errs by k/(n + 1) of
-what guessing without a report errs by, as devices draw it, and which they take. Laplace noise has an epsilon for one
-report at delta 0, the change in whole steps of the lattice over b, and costs next to no utility compared with the best
-of all mechanisms (`Costs`). The paper's scores are given too, on the scale of a study of the same data. A level whose
-totals err by more than asked, with as many producers as there are, says how many it takes: the error falls with the
-square root of their number.
+Level k of n is the least Laplace noise for which the guess error is at least k/(n + 1), computed for the noise that
+devices draw. Devices must accept the setting. One report of Laplace noise has a finite epsilon at delta 0: the change,
+in whole steps of the lattice, divided by b. It costs little utility compared with the best of all mechanisms (`Costs`).
+The paper's scores are also computed, on the scale of a study of the same data. Each level says how many producers keep
+the error of a total within the limit: the error falls with the square root of their number.
 """
 
 import math
@@ -40,28 +39,31 @@ NAMES: Mapping[int, tuple[str, ...]] = {
     4: ("light blur", "medium blur", "heavy blur", "very heavy blur"),
     5: ("very light blur", "light blur", "medium blur", "heavy blur", "very heavy blur"),
 }
-"""What households call the levels, from the least masking up; "none" is "open". They name what is done to a reading,
-its blur, and not a strength of protection: that differs from one reading to a day, and is given separately."""
+"""Names of the levels for households, from the least masking up; "none" is called "open".
+
+Names describe the blur of a reading, not a strength of protection: that differs between a reading and a day, and is
+stated separately.
+"""
 OPEN = "open"
 LEVELS = 4
 WITHIN = 0.01
 DIGITS = 3
 MOST_TRIES = 80
 MEAN, MEDIAN = "mean", "median"
-"""Which of the periods' errors says how many producers a level needs."""
+"""Which statistic of the periods' errors decides how many producers a level needs."""
 FEW_PERIODS = "the mean is decided by a few periods with next to nothing in them, so the median decides"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """The offered menu, the paper's menu of the same study, and what a guarantee costs in utility there."""
+    """The offered menu, the paper's menu of the same study, and the guarantee's cost in utility on that menu."""
 
     menu: Menu
     paper: Menu
     cost: float | None
 
     def sentence(self) -> str:
-        """What the guarantee costs, in one sentence."""
+        """Return a sentence that says what the guarantee costs."""
         if self.cost is None:
             return "The study holds no setting with a guarantee to compare with, so its cost is not known."
         return (
@@ -80,10 +82,14 @@ def offer(
     evidence: Evidence | None = None,
     summary_epsilon: float = EPSILON,
 ) -> Offer:
-    """The offer on a profile; ``study`` is of the same data, and gives the scale of the paper's scores.
+    """Return the offer for a profile.
 
-    ``within`` is the error that a period's total may have, and ``evidence`` (readings) is for who is recognised from a
-    masked day. ``summary_epsilon`` is spent on the summary of everybody for households (see `public_summary`).
+    ``study``            of the same data; gives the scale of the paper's scores
+    ``levels``           number of levels besides "none"
+    ``question``         change and window that the guarantees are for
+    ``within``           largest error that a period's total may have
+    ``evidence``         readings, to compute the share of producers recognised from a masked day
+    ``summary_epsilon``  epsilon spent on the population's summary for households (see `public_summary`)
     """
     if levels not in NAMES:
         raise OptionError(
@@ -134,9 +140,9 @@ def offer(
 
 
 def least_laplace(target: float, people: Population, question: Question) -> PrivacySetting:
-    """The least b, to a few digits, with a guess error of ``target`` or more that devices take.
+    """Return the Laplace setting of the least b that has a guess error of at least ``target`` and that devices accept.
 
-    The guess error rises with b, from 0 (the report is the reading) to 1 (it says nothing).
+    The guess error rises with b, from 0 (the report equals the reading) to 1 (the report reveals nothing).
     """
 
     def reaches(scale: float) -> bool:
@@ -163,7 +169,7 @@ def least_laplace(target: float, people: Population, question: Question) -> Priv
 
 
 def _check_apart(settings: Sequence[PrivacySetting], people: Population, question: Question) -> None:
-    """Refuse levels that are one: on a coarse lattice the least noise that devices take may reach several at once."""
+    """Raise an OptionError if two levels are equal: on a coarse lattice the least noise may meet several targets."""
     if len(set(settings)) == len(settings):
         return
     least = guess_error(settings[0], people, question.step)
@@ -176,7 +182,7 @@ def _check_apart(settings: Sequence[PrivacySetting], people: Population, questio
 
 
 def _guarded(study: AnyStudy, profile: Profile, question: Question) -> Optimum:
-    """The paper's menu among settings with a guarantee: its cost in utility, and the study's scale."""
+    """Return the paper's menu among settings with a guarantee; it gives the guarantee's cost and the study's scale."""
     return optimize(study, profile=profile, question=question, require=(Demand("guarantee"),))
 
 
@@ -220,7 +226,7 @@ def _level(
 
 
 def offer_rows(menu: Menu) -> list[list[str]]:
-    """An offer as a table, headings first: what is hidden, promised and paid."""
+    """Return an offer as a table, headings first."""
     asked = menu.question
     window = f"of {asked.window:,}" if asked else "of window"
     first = next((each.protection for each in menu.settings if each.protection), None)
@@ -244,7 +250,7 @@ def offer_rows(menu: Menu) -> list[list[str]]:
 
 
 def offer_notes(menu: Menu) -> list[str]:
-    """How to read the offer, and which levels this many producers cannot carry."""
+    """Return notes that explain the offer's columns, and name the levels that need more producers than there are."""
     asked, made = menu.question, menu.provenance.get("offer", {})
     what = noun(menu.provenance.get("aggregate", "sum"))
     notes = averaged(menu.provenance)
@@ -278,7 +284,7 @@ def offer_notes(menu: Menu) -> list[str]:
 
 
 def _usual(menu: Menu) -> str:
-    """Give the error of the median period, since one nearly empty period can decide the mean."""
+    """Return a sentence on the error of the median period, because one nearly empty period can decide the mean."""
     users, what = menu.provenance["offer"]["producers"], noun(menu.provenance.get("aggregate", "sum"))
     usual = usual_errors(menu)
     if not usual:
@@ -289,13 +295,13 @@ def _usual(menu: Menu) -> str:
 
 
 def usual_errors(menu: Menu) -> dict[str, float]:
-    """The median over periods of a total's error, of all producers, by id."""
+    """Return by id the median over periods of the error of a total of all producers."""
     known = {each.id: each.protection for each in menu.settings if each.protection}
     return {name: found.usual for name, found in known.items() if found.usual is not None}
 
 
 def decider(menu: Menu) -> str:
-    """Which error says how many producers a level needs, `MEAN` or `MEDIAN`."""
+    """Return which statistic decides how many producers a level needs, `MEAN` or `MEDIAN`."""
     return str(menu.provenance.get("offer", {}).get("decides", MEAN))
 
 

@@ -1,4 +1,4 @@
-"""From a study to a menu: the best setting of each privacy bin (method: section 4)."""
+"""Make a menu from a study: the best setting of each privacy bin (method: section 4)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,20 +39,20 @@ KEPT_ABOUT = (
     *("settings", "readings", "unfit_for_relative", "quantity"),
 )
 MOST_SETTLED = 400
-"""Rounds in which would-be winners are worked out for themselves: more than any study was seen to take."""
+"""Most rounds in which the values of winners are computed exactly; no study was seen to need as many."""
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """A menu, with the bin and the fitness of every setting of the study.
 
-    ``bin``         number of each setting's bin; -1 if it breaks the constraint or masks nothing
-    ``admissible``  perc(Q, 50) - perc(Q, 10) < omega, and in a bin
-    ``fitness``     perc(U, 50) + perc(U, 10) of admissible settings, NaN of the others
-    ``winners``     the setting that won each bin; -1 if it is empty
-    ``refined``     what was gained between the grid's points, if the menu was refined
-    ``front``       the Pareto front: admissible settings that no other beats in median privacy and utility at once
-    ``costs``       what the requirements cost in each bin; None if there are none
+    ``bin``         number of each setting's bin; -1 if it breaks the constraint or does not mask
+    ``admissible``  settings in a bin with perc(Q, 50) - perc(Q, 10) < omega that meet all requirements
+    ``fitness``     perc(U, 50) + perc(U, 10) of admissible settings, NaN of others
+    ``winners``     index of the best setting of each bin; -1 if the bin is empty
+    ``front``       Pareto front: admissible settings that no other exceeds in both median privacy and utility
+    ``costs``       what the requirements cost in each bin; None without requirements
+    ``refined``     result of refining the menu; None if it was not refined
     """
 
     menu: Menu
@@ -89,17 +89,24 @@ def optimize(
     evidence: Evidence | None = None,
     taken: Takes = anything,
 ) -> Optimum:
-    """The menu of a study, in hand, as a path or as what `read_study` returns.
+    """Return the menu of a study, given as an object, a path or the result of `read_study`.
 
-    Settings that keep the constraint on the global error (default 0.1 and 0.1) fall into equal bins of privacy by
-    their median; in each, the admissible setting with the largest perc(U, 50) + perc(U, 10) wins. Ties go to the larger
-    median utility, then to the smaller noise, then to the setting that comes first in the study.
+    Settings that keep the constraint on the global error are put into equal bins by their median privacy. In each bin,
+    the admissible setting with the largest perc(U, 50) + perc(U, 10) wins. Ties go to the larger median utility, then
+    to the smaller noise, then to the earlier setting of the study.
 
-    ``factor`` gives a number from 0 to 1 by which a setting's privacy counts, such as for noise that can be predicted.
-    ``by`` is the axis that is cut into bins (see `privacy_axis`), and ``require`` what every setting must meet. Both
-    look at the ``profile``, at the ``question`` that an epsilon answers (a typical reading's size in each reading of a
-    day) and, for who is recognised, at ``evidence``. With a profile the menu also says what each setting protects.
-    ``taken`` says of a setting whether devices take it: no other is chosen.
+    ``omega``                  upper bound of perc(Q, 50) - perc(Q, 10)
+    ``max_mean``, ``max_std``  constraint on the global error (default 0.1 and 0.1)
+    ``factor``                 returns a number from 0 to 1 that multiplies a setting's privacy, such as for predictable
+                               noise
+    ``by``                     axis that is divided into bins (see `privacy_axis`)
+    ``require``                requirements that every setting must meet
+    ``profile``                of the study's data; adds to the menu what each setting protects, and is needed by ``by``
+                               and ``require``
+    ``question``               change and window of epsilons; by default a typical reading's size in every reading of a
+                               day
+    ``evidence``               readings, to compute the share of producers recognised
+    ``taken``                  returns whether devices accept a setting; others are not chosen
     """
     _check_bins(bins, omega)
     table, about = opened_study(study)
@@ -152,7 +159,7 @@ def optimize(
 
 
 def protected(menu: Menu, profile: Profile, question: Question, evidence: Evidence | None = None) -> Menu:
-    """The menu with what each setting protects: guess, epsilons for the question, recognition, error of totals."""
+    """Return the menu with the protection of each setting: guess error, epsilons, share recognised, error of totals."""
     people = population_of(profile)
     entries = []
     for each in menu.settings:
@@ -163,7 +170,7 @@ def protected(menu: Menu, profile: Profile, question: Question, evidence: Eviden
 
 
 def _recognised(evidence: Evidence | None, entry: MenuSetting) -> float | None:
-    """The share named from a masked day, if readings were at hand."""
+    """Return the share of producers named from a masked day; None without readings or a noise law."""
     if evidence is None or evidence.resolution != "readings" or entry.noise_std is None:
         return None
     return float(recognised_shares(evidence, np.array([entry.noise_std]))[0])
@@ -179,7 +186,7 @@ def _facts(
     *,
     scaled: bool,
 ) -> StudyProtection | None:
-    """What axis and requirements look at; None if neither needs more than the study."""
+    """Return the protection that axis and requirements need; None if they need only the study."""
     if by == "score" and not require and evidence is None:
         return None
     if profile is None:
@@ -189,7 +196,7 @@ def _facts(
 
 
 def _winners(scored: StudyScores, bin_: IntArray, among: BoolArray, bins: int, taken: Takes = anything) -> IntArray:
-    """The best of each bin that devices take; -1 if there is none."""
+    """Return the best setting of each bin that devices accept; -1 for bins without one."""
     found = []
     for rows in (np.flatnonzero(among & (bin_ == b)) for b in range(bins)):
         best = _winner(scored, rows)
@@ -209,7 +216,7 @@ def _costs(
     bins: int,
     taken: Takes,
 ) -> Costs:
-    """The best median utility of each bin, freely, under each requirement alone and under all."""
+    """Return the best median utility of each bin without requirements, with each alone, and with all."""
     together = np.logical_and.reduce([steady, *met])
     columns = [
         [None if w < 0 else float(scored.utility_median[w]) for w in _winners(scored, bin_, among, bins, taken)]
@@ -220,7 +227,10 @@ def _costs(
 
 
 def pareto_front(scored: StudyScores, among: BoolArray) -> IntArray:
-    """Of some settings, those that none exceeds in median utility at as much median privacy; from private to useful."""
+    """Return the settings of ``among`` that no other exceeds in utility at no less privacy, from private to useful.
+
+    Privacy and utility are medians.
+    """
     rows = np.flatnonzero(among)
     rows = rows[np.lexsort((-scored.utility_median[rows], -scored.privacy_median[rows]))]
     best = np.maximum.accumulate(scored.utility_median[rows]) if len(rows) else np.zeros(0)
@@ -238,7 +248,7 @@ def _check_bins(bins: int, omega: float) -> None:
 
 
 def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | None:
-    """What was asked; None if nothing was."""
+    """Return the requested constraint with defaults for what is missing; None if nothing was requested."""
     for name, value in (("max_mean", max_mean), ("max_std", max_std)):
         if value is not None and not value > 0:
             raise OptionError(f"`{name}` {value} is not above 0: no setting could keep it", kind="constraint")
@@ -252,7 +262,7 @@ def _constraint(max_mean: float | None, max_std: float | None) -> Constraint | N
 
 
 def _winner(scored: StudyScores, rows: IntArray) -> int:
-    """The best of some settings by the rule of ties, or -1 of none."""
+    """Return the best of some settings, with ties resolved as in `optimize`; -1 if there are none."""
     for values in (scored.objective, scored.utility_median):
         if len(rows):
             rows = rows[values[rows] == values[rows].max()]
@@ -278,7 +288,7 @@ def _entry(scored: StudyScores, axis: Axis, number: int, index: int) -> MenuSett
 
 
 def optimum_notes(scored: StudyScores, menu: Menu, axis: Axis, profile: Profile | None) -> list[str]:
-    """What a reader should know of a menu besides its numbers."""
+    """Return notes on a menu: empty bins, settings that hide little, refused settings and warnings of the study."""
     from halfmask.menus.menu import brief
 
     names = scored.mechanisms.unique().to_pylist()

@@ -1,11 +1,11 @@
-"""The axis of privacy that a menu is cut by: the paper's score, or what a setting really hides.
+"""The axis of privacy that is divided into a menu's bins: the paper's score, or a measure of actual protection.
 
     score       the study's q, 0 to 1 (the paper's)
-    guess       error of the best guess of a reading from its report, over that without a report, 0 to 1
+    guess       error of the best guess of a reading from its report, divided by that without a report, 0 to 1
     epsilon     of the question's window at its delta; bins are equal on a logarithmic scale
     recognised  share of producers named from a masked day, 0 to 1
 
-Bins run from the least privacy to the most: upwards in score and guess, downwards in epsilon and recognised.
+Bins are ordered from the least privacy to the most: score and guess rise, epsilon and recognised fall.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from halfmask.menus.study_scores import StudyScores
 
 By = Literal["score", "guess", "epsilon", "recognised"]
 LARGEST_EPSILON = 100.0
-"""Settings whose epsilon is larger promise nothing worth a bin."""
+"""Settings with a larger epsilon get no bin, because they promise almost nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """``values`` of every setting, and the ``edges`` of the bins in the same unit, from the least privacy up."""
+    """The ``values`` of every setting, and the bins' ``edges`` in the same unit, from the least privacy up."""
 
     name: str
     values: FloatArray
@@ -37,7 +37,7 @@ class Axis:
         return bool(self.edges[-1] > self.edges[0])
 
     def places(self, held: BoolArray) -> IntArray:
-        """The bin of each setting; -1 if it is not held, or its value is in none."""
+        """Return the bin of each setting; -1 if ``held`` excludes it, or if its value lies in no bin."""
         sign = 1 if self.upwards else -1
         with np.errstate(invalid="ignore"):
             at = np.searchsorted(sign * self.edges, sign * self.values, side="right") - 1
@@ -48,18 +48,18 @@ class Axis:
         return np.where(inside, np.clip(at, 0, len(self.edges) - 2), -1)
 
     def bin(self, number: int) -> tuple[float, float]:
-        """A bin's edges, the smaller first, without the last digits that 3 * 0.2 leaves."""
+        """Return a bin's edges, the smaller first, rounded to 12 digits to remove errors such as that of 3 * 0.2."""
         ends = sorted((float(self.edges[number]), float(self.edges[number + 1])))
         return round(ends[0], 12), round(ends[1], 12)
 
     def distance(self, rows: IntArray, number: int) -> FloatArray:
-        """How far settings are from a bin."""
+        """Return how far settings are from a bin; negative inside it."""
         low, high = self.bin(number)
         return np.maximum(low - self.values[rows], self.values[rows] - high)
 
 
 def axis_of(by: By, scored: StudyScores, facts: StudyProtection | None, bins: int, held: BoolArray) -> Axis:
-    """The axis of that name over a study's settings."""
+    """Return the axis with this name over a study's settings; ``held`` are those that keep the constraint and mask."""
     equal = np.linspace(0, 1, bins + 1)
     if by == "score":
         return Axis("privacy", scored.privacy_median, equal)
@@ -73,7 +73,7 @@ def axis_of(by: By, scored: StudyScores, facts: StudyProtection | None, bins: in
 
 
 def _epsilons(facts: StudyProtection, bins: int, held: BoolArray) -> Axis:
-    """Bins between the largest epsilon worth one and the smallest of any setting, equal on a logarithmic scale."""
+    """Return the axis of epsilon, with bins from the largest useful to the smallest, equal on a logarithmic scale."""
     epsilon = facts.epsilon
     finite = epsilon[held & np.isfinite(epsilon) & (epsilon > 0)]
     if not len(finite) or finite.min() >= LARGEST_EPSILON:

@@ -1,24 +1,26 @@
-"""A coarse summary of everybody's readings that households may know, with noise that protects each producer.
+"""A coarse summary of the population's readings for households, with noise that protects each producer.
 
-A profile is personal data and cannot be handed out; advice at home needs to know roughly how large readings are, and
-how much producers differ. Three things are released, each with discrete Laplace noise from the operating system:
+A profile is personal data and cannot be published. Advice at home needs to know roughly how large readings are, and how
+much producers differ. Three counts are released, each with discrete Laplace noise from the operating system's
+randomness:
 
-    readings   each producer spreads one vote over fixed octaves of |s| (and "zero"), in the shares of its readings
-    spread     each producer puts in the part of one vote that the variance of its log2 |s| is of `MOST_SPREAD`
-    apart      each producer gives one vote to the one of a few usual times that its own readings lie apart
+    readings   each producer divides one vote among fixed octaves of |s| and "zero", in proportion to its readings
+    spread     each producer adds the variance of its log2 |s| divided by `MOST_SPREAD`, at most one vote
+    apart      each producer votes for the interval of `APART` nearest to that between its own readings
 
-Changing everything about one producer changes the first and the third by at most 2 votes and the second by at most 1.
-Noise of that many votes over its share of epsilon on each makes all together epsilon-differentially private, for whole
-producers; how many producers there are is not hidden. How much producers differ is the variance of all readings less
-that within producers, and the time most voted for gives how many readings a period has.
+Changing everything about one producer changes the first and the third by at most 2 votes, and the second by at most 1.
+The scale of each one's noise is this change divided by its share of epsilon. Together they are therefore
+epsilon-differentially private for whole producers. The number of producers is not hidden.
 
-All that follows is post-processing, and uses that the noise's law is known. A normal law of log |s| is fitted to the
-votes of all octaves by least absolute errors, the likeliest under Laplace noise. An octave is given as its votes say
-if these exceed the noise by far, and as the fit says if they drown in it; between, weighted by their precisions. So the
-summary is right on average; leaving out what drowns would make readings look more alike than they are.
+Everything else is post-processing of these counts. How much producers differ is the variance of all readings minus the
+variance within producers. The interval with the most votes gives the number of readings in a period. A normal law of
+log |s| is fitted to the votes of all octaves by least absolute errors, the maximum likelihood estimate under Laplace
+noise. An octave whose votes far exceed the noise is released as counted. For others, votes and fit are averaged with
+weights by their precision. Octaves lost in the noise are not left out, because readings would then look more alike than
+they are.
 
-Rows of a bucketed profile vote as one, which protects every producer in them. It breaks if one person has readings
-under several names.
+All producers in a row of a bucketed profile share one vote, which protects each of them. The guarantee does not hold
+for a person whose readings are stored under several names.
 """
 
 import math
@@ -35,35 +37,37 @@ from halfmask_device import Lattice, noise
 
 EPSILON = 1.0
 LOWEST, HIGHEST = -40, 40
-"""Octaves of |s|, the same for every dataset: 2^-40 to 2^41 of the readings' unit. Others count as the nearest."""
+"""Octaves of |s|, the same for every dataset: 2^-40 to 2^41 in the readings' unit. Others count as the nearest."""
 VOTE = 1000
-"""Parts of a vote: all counts are whole numbers, so that the noise is exact."""
+"""Number of parts of a vote: counts are whole numbers of parts, so that the noise is exact."""
 SHARES = (0.65, 0.15, 0.2)
-"""Parts of epsilon that the votes on readings, on their spread and on the time between them get."""
+"""Shares of epsilon for the votes on readings, on their spread and on the interval between them."""
 APART = tuple(seconds * SECOND for seconds in (1, 10, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400))
-"""Usual times between readings. They are few, so that 75 producers who agree are misheard once in 100 summaries."""
+"""Usual intervals between readings. They are few: 75 producers who agree get a wrong result once in 100 summaries."""
 CALENDAR_DAYS = {"M": 30, "Y": 365}
 MOST_SPREAD = 4.0
-"""Variance of log2 |s| that counts as a whole vote: readings that mostly lie within a factor of 16 of one another."""
+"""Variance of log2 |s| that counts as a whole vote: most readings then lie within a factor of 16."""
 UNKNOWN_SPREAD = 1.0
-"""What a producer without a reading that is not zero puts in."""
+"""Variance assumed for a producer without a reading that is not zero."""
 MODE_STANDS_OUT = 9.0
-"""Scales of the noise that the fullest octave's votes must exceed: noise alone does so once in 200 summaries."""
+"""The largest octave's votes must be above the noise's scale by this factor; noise alone is, once in 200 summaries."""
 MODEL_ERROR = 0.3
-"""How far an octave may be off the fit, as a share of it."""
+"""Assumed relative error of the fit in an octave."""
 LEAST = 5e-4
-"""Smallest share of readings of an octave that is still given."""
+"""Smallest share of readings for which an octave is released."""
 SAVED = 4
 
 
 @dataclass(frozen=True)
 class PublicSummary:
-    """Shares of readings by octave of |s| (the first is ``first``), and numbers; noised for each producer.
+    """Shares of readings by octave of |s|, and three numbers, with noise that protects each producer.
 
+    ``first``     octave of the first share
+    ``share``     shares of the readings that are not zero, by octave
     ``zeros``     share of readings that are zero
-    ``strength``  how much a producer is like the others: variance of log |s| within producers over that between them
-    ``a_period``  readings of a producer in a period, at the one of `APART` that most producers' readings are nearest to
-    ``epsilon``   of all of it together, for a change of everything about one producer
+    ``strength``  how alike producers are: variance of log |s| within producers divided by that between them
+    ``a_period``  number of a producer's readings in a period, from the interval of `APART` with the most votes
+    ``epsilon``   of the whole summary, for a change of everything about one producer
     """
 
     first: int
@@ -80,17 +84,17 @@ class PublicSummary:
             raise ValueError("the menu's summary of readings has a number that is not above 0")
 
     def bins(self) -> tuple[IntArray, FloatArray]:
-        """The profile's bins that the octaves cover, and the share of each: even within an octave."""
+        """Return the profile's bins within the octaves, and the share of each; shares are even within an octave."""
         every = np.arange(len(self.share) * BINS_PER_OCTAVE) + self.first * BINS_PER_OCTAVE
         share = np.repeat(np.array(self.share) / sum(self.share) / BINS_PER_OCTAVE, BINS_PER_OCTAVE)
         return every[share > 0], share[share > 0]
 
 
 def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary | None:
-    """The noised summary of a profile; None if noise leaves nothing (too few producers).
+    """Return the summary of a profile with noise; None if there are too few producers for this noise.
 
-    The noise is not seeded, as no seed could be kept secret: two summaries of one profile differ, and publishing both
-    spends epsilon twice.
+    The noise has no seed, because no seed could be kept secret. Two summaries of one profile therefore differ, and
+    publishing both spends epsilon twice.
     """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"the summary's epsilon is {epsilon:g}: give a number above 0, like 1")
@@ -115,13 +119,13 @@ def public_summary(profile: Profile, epsilon: float = EPSILON) -> PublicSummary 
 
 
 def _noised(votes: FloatArray, scale: float) -> FloatArray:
-    """Votes with discrete Laplace noise of that scale."""
+    """Return votes with discrete Laplace noise of this scale."""
     drawn: FloatArray = np.array(noise(f"laplace:{scale:.17g}", Lattice("1", "0", "1"), len(votes)), float)
     return votes + drawn
 
 
 def _told(votes: FloatArray, scale: float, all_votes: float) -> tuple[FloatArray, int]:
-    """Shares of the octaves that are given, and the first of them; see the module's docstring."""
+    """Return the shares of the released octaves, and the index of the first one; see the module's docstring."""
     fitted = _fitted(votes, all_votes)
     may_differ, drowns = (MODEL_ERROR * fitted) ** 2, 2 * scale**2  # variances: of the fit, and of the noise
     trusted = np.where(votes > MODE_STANDS_OUT * scale, 1.0, may_differ / (may_differ + drowns))
@@ -132,7 +136,7 @@ def _told(votes: FloatArray, scale: float, all_votes: float) -> tuple[FloatArray
 
 
 def _fitted(votes: FloatArray, all_votes: float) -> FloatArray:
-    """Votes of each octave under the normal law of log2 |s| that is nearest to them in absolute errors."""
+    """Return each octave's votes under the normal law of log2 |s| that fits the votes best in absolute errors."""
     from scipy.special import ndtr  # here, because SciPy takes long to import
 
     edges = np.arange(len(votes) + 1.0)
@@ -149,7 +153,7 @@ def _fitted(votes: FloatArray, all_votes: float) -> FloatArray:
 
 
 def _votes(profile: Profile) -> tuple[FloatArray, float, FloatArray]:
-    """Whole parts of votes: of zero and of each octave of readings; all of the spread together; of each of `APART`."""
+    """Return the votes, in whole parts: by zero and each octave, the total of spread, and by interval of `APART`."""
     counts, octaves = profile.histogram, HIGHEST - LOWEST + 1
     octave = np.clip(counts.bin // BINS_PER_OCTAVE, LOWEST, HIGHEST) - LOWEST
     of_row = np.zeros((len(profile), octaves + 1))
@@ -165,7 +169,10 @@ def _votes(profile: Profile) -> tuple[FloatArray, float, FloatArray]:
 
 
 def _votes_apart(profile: Profile) -> FloatArray:
-    """Of each row, for the time whose number of readings is nearest to its own in the periods that it has any in."""
+    """Return the votes for each of `APART`, one per row of the profile.
+
+    A row votes for the interval whose number of readings in a period is nearest to its own, over periods with readings.
+    """
     readings = profile.cells[..., 0]
     held = (readings > 0).sum(axis=1) * profile.rows["members"]
     own = np.maximum(readings.sum(axis=1) / np.maximum(held, 1), 1.0)
@@ -174,16 +181,17 @@ def _votes_apart(profile: Profile) -> FloatArray:
 
 
 def _a_period(profile: Profile) -> FloatArray:
-    """Readings in a period of those that lie so far apart, for each of `APART`."""
+    """Return the number of readings in a period for each interval of `APART`."""
     period = profile.period
     length = period.base * CALENDAR_DAYS.get(period.calendar or "", 1)
     return np.maximum(length / np.array(APART), 1.0)
 
 
 def _strength(share: FloatArray, within: float, profile: Profile) -> float:
-    """Variance within producers over that between them, in octaves; the whole law is both together.
+    """Return the variance within producers divided by that between them, in octaves; their sum is the total variance.
 
-    An octave that is given as even adds 1/12. The spread of a row of several producers includes their differences.
+    1/12 is added for the even shares within an octave. The spread of a row of several producers includes their
+    differences.
     """
     at = np.arange(len(share)) + 0.5
     whole = float(share @ at**2 - (share @ at) ** 2) + 1 / 12

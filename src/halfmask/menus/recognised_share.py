@@ -1,4 +1,4 @@
-"""The share of producers recognised from one masked day, by an attacker who knows everybody's earlier days."""
+"""The share of producers re-identified from one masked day, by an attacker who knows the earlier days of all."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from halfmask.protection.evidence import Evidence
 from halfmask.streams import stream
 
 DAYS = 4
-"""Days that are masked and named in turn, each from the days before it."""
+"""Number of last days that are masked and attacked in turn, each with all earlier days known."""
 NODES = 16
 PRESENT = 0.8
 FEWEST = 5
@@ -19,10 +19,10 @@ SEED = 7
 
 
 def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:
-    """Share of producers named rightly from a masked day, for additive noise of each deviation; NaN stays NaN.
+    """Return the share of producers re-identified from a masked day for each noise deviation; NaN for NaN.
 
-    Rates at some deviations, made to fall with the noise (the largest of those above), and lines between them. The
-    attack is that of the audit (`attacks.reidentification`), on the last days in turn.
+    The rate is computed at some deviations, made to fall as noise grows, and interpolated linearly. The attack is the
+    audit's (`attacks.reidentification`), on the last days in turn.
     """
     held = np.isfinite(deviations)
     noisy = np.unique(deviations[held & (deviations > 0)])
@@ -36,7 +36,7 @@ def recognised_shares(evidence: Evidence, deviations: FloatArray) -> FloatArray:
 
 
 def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
-    """Columns of the days before, and of the day itself, for each of the last whole days."""
+    """Return, for each of the last whole days, the columns of all days before it and of the day itself."""
     step = evidence.step
     if evidence.resolution != "readings" or DAY % step or DAY // step < 2:
         raise OptionError("a masked day needs readings at steps that divide a day: name them, `panel`", kind="panel")
@@ -52,7 +52,7 @@ def masked_days(evidence: Evidence) -> list[tuple[slice, slice]]:
 
 
 def named_from_a_day(evidence: Evidence, days: list[tuple[slice, slice]], deviation: float) -> float:
-    """Mean share over the days; the noise of a deviation is Gaussian, the same draw for every deviation."""
+    """Return the mean share over the days, with Gaussian noise; all deviations use the same random numbers."""
     rng = stream(SEED, "menus.recognised")
     floor = (1e-3 * evidence.population.typical) ** 2
     shares = []

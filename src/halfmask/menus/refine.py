@@ -1,13 +1,13 @@
-"""Between the grid's points: continue from each bin's winner by continuous optimisation of its parameters.
+"""Improve a menu between the points of the study's grid: optimise the parameters of each bin's winner continuously.
 
-Objective and limits are the menu's own: perc(U, 50) + perc(U, 10) is raised while median privacy stays in the bin,
-perc(Q, 50) - perc(Q, 10) below omega and the pooled global error within the constraint. Every setting meets the same
-subsets and the same noise (those of the study's seed), and the study's normalisers stay as they are, so the objective
-is a function and not a draw.
+Objective and limits are those of the menu: perc(U, 50) + perc(U, 10) is maximised while median privacy stays in the
+bin, perc(Q, 50) - perc(Q, 10) stays below omega, and the pooled global error meets the constraint. All settings are
+evaluated on the same subsets with the same noise, from the study's seed, and with the study's normalisers. The
+objective is therefore a function without randomness.
 
-What is best on some subsets is so in part by chance. Refined settings therefore keep a margin to the lower edge of the
-bin (`candidate_scores.SAFE`), and what is gained is measured on fresh subsets, which the search has not seen. The
-grid's winner stays if no gain shows there.
+The best setting on given subsets is best partly by chance. Refined settings therefore keep a margin to the lower edge
+of the bin (`candidate_scores.SAFE`), and the gain is measured on fresh subsets that the search has not used. If no gain
+is significant there, the grid's winner stays.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,31 +30,32 @@ from halfmask.profiles.profile import Profile
 from halfmask.streams import stream
 
 EVALUATIONS = 40
-"""Settings tried for each bin and parameter: by the scouts of two rounds, and at the most by a climb."""
+"""Settings tried per bin and parameter: in two rounds of the random search, and at most in a climb."""
 SPREADS = (1.0, 0.8, 0.5, 0.5, 0.3, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.003)
-"""How far scouts go from the settings they start at, round by round: standard deviation of log parameters."""
+"""Standard deviation of log parameters around the starting settings, for each round of the random search."""
 PARENTS = 8
-"""Settings that scouts start at: the best so far, and the next best ones, which may lead further."""
+"""Number of best settings that the next round of the random search starts from."""
 APPROACHES = 2
-"""How often a scout's noise is grown or shrunk towards the privacy that is wanted."""
+"""How often a drawn setting's noise is scaled towards the wanted privacy."""
 GROWTH = 0.4
-"""Privacy grows about as the noise to this power; after the first step each scout's own power is known."""
+"""Privacy grows roughly as this power of the noise; after the first step each setting's own power is used."""
 TURNS = 3
 WORTH = 0.0005
-"""A turn of scouting and climbing that gains no more than this is the last."""
+"""Refinement of a bin ends when a turn gains no more than this."""
 SLACK = 5e-4
-"""By how much a rough look may be wrong about a limit."""
+"""Largest error of a rough score with respect to a limit."""
 FAR_OUT = 10.0
 NOTHING = ObjectiveDifference(0.0, 0.0, 0.0)
-"""What a setting gains over itself."""
+"""The gain of a setting over itself."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What continuing from one bin's winner brought.
+    """The result of refining one bin's winner.
 
-    ``tried`` is the best setting that the search found, and ``after`` what the menu holds: the grid's winner, if no
-    gain shows. ``gain`` is the objective of ``tried`` less that of ``before`` on fresh subsets.
+    ``before``  the grid's winner
+    ``tried``   the best setting that the search found
+    ``gain``    objective of ``tried`` minus that of ``before``, on fresh subsets
     """
 
     id: str
@@ -64,35 +65,35 @@ class Gain:
 
     @property
     def shows(self) -> bool:
-        """Whether the interval of the gain is above 0."""
+        """Whether the interval of the gain lies above 0."""
         return self.gain.sign > 0
 
     @property
     def after(self) -> PrivacySetting:
-        """The setting in the menu."""
+        """The setting that the menu contains: ``tried`` if its gain is significant, else ``before``."""
         return self.tried if self.shows else self.before
 
     def to_json(self) -> dict[str, Any]:
-        """As the menu's provenance holds it."""
+        """Return the gain as plain data for the menu's provenance."""
         return {"from": str(self.before), "tried": str(self.tried), **gain_json(self.gain)}
 
 
 @dataclass(frozen=True)
 class Refined:
-    """The menu after refinement, and the gain of each bin."""
+    """The refined menu, and the gain of each bin."""
 
     menu: Menu
     gains: tuple[Gain, ...]
 
     def without(self, winner: MenuSetting) -> "Refined":
-        """The same with the grid's winner of one bin kept."""
+        """Return a copy in which the grid's winner of one bin is kept."""
         gains = [
             Gain(each.id, each.before, each.before, NOTHING) if each.id == winner.id else each for each in self.gains
         ]
         return _refined_menu(self.menu.with_setting(winner), gains)
 
     def rows(self) -> list[list[str]]:
-        """Gains as a table, headings first."""
+        """Return the gains as a table, headings first."""
         rows = [["id", "grid's winner", "refined", "gain on fresh subsets"]]
         for each in self.gains:
             kept = "kept: nothing better found" if each.tried == each.before else "kept: no gain that shows"
@@ -102,14 +103,14 @@ class Refined:
 
 
 def gain_json(gain: ObjectiveDifference) -> dict[str, Any]:
-    """A gain on fresh subsets as a menu's provenance holds it."""
+    """Return a gain on fresh subsets as plain data for a menu's provenance."""
     return {"gain": gain.value, "low": gain.low, "high": gain.high, "shows": gain.sign > 0}
 
 
 def gains_of(
     pairs: Sequence[tuple[PrivacySetting, PrivacySetting]], menu: Menu, profile: Profile
 ) -> list[ObjectiveDifference]:
-    """The objective of the second setting of each pair less that of the first, on the same fresh subsets."""
+    """Return, for each pair, the second setting's objective minus the first's, on the same fresh subsets."""
     made = afresh(menu.provenance)
     laws, metrics = evaluated(list({each: 0 for pair in pairs for each in pair if pair[0] != pair[1]}), profile, made)
     sizes = np.repeat(made["sizes"], made["repeats"])
@@ -136,10 +137,14 @@ def refine(
     taken: Takes = anything,
     advance: Callable[[int, int], None] | None = None,
 ) -> Refined:
-    """Better settings near the menu's own; a bin in which no gain shows on fresh subsets keeps its winner.
+    """Return the menu with better settings where one was found; other bins keep their winner.
 
-    ``evaluations`` bounds the work for each bin and parameter; ``taken`` says of a setting whether devices take it;
-    ``advance(done, all)`` is called once per bin.
+    A better setting must have a significant gain on fresh subsets.
+
+    ``evaluations``  settings tried per bin and parameter, at most
+    ``other_data``   accept a menu made from other data than the profile
+    ``taken``        returns whether devices accept a setting
+    ``advance``      progress callback ``(done, all)``, called once per bin
     """
     menu.check_data(profile, other_data=other_data)
     subsets, found = subsets_of(menu.provenance, profile), []
@@ -158,7 +163,10 @@ def refine(
 def _refined(
     entry: MenuSetting, menu: Menu, profile: Profile, subsets: list[Subset], evaluations: int, taken: Takes
 ) -> MenuSetting:
-    """What betters the winner as the bench measures it, so that like is compared with like; or the winner."""
+    """Return the best setting that the search finds in one bin, or the winner if none is better.
+
+    The winner is scored by the same class as its competitors, so that the scores can be compared.
+    """
     setting = entry.setting
     if not setting.parameters or setting.kind == "direct" or setting.inner is not None:
         return entry
@@ -176,11 +184,12 @@ def _refined(
 def scout(
     entry: MenuSetting, best: MenuSetting, bench: CandidateScores, evaluations: int, turn: int, taken: Takes = anything
 ) -> MenuSetting:
-    """The best of random settings around ``best``, in rounds that come ever closer; others in another ``turn``.
+    """Return the best of random settings around ``best``, drawn in rounds of decreasing spread.
 
-    One climb stops on the edge of the bin, at which most winners are, and finds no second summit. Scouts are therefore
-    tried as they are drawn and with their noise grown or shrunk towards the lower end of the bin, and the next round
-    starts at several of the best. They are looked at roughly, and the last parents in full resolution.
+    A local search stops at the edge of the bin, where most winners are, and finds only one optimum. Each drawn setting
+    is therefore tried as drawn, and with its noise scaled so that its privacy is near the lower edge of the bin. The
+    next round starts from several of the best. Rounds use rough scores; the last candidates are scored at full
+    resolution. Another ``turn`` gives other random numbers.
     """
     rng = stream(bench.seed, "menus.scouts", turn)
     bench.look_near(best.setting)
@@ -207,7 +216,9 @@ def _is_taken(bench: CandidateScores, parameters: FloatArray, taken: Takes) -> b
 def _confirmed(
     entry: MenuSetting, best: MenuSetting, bench: CandidateScores, tried: FloatArray, taken: Takes
 ) -> MenuSetting:
-    """The best of ``best`` and the tried, each brought to the edge of the bin once more, in full resolution."""
+    """Return the best of ``best`` and the tried settings, at full resolution, after moving each to the
+    bin's edge again.
+    """
     for each in tried:
         setting = bench.setting(rounded(each))
         if setting is None:
@@ -221,7 +232,7 @@ def _confirmed(
 
 
 def _alone(setting: PrivacySetting) -> FloatArray:
-    """Each parameter alone, the others 0, with as much noise as the setting has: the corners of where scouts look."""
+    """Return settings with only one parameter above 0, for each parameter, with as much noise as the setting."""
     law, origin = setting.law, np.array([setting.parameters])
     rows = []
     for each in np.diag(np.maximum(origin[0], origin.max() / 8)) if origin.shape[1] > 1 and law.alike else ():
@@ -232,7 +243,7 @@ def _alone(setting: PrivacySetting) -> FloatArray:
 
 
 def _scattered(origin: FloatArray, spread: float, rng: np.random.Generator) -> FloatArray:
-    """Settings around others: parameters grow or shrink, some become 0, and some that are 0 do not stay so."""
+    """Return random settings around others: parameters are scaled, some become 0, and some zeros become positive."""
     step = np.exp(spread * rng.standard_normal(origin.shape))
     largest = origin.max(axis=1, keepdims=True)
     from_zero = spread * np.abs(rng.standard_normal(step.shape)) * largest * (rng.random(step.shape) < 0.3)
@@ -240,8 +251,9 @@ def _scattered(origin: FloatArray, spread: float, rng: np.random.Generator) -> F
 
 
 def _approaching(entry: MenuSetting, bench: CandidateScores, drawn: FloatArray) -> Iterator[tuple[FloatArray, Judged]]:
-    """The drawn settings, and the same with their noise scaled until their privacy is safely inside the bin, by secants
-    through log privacy over log noise; each with a rough look at it.
+    """Yield the drawn settings with rough scores, then copies whose noise is scaled towards the bin's lower edge.
+
+    The factor comes from secants through log privacy over log noise, and aims at a safe privacy just inside the bin.
     """
     wanted = max(entry.bin[0], 1e-6) * 1.0001
     power = factor = before = np.full(len(drawn), GROWTH)
@@ -270,10 +282,10 @@ def climb(
     evaluations: int,
     short: Callable[[PrivacySetting], float] = lambda _: 0.0,
 ) -> MenuSetting | None:
-    """The best setting met on the way up from ``start`` by Nelder and Mead's method, if any betters ``best``.
+    """Return the best setting found from ``start`` by the Nelder-Mead method; ``best`` if none is better.
 
-    ``short`` says by how much a setting fails a further demand (0 or below: not at all). It is asked only of settings
-    that keep the bin's limits and would better the best so far, because it may be slow.
+    ``short`` returns by how much a setting fails a further requirement (0 or less if it meets it). Because it may be
+    slow, it is called only for settings that keep the bin's limits and improve the objective.
     """
     from scipy.optimize import minimize  # here, because SciPy takes long to import
 

@@ -1,4 +1,4 @@
-"""What settings of a menu protect, besides the paper's score, and the question that their epsilons answer."""
+"""What a menu's settings protect, beyond the paper's score, and the question that their epsilons answer."""
 
 import math
 from collections.abc import Mapping
@@ -20,18 +20,20 @@ from halfmask_device.terms import STEP
 
 DELTA = 1e-6
 NO_PROMISE = "no promise"
-"""What a table says if no epsilon is finite: "none" would read as the best of all."""
+"""Text of a table if no epsilon is finite; "none" could be read as the best result."""
 HIDES = 0.05
-"""Error of the best guess of a reading, over that without its report: below, a setting hides next to nothing."""
+"""Guess error below which a setting hides next to nothing."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What an epsilon is about: any change of up to ``change`` in each of ``window`` readings, at ``delta``.
+    """The meaning of an epsilon: any change of up to ``change`` in each of ``window`` readings, at ``delta``.
 
-    ``unit`` is that of a reading, for the words. An epsilon says nothing of larger changes or longer windows. ``step``
-    is that of the lattice which devices draw on: epsilons are of that noise, and hold on no other lattice. None asks
-    about the continuous law, which no device draws.
+    An epsilon says nothing about larger changes or longer windows.
+
+    ``unit``  unit of a reading, for texts
+    ``step``  step of the devices' lattice; epsilons hold for the noise drawn on it, and on no other lattice. None:
+              epsilons are those of the continuous law, which no device draws
     """
 
     change: float
@@ -61,12 +63,12 @@ class Question:
         return f"{number_text(self.change)} {self.unit}".strip()
 
     def words(self) -> str:
-        """The question as a phrase that follows an epsilon."""
+        """Return the question as a phrase to follow an epsilon."""
         readings = "one reading" if self.window == 1 else f"each of {self.window:,} readings in a row"
         return f"for a change of up to {self.size} in {readings}, at delta {self.delta:g}"
 
     def drawn(self) -> str:
-        """Whose noise the epsilons are of."""
+        """Return a sentence that says which noise the epsilons are for."""
         if self.step is None:
             return "epsilons are of the continuous law, which no device draws"
         usual = ", the devices' default" if self.step == float(STEP) else ""
@@ -74,33 +76,36 @@ class Question:
         return f"epsilons are of the noise that a device draws on a lattice of steps of {step}{usual}"
 
     def in_steps(self) -> str:
-        """Say how any other change counts: rounded up to the lattice."""
+        """Return how any other change counts: rounded up to whole steps of the lattice."""
         if self.step is None:
             return "that change"
         return f"that change, rounded up to whole steps of {number_text(self.step)} {self.unit}".strip()
 
     def refusal(self, setting: PrivacySetting) -> str | None:
-        """Why devices do not take a setting on the lattice; None if they do."""
+        """Return why devices refuse a setting on the lattice; None if they accept it."""
         told = None if self.step is None else refusal(setting, self.step)
         return None if told is None else f"devices refuse {setting}: {told}"
 
     def objection(self, setting: PrivacySetting) -> str | None:
-        """What devices have against a setting: that they refuse it, or that it leaves many readings as they are."""
+        """Return why devices refuse a setting, or a warning if it leaves more than half of all readings unchanged.
+
+        None if neither applies or the question has no lattice.
+        """
         if self.step is None:
             return None
         return self.refusal(setting) or unmasked_warning(str(setting), number_text(self.step))
 
     def asked(self, setting: PrivacySetting) -> Guarantee:
-        """The setting's guarantee against this change."""
+        """Return the setting's guarantee for this change and window."""
         return drawn_guarantee(setting, self.change, (self.window,), self.step, self.unit)
 
     def epsilon(self, setting: PrivacySetting) -> float | None:
-        """Epsilon of the whole window at delta; None if no finite one is kept."""
+        """Return epsilon of the whole window at delta; None if it is not finite."""
         return self.asked(setting).epsilon_at(self.delta, self.window)
 
 
 def check_window(window: float) -> None:
-    """Refuse a window that is not a number of readings."""
+    """Raise an OptionError if a window is not a whole number of readings from 1 on."""
     if window < 1 or window != int(window):
         raise OptionError(f"a window of {window} readings is none: give a whole number from 1 on", kind="window")
 
@@ -109,15 +114,15 @@ def check_window(window: float) -> None:
 class Protection:
     """What one setting protects on the data of its menu.
 
-    ``guess``       error of the best guess of a reading from its report over that without a report, 0 to 1; None if
-                    that is not known: no noise law, or readings that do not vary
-    ``recognised``  share of producers named from a masked day; None if no readings were at hand
-    ``reading``     epsilon of one report: pure if it is finite, else at the question's delta; None: none is finite
-    ``window``      epsilon of the question's window at its delta; None if none is finite
+    ``guess``       error of the best guess of a reading from its report, divided by that without a report, 0 to 1; None
+                    without a noise law, or if readings do not vary
+    ``recognised``  share of producers re-identified from a masked day; None without readings
+    ``reading``     epsilon of one report: at delta 0 if finite, else at the question's delta; None if neither is finite
+    ``window``      epsilon of the question's window at its delta; None if it is not finite
     ``pure``        whether ``reading`` holds at delta 0
-    ``per_unit``    epsilon of one report for each unit of change (1/b of Laplace noise); None if there is none
-    ``errors``      mean error of a period's total, relative, by number of producers
-    ``usual``       median over periods of that error, for all producers: one nearly empty period decides a mean
+    ``per_unit``    epsilon of one report per unit of change (1/b of Laplace noise); None if there is none
+    ``errors``      mean relative error of a period's total by number of producers
+    ``usual``       median over periods of the error for all producers; the mean may depend on one nearly empty period
     """
 
     guess: float | None
@@ -131,12 +136,12 @@ class Protection:
 
     @property
     def hides_next_to_nothing(self) -> bool:
-        """Whether the best guess of a reading errs by next to nothing; False if that is not known."""
+        """Whether the best guess of a reading is almost right; False if that is not known."""
         return self.guess is not None and self.guess < HIDES
 
 
 def protection_of(setting: PrivacySetting, population: Population, question: Question) -> Protection:
-    """Guess and epsilons of one setting; the error of totals and the share recognised are the caller's to add."""
+    """Return guess error and epsilons of one setting, without the error of totals and the share recognised."""
     if setting.silent:
         return Protection(guess=0.0 if population.varies else None)
     found = question.asked(setting)
@@ -151,13 +156,13 @@ def protection_of(setting: PrivacySetting, population: Population, question: Que
 
 
 def known_guess(setting: PrivacySetting, population: Population, step: float | None) -> float | None:
-    """`guess_error`; None if it is not known."""
+    """Return `guess_error`; None if it is NaN."""
     found = guess_error(setting, population, step)
     return None if math.isnan(found) else found
 
 
 def default_question(profile: Profile) -> Question:
-    """A change of a typical reading's size in every reading of a day."""
+    """Return the question for a change of a typical reading's size in every reading of a day."""
     size = typical_reading(profile)
     if not size:
         raise OptionError(
@@ -167,11 +172,11 @@ def default_question(profile: Profile) -> Question:
 
 
 def typical_reading(profile: Profile) -> float:
-    """The median |s| of the non-zero readings, to within a bin (1.1 %)."""
+    """Return the median |s| of the readings that are not zero, to within a bin (1.1 %)."""
     below = profile.bin_counts.cumsum()
     return float(typical_sizes(profile)[below.searchsorted(below[-1] / 2)]) if len(below) else 0.0
 
 
 def reports_a_day(profile: Profile) -> int:
-    """How many reports a device gives in a day, by the sampling step; half-hours without one."""
+    """Return how many reports a device sends in a day; 48 if the profile's interval between readings is unknown."""
     return DAY // profile.step if profile.step and profile.step <= DAY else REPORTS[0]

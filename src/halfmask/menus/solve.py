@@ -1,11 +1,12 @@
-"""Noise for a promise, and a promise for an error.
+"""The least noise that keeps a promise, or the strongest promise that an error allows.
 
-`least_noise` gives, for each mechanism that can promise an epsilon, its setting of the least noise that keeps the
-promise; `strongest` gives, for an error that a period's total may have, the smallest epsilon that can be promised.
-Both go through one family a mechanism, a setting for each deviation of the noise, along which epsilon falls as noise
-grows. On a lattice of steps as wide as the noise it need not: there less noise is tried too (`_quieter`). A mechanism
-whose noise has several shapes, as the staircase, is searched for its best shape too (`_shaped`). What is returned
-keeps the promise by its own guarantee, computed for it: never by the formula that led to it.
+`least_noise` returns, for each mechanism that can promise an epsilon, the setting with the least noise that keeps the
+promise. `strongest` returns the smallest epsilon that can be promised for a given error of a period's total.
+
+Both search one setting for each noise deviation of a mechanism; epsilon usually falls as noise grows. If the lattice's
+steps are as wide as the noise, epsilon may also rise, so less noise is tried too (`_quieter`). If a mechanism's noise
+has several shapes, such as the staircase, the best shape is searched too (`_shaped`). Each result is checked by its own
+guarantee, not by the formula that led to it.
 """
 
 import math
@@ -33,24 +34,24 @@ DIGITS = 4
 CLOSE = 1e-4
 MOST_TRIES = 60
 COARSE = 2.0
-"""Steps of the lattice in a deviation below which epsilon may rise with the noise: of all laws tried, up to 1.5."""
+"""Deviation in steps of the lattice below which epsilon may rise with the noise; it was seen to up to 1.5 steps."""
 DEEP, TRIED = 3.0, 48
 FIRST_STEP, LAST_STEP = 1 / 8, 1 / 128
-"""Of the search for a shape."""
+"""First and last step of the search for a shape."""
 Measure = Callable[[float], float | None]
-"""Of a size of the noise; None if it is infinite."""
+"""A function of the size of the noise; None means infinite."""
 BOUNDED = "bounded noise: some reports rule the other reading out for certain"
 RELATIVE = "noise in proportion to the reading leaves a reading of 0 as it is"
 RULE = "a rule adds no chance: a change that shows at all shows for certain"
 
 
 def promising() -> list[str]:
-    """Mechanisms that can promise an epsilon: additive noise of a proven, unbounded law without its own lattice."""
+    """Return the mechanisms that can promise an epsilon: additive, proven, unbounded noise without its own lattice."""
     return [name for name in mechanisms() if _family(name, 1.0, Question(1.0, 1)) is not None]
 
 
 def _family(name: str, deviation: float, question: Question, shape: Shape | None = None) -> PrivacySetting | None:
-    """The mechanism's setting of that deviation and shape for the question's change; None if it can promise nothing."""
+    """Return the mechanism's setting with this deviation and shape; None if the mechanism cannot promise an epsilon."""
     law = mechanism(name)
     if law.kind != "additive" or law.estimated or not law.proven or law.unit_parameters is None:
         return None
@@ -68,7 +69,7 @@ def _family(name: str, deviation: float, question: Question, shape: Shape | None
 
 
 def _without() -> dict[str, str]:
-    """Say why other mechanisms cannot promise an epsilon."""
+    """Return by mechanism why it cannot promise an epsilon."""
     told = {}
     for name in mechanisms():
         law = mechanism(name)
@@ -82,18 +83,20 @@ def _without() -> dict[str, str]:
 
 
 def _bounded(law: Mechanism) -> bool:
-    """Whether ordinary noise of the law ends."""
+    """Return whether noise of the law with unit parameters has a largest value."""
     one = np.array([law.unit_parameters or (1.0,) * len(law.parameter_names)])
     return bool(np.isfinite(law.support(one)[0]))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """One mechanism's setting for a promise: what it keeps, and what it costs.
+    """One mechanism's setting for a promise, with its guarantee and its costs.
 
-    ``reading`` and ``window`` are the epsilons of one report (pure if ``pure``) and of the question's window.
-    ``errors`` is the mean error of a period's total by number of producers, relative; empty without a profile.
-    ``guess`` and ``placed`` (the paper's scores) need a profile, and a menu's normalisers.
+    ``reading``  epsilon of one report, at delta 0 if ``pure``, else at the question's delta
+    ``window``   epsilon of the question's window at its delta
+    ``errors``   mean relative error of a period's total by number of producers; empty without a profile
+    ``guess``    guess error; None without a profile
+    ``placed``   the paper's scores; None without a profile and a menu
     """
 
     mechanism: str
@@ -109,14 +112,14 @@ class Solution:
 
 @dataclass(frozen=True)
 class Solved:
-    """Solutions from the best down, the least noise or the strongest promise, and why other mechanisms have none."""
+    """Solutions, best first (least noise or strongest promise), and why other mechanisms have none."""
 
     question: Question
     solutions: tuple[Solution, ...]
     without: dict[str, str]
 
     def rows(self) -> list[list[str]]:
-        """The solutions as a table, headings first."""
+        """Return the solutions as a table, headings first."""
         unit = f", {self.question.unit}" if self.question.unit else ""
         crowds = list(self.solutions[0].errors) if self.solutions else []
         scored = any(each.placed for each in self.solutions)
@@ -133,7 +136,7 @@ class Solved:
         return rows
 
     def notes(self) -> list[str]:
-        """What the columns are."""
+        """Return notes that explain the columns."""
         asked = self.question
         told = [
             f"epsilon: for a change of up to {asked.size} in one reading, at delta 0; "
@@ -156,7 +159,9 @@ class Solved:
 def least_noise(
     epsilon: float, question: Question, *, profile: Profile | None = None, menu: Menu | None = None
 ) -> Solved:
-    """The setting of the least noise of each mechanism that keeps ``epsilon`` for the question, quietest first."""
+    """Return each mechanism's setting with the least noise that keeps ``epsilon`` for the question,
+    least noise first.
+    """
     if not 0 < epsilon < math.inf:
         raise OptionError(f"epsilon is {epsilon:g}: ask for a number above 0, like 1", kind="epsilon")
     found = [_least(name, epsilon, question) for name in promising()]
@@ -172,9 +177,9 @@ def strongest(
     *,
     menu: Menu | None = None,
 ) -> Solved:
-    """The strongest promise of each mechanism that keeps a period's total of ``producers`` within ``error``.
+    """Return each mechanism's strongest promise that keeps the error of a total of ``producers`` within ``error``.
 
-    Each mechanism gets the largest deviation whose error, as devices draw it, still fits.
+    Each mechanism gets the largest deviation whose error, for the noise that devices draw, is small enough.
     """
     if not 0 < error < math.inf:
         raise OptionError(f"an error of {error:g} is not above 0: give one like 0.01, or 1%", kind="error")
@@ -198,7 +203,7 @@ def strongest(
 
 
 def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
-    """The setting of the least deviation that keeps epsilon."""
+    """Return the setting with the least deviation that keeps epsilon."""
 
     def least(name: str, shape: Shape | None) -> float | None:
         def epsilon_of(deviation: float) -> float | None:
@@ -217,10 +222,10 @@ def _least(name: str, epsilon: float, question: Question) -> PrivacySetting:
 
 
 def _shaped(name: str, question: Question, size: Callable[[str, Shape | None], float | None]) -> PrivacySetting | None:
-    """The mechanism's setting of the best shape, and of the deviation that ``size`` finds for it.
+    """Return the mechanism's setting with the best shape, and with the deviation that ``size`` finds for it.
 
-    By turns: for one deviation the shape with the least epsilon, as devices draw it, and for that shape its deviation.
-    Epsilon falls nearly with 1/deviation, so that shapes are compared by their product.
+    Two steps alternate: find the shape with the least epsilon at a fixed deviation, then the deviation for this shape.
+    Epsilon is nearly proportional to 1/deviation, so shapes are compared by the product of both.
     """
 
     def cost(setting: PrivacySetting | None) -> float:
@@ -245,7 +250,9 @@ def _shaped(name: str, question: Question, size: Callable[[str, Shape | None], f
 
 
 def _best_shape(of: Callable[[Shape], float], starts: Sequence[Shape]) -> Shape:
-    """The shape of the least epsilon: the best of the starts, then steps from it along each axis, ever shorter."""
+    """Return the shape with the least cost: start from the best of ``starts`` and move along axes by
+    shrinking steps.
+    """
     best = min(starts, key=of)
     least, length = of(best), FIRST_STEP
     while length >= LAST_STEP:
@@ -263,10 +270,11 @@ def _best_shape(of: Callable[[Shape], float], starts: Sequence[Shape]) -> Shape:
 
 
 def _first(of: Measure, most: float, start: float) -> float | None:
-    """The least x, to `CLOSE`, with of(x) <= most, of what falls as x grows; None if none is found.
+    """Return the least x with of(x) <= most, to within `CLOSE`, for a function that falls as x grows; None if not
+    found.
 
-    Most fall nearly with 1/x, so that steps by the ratio come close; by at most 4, and halfway if that leaves the
-    known range.
+    Most functions are nearly proportional to 1/x, so x is scaled by found/most, by a factor of at most 4. If that
+    leaves the known bracket, x becomes its geometric mean.
     """
     low, high, x = 0.0, math.inf, start  # what is too little, and the least so far that is enough
     for _ in range(MOST_TRIES):
@@ -281,9 +289,10 @@ def _first(of: Measure, most: float, start: float) -> float | None:
 
 
 def _quieter(of: Measure, most: float, enough: float) -> float:
-    """The least of `TRIED` deviations up to ``enough`` that is enough too, and what is between it and the one below.
+    """Return a deviation up to ``enough`` that also keeps the promise: the first of `TRIED`, refined by bisection.
 
-    Noise as wide as the lattice's steps has few values, and epsilon at a delta jumps as one of them falls below delta.
+    Noise as wide as the lattice's steps takes few values, and epsilon at a delta jumps when the probability of one of
+    them falls below delta.
     """
     tried: list[float] = np.geomspace(enough / DEEP, enough, TRIED).tolist()
 
@@ -341,6 +350,6 @@ def _digits(value: float) -> float:
 
 
 def _up(value: float) -> float:
-    """A few digits, so that a setting can be written down; upwards, so that rounding never breaks a promise."""
+    """Round up to a few digits, so that a setting can be written down and rounding never breaks a promise."""
     rounded = float(f"{value:.{DIGITS}g}")
     return rounded if rounded >= value else float(f"{value * (1 + 10.0 ** (1 - DIGITS) / 2):.{DIGITS}g}")

@@ -1,9 +1,9 @@
-"""What is known of every setting of a study besides its score: guess, epsilon, share recognised, error of totals.
+"""What each setting of a study protects: guess error, epsilon, share recognised and error of totals.
 
-Each is worked out once for all settings, and only if an axis or a requirement asks for it. Settings of one
-parameter that scales the noise are worked out at some deviations and interpolated between them, the guess of others to
-within a few hundredths and on no lattice (`protection.best_guess`). Those that would win are then settled: worked out
-for themselves, as devices draw them.
+Each number is computed for all settings at once, when an axis or a requirement first needs it. If one parameter scales
+the noise, it is computed at some deviations and interpolated. For other settings, the guess error is approximate to a
+few hundredths and ignores the lattice (`protection.best_guess`). The winners are then settled: their numbers are
+computed exactly, for the noise that devices draw.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,11 +28,13 @@ NODES = 24
 
 @dataclass(frozen=True, eq=False)
 class StudyProtection:
-    """Numbers of every setting of a study, in its order; NaN or infinite if there is none.
+    """Protection of every setting of a study, in the study's order; NaN or infinite if there is none.
 
-    Guess and epsilon take long, so they are worked out only of settings that keep the constraint and mask: no other
-    can win. ``scaled``: whether the study's error function is. ``evidence`` are series of readings: without it, nobody
-    can be recognised from a day.
+    ``able``      settings that keep the constraint and mask. Only these can win, so the slow numbers are computed for
+                  them only
+    ``evidence``  series of readings, to compute the share of producers recognised
+    ``scaled``    whether the study's error function is "scaled"
+    ``settled``   rows whose numbers were computed exactly
     """
 
     settings: Sequence[PrivacySetting]
@@ -49,7 +51,7 @@ class StudyProtection:
         cls, scored: StudyScores, profile: Profile, question: Question, evidence: Evidence | None = None, *,
         scaled: bool = False,
     ) -> "StudyProtection":  # fmt: skip
-        """Return the protection of a study's settings; those that break the constraint or do not mask cannot win."""
+        """Return the protection of a study's settings."""
         settings = list(map(PrivacySetting.parse, scored.texts.to_pylist()))
         return cls(settings, scored.passes & scored.masks, profile, question, evidence, scaled)
 
@@ -57,7 +59,9 @@ class StudyProtection:
         object.__setattr__(self, "population", population_of(self.profile))
 
     def blocks(self, among: BoolArray | None = None) -> Iterator[tuple[str, IntArray, FloatArray]]:
-        """Mechanism, rows and parameters of the settings of each mechanism and number of parameters."""
+        """Yield mechanism, rows and parameters of each group of settings with one mechanism and number
+        of parameters.
+        """
         groups: dict[tuple[str, int, bool], list[int]] = {}
         for row in range(len(self.settings)) if among is None else np.flatnonzero(among).tolist():
             each = self.settings[row]
@@ -68,7 +72,9 @@ class StudyProtection:
 
     @cached_property
     def guess(self) -> FloatArray:
-        """Error of the best guess of a reading from its report, over that without one; NaN without a noise law."""
+        """Error of the best guess of a reading from its report, divided by that without one; NaN without
+        a noise law.
+        """
         check_varies(self.population)
         found = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks(self.able):
@@ -86,7 +92,7 @@ class StudyProtection:
 
     @cached_property
     def epsilon(self) -> FloatArray:
-        """Epsilon of the question's window at its delta; infinite if none is kept."""
+        """Epsilon of the question's window at its delta; infinite if there is none."""
         found = np.full(len(self.settings), np.inf)
         for name, rows, parameters in self.blocks(self.able & self.promising):
             if _scaled(name):
@@ -97,10 +103,10 @@ class StudyProtection:
 
     @cached_property
     def promising(self) -> BoolArray:
-        """Settings that keep a finite epsilon for the question.
+        """Whether each setting has a finite epsilon for the question.
 
-        Noise that ends at B gives a report that the other reading could not have given with chance P(psi > B - d);
-        over the window that must stay at or below delta.
+        If noise ends at B, a report is impossible from the other reading with probability P(psi > B - d). Over the
+        whole window this probability must not exceed delta.
         """
         found = np.zeros(len(self.settings), bool)
         for name, rows, parameters in self.blocks():
@@ -120,9 +126,10 @@ class StudyProtection:
 
     @cached_property
     def recognised(self) -> FloatArray:
-        """Share of producers named from a masked day, by the deviation of the noise; NaN of rules and relative noise.
+        """Share of producers re-identified from a masked day, by noise deviation; NaN for rules and relative noise.
 
-        A day's means by part are sums of many noises, so by the central limit theorem the noise's deviation decides.
+        A day's means by part are sums of many noises. By the central limit theorem, only the deviation of the noise
+        matters.
         """
         from halfmask.menus.recognised_share import recognised_shares
 
@@ -138,7 +145,7 @@ class StudyProtection:
         return recognised_shares(self.evidence, deviations)
 
     def settle(self, row: int) -> None:
-        """Put what was interpolated for a setting right, as far as it was asked for."""
+        """Replace the approximate numbers of one setting that were computed so far by exact ones."""
         self.settled.add(row)
         if "guess" in vars(self):
             self.guess[row] = self._guess(self.settings[row])
@@ -146,7 +153,10 @@ class StudyProtection:
             self.epsilon[row] = np.exp(self._log_epsilon(self.settings[row]))
 
     def error(self, producers: int) -> FloatArray:
-        """Mean error of a period's total of ``producers``, in proportion to the noise's deviation; NaN without law."""
+        """Return the mean error of a period's total of ``producers``; NaN without a noise law.
+
+        It is computed for one setting per mechanism, and is proportional to the noise's deviation.
+        """
         found = np.full(len(self.settings), np.nan)
         for name, rows, parameters in self.blocks():
             law = mechanism(name)
@@ -165,7 +175,7 @@ class StudyProtection:
         scales: FloatArray,
         of: Callable[[PrivacySetting], float],
     ) -> FloatArray:
-        """Values at each scale, monotone cubic between nodes on a logarithmic scale."""
+        """Return values at each scale, by monotone cubic interpolation over the logarithm of the scale."""
         from scipy.interpolate import PchipInterpolator  # here, because SciPy takes long to import
 
         held = scales > 0
@@ -188,5 +198,5 @@ class StudyProtection:
 
 
 def _scaled(name: str) -> bool:
-    """Whether one parameter scales the noise, so that everything depends on it smoothly."""
+    """Return whether the law's only parameter scales the noise, so that results depend on it smoothly."""
     return mechanism(name).unit_parameters == (1.0,)

@@ -1,4 +1,4 @@
-"""Privacy and utility of every setting of a study, from its samples or from its summary."""
+"""Privacy and utility of every setting of a study, from its samples or its summary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ from halfmask.mechanisms.setting import PrivacySetting
 
 @dataclass(frozen=True, eq=False)
 class StudyScores:
-    """Settings in the study's order; scores are NaN for those that break the constraint (``passes`` is False).
+    """Scores of the settings in the study's order; NaN for settings that break the constraint.
 
-    ``masks``: whether a setting changes readings at all; one that does not equals "none".
+    ``passes``  whether a setting keeps the constraint
+    ``masks``   whether a setting changes any reading; otherwise it equals "none"
     """
 
     texts: pa.Array
@@ -39,7 +40,7 @@ class StudyScores:
         return len(self.texts)
 
     def setting(self, index: int) -> PrivacySetting:
-        """One of the settings."""
+        """Return the setting with this index."""
         return PrivacySetting.parse(self.texts[index].as_py())
 
     @property
@@ -58,7 +59,7 @@ AnyStudy = Study | str | Path | Read
 
 
 def opened_study(study: AnyStudy) -> Read:
-    """A study's table and what it says about itself: from its file, or of one in hand."""
+    """Return a study's table and its description, from a file or an object."""
     if isinstance(study, str | Path):
         return read_study(study)
     if not isinstance(study, Study):
@@ -74,9 +75,10 @@ def score_study(
     constraint: Constraint | None = None,
     largest: FloatArray | None = None,
 ) -> StudyScores:
-    """Scores of a study; of a summary they are as they were made, and other weights or constraints are refused.
+    """Return the scores of a study's settings.
 
-    ``largest`` are other normalisers than the study's own, for a scale that several studies share.
+    A summary keeps the scores it was made with: other weights, constraints or normalisers are refused. ``largest`` are
+    normalisers to use instead of the study's own, for a scale that several studies share.
     """
     missing = [name for name in ("setting", "mechanism", *METRICS) if name not in table.column_names]
     if missing or not table.num_rows:
@@ -92,7 +94,7 @@ def score_study(
 
 
 def sample_metrics(table: pa.Table) -> tuple[IntArray, FloatArray]:
-    """The first row of each setting, and the metrics (settings, samples, 6) of a study that keeps every sample."""
+    """Return each setting's first row, and the metrics (settings, samples, 6) of a study that keeps every sample."""
     first, order, samples = groups(table)
     metrics = np.moveaxis(np.empty((len(METRICS), len(first), samples)), 0, -1)  # each metric's values lie together
     for index, name in enumerate(METRICS):
@@ -153,7 +155,10 @@ def _of_summary(
 
 
 def _percentiles(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """10th percentile and median of each row, linear between neighbours, as numpy does it but on sorted rows."""
+    """Return the 10th percentile and the median of each row, interpolated linearly as by numpy.
+
+    Rows are sorted once for both.
+    """
     ordered = np.sort(values, axis=1)
     found = []
     for share in (0.1, 0.5):

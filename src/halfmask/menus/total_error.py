@@ -1,4 +1,4 @@
-"""The expected error of a period's total, and how many producers keep it below a bound."""
+"""The expected error of a period's total, and how many producers keep it within a bound."""
 
 import math
 
@@ -12,18 +12,21 @@ from halfmask.profiles.profile import Profile
 
 CROWDS = (100, 1000)
 UNEVEN = 1.5
-"""Ratio of the mean to the median of periods' errors from which a few periods decide the mean."""
+"""Ratio of mean to median of the periods' errors above which a few periods are said to decide the mean."""
 
 
 def period_errors(
     profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
 ) -> FloatArray | None:
-    """Expected |error| of each period's total of ``users`` users, relative: sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|.
+    """Return the expected relative error of each period's total of ``users`` users; None without a noise law or a
+    total.
 
-    n readings and total S of a period shrink in proportion to the users; of relative noise, n is replaced by sum s^2.
-    The noise's sum is nearly normal; k, its excess kurtosis, puts periods of few readings right (Edgeworth), to 2 % for
-    one reading of Laplace noise. ``scaled`` divides by the mean |S| over periods instead. With a ``step``, sigma is of
-    the noise that a device draws on this lattice. None without a noise law or a period that is not 0.
+    The error is sigma sqrt(2 n / pi) (1 - k/(24 n)) / |S|, with n readings and total S, both in proportion to the
+    users. For relative noise, n is replaced by the sum of s^2. The noise's sum is nearly normal; k, its excess
+    kurtosis, corrects periods of few readings (Edgeworth), to 2 % for one reading of Laplace noise.
+
+    ``scaled``  divide by the mean |S| over periods instead
+    ``step``    use the sigma of the noise that a device draws on the lattice with this step
     """
     if setting.kind == "direct" or setting.inner is not None:
         return None
@@ -43,7 +46,9 @@ def period_errors(
 
 
 def _below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
-    """E |sum of n noises| over that of a normal law of the same variance; never below what Hoelder's inequality has."""
+    """Return E |sum of n noises| divided by that of a normal law with the same variance, at least
+    Hoelder's lower bound.
+    """
     square, fourth = setting.law.moments(np.array(setting.parameters)[None])[0, [1, 3]]
     kurtosis = fourth / square**2 - 3 if square > 0 and np.isfinite(fourth) else 0.0
     return np.maximum(1 - kurtosis / (24 * readings), np.sqrt(np.pi / 2 / (3 + kurtosis / readings)))
@@ -52,7 +57,7 @@ def _below_normal(setting: PrivacySetting, readings: FloatArray) -> FloatArray:
 def total_error(
     profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
 ) -> float | None:
-    """The mean over periods of `period_errors`. One period that is nearly empty can decide it: see `usual_error`."""
+    """Return the mean over periods of `period_errors`. One nearly empty period can decide it: see `usual_error`."""
     found = period_errors(profile, setting, users, scaled=scaled, step=step)
     return None if found is None else float(found.mean())
 
@@ -60,19 +65,19 @@ def total_error(
 def usual_error(
     profile: Profile, setting: PrivacySetting, users: int, *, scaled: bool = False, step: float | None = None
 ) -> float | None:
-    """The median over periods of `period_errors`: half of the periods are expected to err by less."""
+    """Return the median over periods of `period_errors`: half of the periods are expected to have less."""
     found = period_errors(profile, setting, users, scaled=scaled, step=step)
     return None if found is None else float(np.median(found))
 
 
 def uneven(profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None) -> bool:
-    """Whether a few periods decide the mean error of a total: the median is then what is usual, and decides."""
+    """Return whether a few periods decide the mean error of a total, so that the median describes it better."""
     found = period_errors(profile, setting, population(profile), scaled=scaled, step=step)
     return found is not None and bool(found.mean() > UNEVEN * np.median(found))
 
 
 def crowds_of(profile: Profile) -> list[int]:
-    """100, 1,000 and all users, if there are that many."""
+    """Return 100, 1,000 and the number of all users, without numbers above it."""
     people = population(profile)
     return list(dict.fromkeys(users for users in (*CROWDS, people) if users <= people))
 
@@ -80,7 +85,7 @@ def crowds_of(profile: Profile) -> list[int]:
 def total_errors(
     profile: Profile, setting: PrivacySetting, *, scaled: bool = False, step: float | None = None
 ) -> dict[int, float]:
-    """`total_error` for each of `crowds_of`; empty without a noise law."""
+    """Return `total_error` for each number of `crowds_of`; empty without a noise law."""
     errors = {users: total_error(profile, setting, users, scaled=scaled, step=step) for users in crowds_of(profile)}
     return {users: error for users, error in errors.items() if error is not None}
 
@@ -94,9 +99,10 @@ def producers_needed(
     scaled: bool = False,
     step: float | None = None,
 ) -> int | None:
-    """How many producers the mean error of a total takes, or the ``usual`` one, the median.
+    """Return how many producers keep the error of a total at ``within``; None without a noise law.
 
-    It falls with the root of their number, or very nearly so.
+    The error is the mean over periods, or the median if ``usual``. It falls with the square root of the number of
+    producers.
     """
     users, error_of = population(profile), usual_error if usual else total_error
     for _ in range(2):
