@@ -1,16 +1,13 @@
 """Every figure draws, alone and to files, without warnings and with the same bytes each time."""
 
-import os
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 from halfmask.commands.report import report
-from halfmask.figures.drawing_process import DrawingProcess
-from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn
+from halfmask.figures.drawn_figures import all_drawn
 from halfmask.figures.registry import drawings
 from halfmask.figures.results_folder import read_inputs
 from halfmask.figures.style import COLUMNS, FORMATS, INK, inline_svgs, mechanism_looks, save
@@ -74,42 +71,21 @@ def test_an_inline_figure_is_safe_in_a_page(drawn: dict) -> None:
 @pytest.mark.slow  # the report's own figures are saved in `reported`
 def test_every_figure_is_saved(made: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made, tmp_path / "demo"))
-    all_drawn(drawings(read_inputs(folder)), Files(folder / "figures", ("pdf",)))
+    all_drawn(drawings(read_inputs(folder)), folder / "figures", ("pdf",))
     written = list((folder / "figures").iterdir())
     assert {path.name for path in written} == {f"{name}.pdf" for name in FIGURES}
     assert all(path.read_bytes().startswith(b"%PDF") for path in written)
 
 
-def some_drawn(made: Path, files: Files, second: DrawingProcess | None) -> list[DrawnFigure]:
-    return all_drawn([each for each in drawings(read_inputs(made)) if each.name in ("users", "noise")], files, second)
-
-
-def test_both_processes_draw_the_same_bytes(made: Path, tmp_path: Path) -> None:
+def test_a_figure_is_drawn_as_the_same_bytes_in_every_format(made: Path, tmp_path: Path) -> None:
     heads = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-    alone, two = (Files(tmp_path / name, FORMATS) for name in ("alone", "two"))
-    with DrawingProcess() as second:
-        assert some_drawn(made, alone, None) == some_drawn(made, two, second)
-        assert second.call(os.getpid) != os.getpid()
-    runs = [{path.name: path.read_bytes() for path in each.folder.iterdir()} for each in (alone, two)]
+    some = [each for each in drawings(read_inputs(made)) if each.name in ("users", "noise")]
+    folders = [tmp_path / name for name in ("one", "other")]
+    assert all_drawn(some, folders[0], FORMATS) == all_drawn(some, folders[1], FORMATS)
+    runs = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
     assert runs[0] == runs[1]
     assert len(set(runs[0].values())) == 6
     assert all(content.startswith(heads[Path(name).suffix]) for name, content in runs[0].items())
-
-
-def test_what_the_second_process_cannot_draw_is_drawn_here(made: Path) -> None:
-    with DrawingProcess() as second:
-        with pytest.raises(EOFError):
-            second.call(os._exit, 1)
-        assert [each.name for each in some_drawn(made, Files(), second)] == ["users", "noise"]
-
-
-def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
-    stack = ExitStack()
-    number = stack.enter_context(DrawingProcess()).call(os.getpid)
-    with refused("source.missing"), stack:
-        report(tmp_path / "nowhere")
-    with pytest.raises(ProcessLookupError):
-        os.kill(number, 0)
 
 
 @pytest.mark.parametrize("kind", ["jpg", "PNG", ""])

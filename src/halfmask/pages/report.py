@@ -1,13 +1,10 @@
 """The report: one HTML file that opens anywhere, offline, and says what was found, how, and what it does not say."""
 
-import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from halfmask import __version__
-from halfmask.figures.drawing_process import DrawingProcess
-from halfmask.figures.drawn_figures import DrawnFigure, Files, all_drawn, check_formats
+from halfmask.figures.drawn_figures import DrawnFigure, all_drawn, check_formats
 from halfmask.figures.registry import by_place, drawings
 from halfmask.figures.results_folder import ResultsFolder, Speller, by_name, read_parts
 from halfmask.files import whole_file
@@ -31,21 +28,14 @@ def report(folder: str | Path, formats: Sequence[str] = (), spell: Speller = by_
     """
     check_formats(formats)
     folder = Path(folder)
-    with second_process(folder) as second:
-        inputs = read_parts(folder, spell)
-        drawn = all_drawn(drawings(inputs), Files(folder / "figures", tuple(formats)), second)
+    inputs = read_parts(folder, spell)
+    drawn = all_drawn(drawings(inputs), folder / "figures", formats)
     inputs = inputs.whole
     target = inputs.folder / "report.html"
     page = page_of(inputs, drawn)
     with whole_file(target) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return target
-
-
-def second_process(folder: Path) -> AbstractContextManager[DrawingProcess | None]:
-    """Return a second process; None with few figures or one core, since it takes a second or two to start."""
-    worth = (folder / "study.parquet").exists() and (folder / "card.json").exists() and (os.cpu_count() or 1) > 1
-    return DrawingProcess() if worth else nullcontext()
 
 
 def page_of(inputs: ResultsFolder, drawn: Sequence[DrawnFigure]) -> str:
